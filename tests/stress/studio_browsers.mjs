@@ -6,8 +6,8 @@
 
 import { createInterface } from "node:readline";
 
-import { FakeTabs, Tab } from "../studio/static/browser.js";
-import { FakeDrafts } from "../studio/static/fake_server.js";
+import { FakeTabs, Tab } from "../../packages/segarena-studio/tests/static/browser.js";
+import { FakeDrafts } from "../../packages/segarena-studio/tests/static/fake_server.js";
 
 const tell = (told) => process.stdout.write(`${JSON.stringify(told)}\n`);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

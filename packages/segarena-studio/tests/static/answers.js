@@ -1,12 +1,12 @@
 // What the studio's modules say of scenes: reads [{size, document}, ...] as JSON, writes what of each is known in Python too.
 
 import { readFileSync } from "node:fs";
-import { check } from "../../src/segarena_studio/static/checks.js";
-import { Depth } from "../../src/segarena_studio/static/depth.js";
-import { area, perimeter } from "../../src/segarena_studio/static/geometry.js";
-import { isSimple } from "../../src/segarena_studio/static/crossings.js";
-import { encode, maskToRings } from "../../src/segarena_studio/static/runs.js";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
+import { check } from "../../src/segarena_studio/static/editor/scene-checks.js";
+import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
+import { area, perimeter } from "../../src/segarena_studio/static/common/geometry.js";
+import { isSimple } from "../../src/segarena_studio/static/editor/self-intersections.js";
+import { encode, maskToRings } from "../../src/segarena_studio/static/common/run-lengths.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
 
 function answersAbout({ size, document }) {
   const scene = Scene.read(document);

@@ -1,8 +1,8 @@
 // A person's tab as the editor has it, without a page: a scene that is a number of edits, and its saving.
 
-import { openPicture } from "../../src/segarena_studio/static/opening.js";
-import { Saving } from "../../src/segarena_studio/static/saving.js";
-import { newId, Talk } from "../../src/segarena_studio/static/talk.js";
+import { openPicture } from "../../src/segarena_studio/static/editor/open-picture.js";
+import { Saving } from "../../src/segarena_studio/static/editor/saving.js";
+import { newId, Talk } from "../../src/segarena_studio/static/common/api.js";
 
 /** Tabs of one browser: alive until they are closed or killed. */
 export class FakeTabs {

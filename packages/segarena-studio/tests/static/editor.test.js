@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { actionOf } from "../../src/segarena_studio/static/actions.js";
-import { deleteRegion } from "../../src/segarena_studio/static/arranging.js";
-import { Adjusting } from "../../src/segarena_studio/static/editor-adjusting.js";
-import { Drawing } from "../../src/segarena_studio/static/editor-drawing.js";
-import { Sweeping } from "../../src/segarena_studio/static/editor-sweeping.js";
-import { Tracing } from "../../src/segarena_studio/static/editor-tracing.js";
-import { Editor } from "../../src/segarena_studio/static/editor.js";
-import { History } from "../../src/segarena_studio/static/history.js";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
-import { View } from "../../src/segarena_studio/static/view.js";
+import { actionOf } from "../../src/segarena_studio/static/editor/actions.js";
+import { deleteRegion } from "../../src/segarena_studio/static/editor/region-commands.js";
+import { Adjusting } from "../../src/segarena_studio/static/editor/adjust-tool.js";
+import { Drawing } from "../../src/segarena_studio/static/editor/draw-tool.js";
+import { Sweeping } from "../../src/segarena_studio/static/editor/delete-tool.js";
+import { Tracing } from "../../src/segarena_studio/static/editor/trace-tool.js";
+import { Editor } from "../../src/segarena_studio/static/editor/editor.js";
+import { History } from "../../src/segarena_studio/static/editor/history.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { View } from "../../src/segarena_studio/static/common/viewport.js";
 import { documentOf, gridDocument } from "./random.js";
 
 const SIZE = [400, 300];

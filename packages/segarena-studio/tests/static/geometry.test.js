@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as geometry from "../../src/segarena_studio/static/geometry.js";
-import { firstCrossing, isSimple, lineMeets } from "../../src/segarena_studio/static/crossings.js";
+import * as geometry from "../../src/segarena_studio/static/common/geometry.js";
+import { firstCrossing, isSimple, lineMeets } from "../../src/segarena_studio/static/editor/self-intersections.js";
 import { generator, starPolygon } from "./random.js";
 
 /** A number as a whole number of 2 ** -1074, exactly. */

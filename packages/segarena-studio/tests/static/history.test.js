@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deletePoints, insertVertex, movePoints } from "../../src/segarena_studio/static/adjusting.js";
-import { addRegion, deleteRegion, moveRegion, setField } from "../../src/segarena_studio/static/arranging.js";
-import { addSnapped, addVertex, closeOpen, removeLastVertex } from "../../src/segarena_studio/static/drawing.js";
-import { History } from "../../src/segarena_studio/static/history.js";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
-import { nearestLine } from "../../src/segarena_studio/static/snapping.js";
+import { deletePoints, insertVertex, movePoints } from "../../src/segarena_studio/static/editor/vertex-editing.js";
+import { addRegion, deleteRegion, moveRegion, setField } from "../../src/segarena_studio/static/editor/region-commands.js";
+import { addSnapped, addVertex, closeOpen, removeLastVertex } from "../../src/segarena_studio/static/editor/region-drawing.js";
+import { History } from "../../src/segarena_studio/static/editor/history.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { nearestLine } from "../../src/segarena_studio/static/editor/snapping.js";
 import { generator, gridDocument, starPolygon } from "./random.js";
 
 const SIZE = [400, 300];

@@ -1,7 +1,7 @@
 // Tabs and browsers that work on one picture at the same time, while network, server and session come and go and tabs
 // are killed, all at moments drawn at random. A scene is the list of the edits in it, so it can be told what became of each.
 //
-//     INTERLEAVINGS=500 SEED=1 node --test tests/studio/static/interleavings.test.js
+//     INTERLEAVINGS=500 SEED=1 node --test packages/segarena-studio/tests/static/interleavings.test.js
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

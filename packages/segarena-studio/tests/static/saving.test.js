@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isSame, SAVE_WITHIN_MS } from "../../src/segarena_studio/static/saving.js";
+import { isSame, SAVE_WITHIN_MS } from "../../src/segarena_studio/static/editor/saving.js";
 import { FakeTabs, Tab } from "./browser.js";
 import { FakeDrafts, FakeServer, FakeTime, settle } from "./fake_server.js";
 

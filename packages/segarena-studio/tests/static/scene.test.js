@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boxOf } from "../../src/segarena_studio/static/geometry.js";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
-import { Steps, inverse } from "../../src/segarena_studio/static/steps.js";
+import { boxOf } from "../../src/segarena_studio/static/common/geometry.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { Steps, inverse } from "../../src/segarena_studio/static/editor/scene-changes.js";
 import { documentOf, generator, gridDocument, starPolygon } from "./random.js";
 
 /** Everything that a scene keeps for speed, asked again from the rings alone. */

@@ -6,7 +6,7 @@ import { register } from "node:module";
 const REPORTS = new URL("../../../segarena/src/segarena/reports/", import.meta.url).href;
 const HOOK = `
 export function resolve(specifier, context, next) {
-  const served = "../../reports/";
+  const served = "../../../reports/";
   if (!specifier.startsWith(served)) return next(specifier, context);
   return next(${JSON.stringify(REPORTS)} + specifier.slice(served.length), context);
 }`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
-import { nearestLine, nearestVertex, snap } from "../../src/segarena_studio/static/snapping.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { nearestLine, nearestVertex, snap } from "../../src/segarena_studio/static/editor/snapping.js";
 import { documentOf, generator, starPolygon } from "./random.js";
 
 const SIZE = [400, 300];

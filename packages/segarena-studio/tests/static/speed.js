@@ -1,12 +1,12 @@
-// How long operations take in a scene of 200 regions of 100 vertices on 12 megapixels: `node tests/studio/static/speed.js`.
+// How long operations take in a scene of 200 regions of 100 vertices on 12 megapixels: `node packages/segarena-studio/tests/static/speed.js`.
 
-import { deletePoints, movePoints } from "../../src/segarena_studio/static/adjusting.js";
-import { check } from "../../src/segarena_studio/static/checks.js";
-import { Depth } from "../../src/segarena_studio/static/depth.js";
-import { History } from "../../src/segarena_studio/static/history.js";
-import { regionsAt } from "../../src/segarena_studio/static/picking.js";
-import { Scene } from "../../src/segarena_studio/static/scene.js";
-import { nearestLine, snap } from "../../src/segarena_studio/static/snapping.js";
+import { deletePoints, movePoints } from "../../src/segarena_studio/static/editor/vertex-editing.js";
+import { check } from "../../src/segarena_studio/static/editor/scene-checks.js";
+import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
+import { History } from "../../src/segarena_studio/static/editor/history.js";
+import { regionsAt } from "../../src/segarena_studio/static/editor/hit-testing.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { nearestLine, snap } from "../../src/segarena_studio/static/editor/snapping.js";
 import { documentOf, generator, gridDocument } from "./random.js";
 
 const SIZE = [4000, 3000];

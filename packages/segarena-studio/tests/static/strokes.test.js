@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { promptOf, Strokes } from "../../src/segarena_studio/static/strokes.js";
+import { promptOf, Strokes } from "../../src/segarena_studio/static/common/strokes.js";
 
 const sample = (x, y, time, kind = "touch") => ({ x, y, time, pressure: 0.5, kind });
 const half = ([x, y]) => [x / 2, y / 2];

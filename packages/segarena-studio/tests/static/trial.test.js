@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { endsOf, phaseAt, placed, taskOf, Trial } from "../../src/segarena_studio/static/trial.js";
+import { endsOf, phaseAt, placed, taskOf, Trial } from "../../src/segarena_studio/static/study/trial.js";
 
 const SECONDS = { free: 1.5, shown: 2, blocked: 1.5 };
 const sample = (x, y, time) => ({ x, y, time, pressure: 0.5, kind: "mouse" });

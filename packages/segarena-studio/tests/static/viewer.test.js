@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { noteOf } from "../../../segarena/src/segarena/reports/rounds.js";
-import { isOn, pointOf, positionOf, shownSize } from "../../src/segarena_studio/static/viewer-geometry.js";
-import { areas, boxOf, edges, errors } from "../../src/segarena_studio/static/viewer-masks.js";
-import { layersAt, momentIn, roundsOf, valueText } from "../../src/segarena_studio/static/viewer-rounds.js";
-import { Store } from "../../src/segarena_studio/static/viewer-store.js";
-import { bitsIn, dragged, firstWindow, greys, tableOf } from "../../src/segarena_studio/static/viewer-window.js";
+import { isOn, pointOf, positionOf, shownSize } from "../../src/segarena_studio/static/viewer/plane-geometry.js";
+import { areas, boxOf, edges, errors } from "../../src/segarena_studio/static/viewer/mask-painting.js";
+import { layersAt, momentIn, roundsOf, valueText } from "../../src/segarena_studio/static/viewer/dialogue.js";
+import { Store } from "../../src/segarena_studio/static/viewer/plane-store.js";
+import { bitsIn, dragged, firstWindow, greys, tableOf } from "../../src/segarena_studio/static/viewer/window-level.js";
 import { generator } from "./random.js";
 
 const dialogue = { prompts: [[], [], [], [], []], kept: [1, 3, 5], held_again: [], values: [{ IoU: 0.5 }, { IoU: null }], label: "a" };

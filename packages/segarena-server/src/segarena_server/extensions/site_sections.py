@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from segarena.files.hashes import fingerprint
-from segarena_server.extensions.entry_points import brought
+from segarena_server.extensions.entry_points import load_extensions
 from segarena_server.storage.data_folder import DataFolder
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _KINDS = {".css": "text/css", ".js": "text/javascript"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class PersonalDataSource:
     """What a room keeps about people, for who takes a copy of it along, or has their account deleted.
 
     Attributes:
@@ -45,7 +46,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class SiteSection:
     """Pages of another package.
 
     Attributes:
@@ -63,45 +64,58 @@ class Room:
     routers: tuple[APIRouter, ...]
     package: str
     kinds: tuple[JobKind, ...] = ()
-    kept: Mapping[str, Kept] = field(default_factory=dict[str, Kept])
+    kept: Mapping[str, PersonalDataSource] = field(default_factory=dict[str, PersonalDataSource])
     show: Callable[[Site], object] = lambda _: None
 
 
 @cache
-def rooms() -> Mapping[str, Room]:
+def site_sections() -> Mapping[str, SiteSection]:
     """Return the rooms that installed packages bring, by name.
 
     Raises:
         PluginError: one cannot be imported, is none, or has routes at addresses that are not its own.
     """
-    return brought(ENTRY_POINTS, Room, lambda room: room.routers)
+    return load_extensions(ENTRY_POINTS, SiteSection, lambda room: room.routers)
 
 
 @cache
-def shipped(package: str) -> Mapping[str, str]:
+def static_files(package: str) -> Mapping[str, str]:
     """Return the files in `static/` of a package that pages may load, by name: stylesheets and modules."""
     folder = files(package) / "static"
-    names = sorted(file.name for file in folder.iterdir() if kind_of(file.name))
-    return {name: (folder / name).read_text(encoding="utf-8") for name in names}
+    return {
+        name: folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
+        for name in sorted(_names_below(folder))
+    }
+
+
+def _names_below(folder: Traversable, prefix: str = "") -> Iterator[str]:
+    """Yield the names of stylesheets and modules, as `folder/module.js` where they lie in a folder."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _names_below(entry, f"{prefix}{entry.name}/")
+        elif media_type(entry.name):
+            yield f"{prefix}{entry.name}"
 
 
 @cache
-def packed(package: str) -> Mapping[str, bytes]:
+def compressed_static_files(package: str) -> Mapping[str, bytes]:
     """Return these files compressed by gzip: an editor loads some fifty modules."""
-    return {name: gzip.compress(text.encode(), mtime=0) for name, text in shipped(package).items()}
+    return {
+        name: gzip.compress(text.encode(), mtime=0) for name, text in static_files(package).items()
+    }
 
 
 @cache
-def shipped_fingerprint(package: str) -> str:
+def static_fingerprint(package: str) -> str:
     """Return what changes with any of these files: modules import each other, so their addresses change together."""
-    return fingerprint("\0".join(text for pair in shipped(package).items() for text in pair))
+    return fingerprint("\0".join(text for pair in static_files(package).items() for text in pair))
 
 
-def kept_about_people() -> Mapping[str, Kept]:
+def personal_data_sources() -> Mapping[str, PersonalDataSource]:
     """Return what all rooms keep about people, by names of which no two rooms have the same."""
-    return {name: kept for room in rooms().values() for name, kept in room.kept.items()}
+    return {name: kept for room in site_sections().values() for name, kept in room.kept.items()}
 
 
-def kind_of(name: str) -> str:
+def media_type(name: str) -> str:
     """Return the media type of a file that pages may load; "" for any other."""
     return next((kind for suffix, kind in _KINDS.items() if name.endswith(suffix)), "")

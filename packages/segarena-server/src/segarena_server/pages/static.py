@@ -8,11 +8,11 @@ from starlette.responses import Response
 from segarena.reports.html_document import MODULES, read_text
 from segarena_server.auth.permissions import ANYONE, require_role
 from segarena_server.extensions.site_sections import (
-    kind_of,
-    packed,
-    rooms,
-    shipped,
-    shipped_fingerprint,
+    compressed_static_files,
+    media_type,
+    site_sections,
+    static_files,
+    static_fingerprint,
 )
 from segarena_server.http import http_errors
 from segarena_server.pages.rendering import STATIC, static_file
@@ -38,22 +38,24 @@ def module_of_reports(script: str) -> Response:
     if script not in MODULES:
         raise http_errors.unknown()
     text = read_text("segarena.reports", script)
-    return Response(text, media_type=kind_of(script), headers={"cache-control": "no-cache"})
+    return Response(text, media_type=media_type(script), headers={"cache-control": "no-cache"})
 
 
-@router.get("/static/{room}/{version}/{module}")
+@router.get("/static/{room}/{version}/{module:path}")
 @require_role(ANYONE)
 def room_static(request: Request, room: str, version: str, module: str) -> Response:
     """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
-    package = rooms()[room].package if room in rooms() else ""
-    if not package or module not in shipped(package):
+    package = site_sections()[room].package if room in site_sections() else ""
+    if not package or module not in static_files(package):
         raise http_errors.unknown()
-    if version == shipped_fingerprint(package):
+    if version == static_fingerprint(package):
         headers = _FOR_EVER
     else:
         headers = {"cache-control": "no-cache"}
     headers = {**headers, "vary": "accept-encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers = {**headers, "content-encoding": "gzip"}
-        return Response(packed(package)[module], media_type=kind_of(module), headers=headers)
-    return Response(shipped(package)[module], media_type=kind_of(module), headers=headers)
+        return Response(
+            compressed_static_files(package)[module], media_type=media_type(module), headers=headers
+        )
+    return Response(static_files(package)[module], media_type=media_type(module), headers=headers)

@@ -1,0 +1,390 @@
+// Everything one can do, in one table: its keys, its title, when it is possible, when a hint of it is worth its place. Keys, help,
+// hints and the menu of the tool bar are made of it.
+
+import { splitPoints } from "./vertex-editing.js";
+import { deleteRegion, moveRegion, putBefore, setField } from "./region-commands.js";
+import { removeLastVertex } from "./region-drawing.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+
+/**
+ * @typedef {object} Action
+ * @property {string} name
+ * @property {string} title
+ * @property {string[]} keys  as keys.js writes them
+ * @property {string} group  under which help shows it; "": help says it in its own words
+ * @property {(editor: Editor) => void} run
+ * @property {(editor: Editor) => boolean} [when]  else its keys are free
+ * @property {(editor: Editor) => string | null} [hint]  a few words, where it is what one may want now
+ * @property {(editor: Editor) => boolean} [isOn]  of what is switched on and off
+ */
+
+/** What is offered where nothing may be changed. */
+const LOOKING = ["adjust", "show"];
+
+const isDrawing = (/** @type {Editor} */ editor) => ["draw", "trace"].includes(editor.tool.name);
+const isAdjusting = (/** @type {Editor} */ editor) => editor.tool.name === "adjust";
+const isOpen = (/** @type {Editor} */ editor) => isDrawing(editor) && editor.scene.open.length > 0;
+const isTracing = (/** @type {Editor} */ editor) => editor.tool.name === "trace" && tracing(editor).start !== null;
+const hasCopied = (/** @type {Editor} */ editor) => isOpen(editor) && editor.scene.open.some((point) => editor.scene.owners(point).length > 0);
+const hasRegion = (/** @type {Editor} */ editor) => editor.selected !== null;
+const drawing = (/** @type {Editor} */ editor) => /** @type {import("./draw-tool.js").Drawing} */ (editor.tools.get("draw"));
+const adjusting = (/** @type {Editor} */ editor) => /** @type {import("./adjust-tool.js").Adjusting} */ (editor.tools.get("adjust"));
+const tracing = (/** @type {Editor} */ editor) => /** @type {import("./trace-tool.js").Tracing} */ (editor.tools.get("trace"));
+const sweeping = (/** @type {Editor} */ editor) => /** @type {import("./delete-tool.js").Sweeping} */ (editor.tools.get("sweep"));
+
+/** @type {Action[]} */
+export const ACTIONS = [
+  { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => editor.useTool("draw"),
+    isOn: (editor) => editor.tool.name === "draw", hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
+  { name: "trace", title: "Trace a neighbour's border by its two ends", keys: ["Shift+T"], group: "Tools", run: (editor) => editor.useTool("trace"),
+    isOn: (editor) => editor.tool.name === "trace", hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "trace a border" : null) },
+  { name: "adjust", title: "Adjust; again: the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
+    when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
+  { name: "previous", title: "The region before", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
+  { name: "brush", title: "Brush vertices away", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
+    isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "brush" },
+  { name: "box", title: "Delete the vertices in a box", keys: ["M"], group: "Tools", run: (editor) => sweeping(editor).take("box"),
+    isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "box" },
+  { name: "hand", title: "Move the picture", keys: ["H"], group: "Tools", run: (editor) => editor.useTool("hand"), isOn: (editor) => editor.tool.name === "hand" },
+
+  { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: press,
+    hint: (editor) => (isDrawing(editor) && editor.hasCursor ? "add a vertex" : null) },
+  { name: "line", title: "Add one on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
+    hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest line" : null) },
+  { name: "corner", title: "Add one on the nearest vertex", keys: ["W"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnVertex(),
+    hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest vertex" : null) },
+  { name: "turn", title: "The copied border the other way round", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
+    run: (editor) => (isTracing(editor) ? tracing(editor) : drawing(editor)).turn(), hint: (editor) => (isTracing(editor) || hasCopied(editor) ? "other way round" : null) },
+  { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
+    hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? "close the region" : null) },
+  { name: "shorten", title: "Take the last vertex away", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
+    run: (editor) => editor.edit("vertex", null, removeLastVertex) },
+  { name: "discard", title: "Discard what is open", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
+    hint: (editor) => (isOpen(editor) ? "discard" : null) },
+
+  { name: "press", title: "Press at the cursor: add, grab and drop, select", keys: ["Enter"], group: "Cursor", run: press,
+    when: (editor) => editor.hasCursor || isDrawing(editor), hint: (editor) => (editor.isHolding && editor.hasCursor ? "drop" : null) },
+  { name: "cursor", title: "Show or hide the cursor that arrows move", keys: ["K"], group: "Cursor", run: (editor) => editor.byKeys.show(!editor.hasCursor),
+    isOn: (editor) => editor.hasCursor },
+  ...arrows(),
+  { name: "next-vertex", title: "To the next vertex", keys: ["."], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, 1) },
+  { name: "last-vertex", title: "To the vertex before", keys: [","], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, -1) },
+
+  { name: "insert", title: "Insert a vertex at the cursor", keys: ["I"], group: "Adjusting", when: (editor) => isAdjusting(editor) && hasRegion(editor),
+    run: (editor) => adjusting(editor).second(editor.cursor), hint: (editor) => (isAdjusting(editor) && hasRegion(editor) ? "insert a vertex" : null) },
+  { name: "delete", title: "Delete the vertex at the cursor, else the region", keys: ["Delete", "Backspace"], group: "Adjusting",
+    when: (editor) => !isDrawing(editor), run: (editor) => adjusting(editor).delete(),
+    hint: hintOfDeleting },
+  { name: "split", title: "Take a shared vertex apart", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
+    hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "take apart" : null) },
+  { name: "choose", title: "Choose the vertex at the cursor, or no longer", keys: ["Shift+Enter"], group: "Adjusting",
+    when: (editor) => isAdjusting(editor) && atVertex(editor), run: (editor) => adjusting(editor).choose(editor.cursor),
+    hint: hintOfChoosing },
+  { name: "choose-next", title: "Choose on to the next vertex", keys: [">", "Alt+ArrowRight"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, 1) },
+  { name: "choose-last", title: "Choose on to the vertex before", keys: ["<", "Alt+ArrowLeft"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, -1) },
+  { name: "choose-all", title: "Choose all vertices of the region", keys: ["Ctrl+A"], group: "Adjusting", when: hasRegion, run: chooseAll },
+  { name: "splits", title: "Move only this region's copy of shared vertices (Alt)", keys: ["Shift+J"], group: "Adjusting", run: (editor) => flip(editor, "splits"),
+    isOn: (editor) => editor.settings.splits },
+  { name: "show", title: "Zoom to the region", keys: ["S"], group: "Adjusting", when: hasRegion, run: showSelected,
+    hint: (editor) => (isAdjusting(editor) && hasRegion(editor) ? "zoom to it" : null) },
+
+  { name: "name", title: "Name the region", keys: ["N"], group: "Region", when: hasRegion, run: (editor) => editor.onName(),
+    hint: (editor) => (editor.region?.name === "" ? "name it" : null) },
+  { name: "stuff", title: "Thing or stuff", keys: ["U"], group: "Region", when: hasRegion, run: (editor) => flipField(editor, "is_stuff") },
+  { name: "hide", title: "Hide the region", keys: ["V"], group: "Region", when: hasRegion, run: hideSelected },
+  { name: "show-all", title: "Show all regions", keys: ["Shift+V"], group: "Region", run: showAll,
+    hint: (editor) => (editor.scene.regions.some((region) => region.is_hidden) ? "show all regions" : null) },
+  { name: "lock", title: "Lock or unlock", keys: ["L"], group: "Region", when: hasRegion, run: (editor) => flipField(editor, "is_locked"),
+    hint: (editor) => (editor.region?.is_locked ? "unlock" : null) },
+
+  { name: "forward", title: "One place to the front", keys: ["]", "Alt+ArrowUp"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -1) },
+  { name: "back", title: "One place to the back", keys: ["[", "Alt+ArrowDown"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, 1) },
+  { name: "front", title: "To the very front", keys: ["}", "Alt+Home"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -Infinity) },
+  { name: "rear", title: "To the very back", keys: ["{", "Alt+End"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, Infinity) },
+  { name: "swap", title: "On an overlap: the other one in front", keys: ["O"], group: "Depth", when: (editor) => pairAtCursor(editor) !== null, run: swapAtCursor,
+    hint: (editor) => (isDrawing(editor) ? null : hintOfSwap(editor)) },
+
+  { name: "undo", title: "Undo", keys: ["Z", "Ctrl+Z"], group: "Steps", run: (editor) => editor.undo() },
+  { name: "redo", title: "Redo", keys: ["X", "Ctrl+Shift+Z", "Ctrl+Y"], group: "Steps", run: (editor) => editor.redo() },
+  { name: "escape", title: "Let go; deselect; the whole picture", keys: ["Escape"], group: "Steps", run: escape },
+
+  { name: "fills", title: "Fill regions in their order", keys: ["F"], group: "View", run: (editor) => flip(editor, "fills"), isOn: (editor) => editor.settings.fills },
+  { name: "hatches", title: "Hatch hidden parts", keys: ["P"], group: "View", run: (editor) => flip(editor, "hatches"), isOn: (editor) => editor.settings.hatches },
+  { name: "numbers", title: "Numbers of the order", keys: ["Shift+N"], group: "View", run: (editor) => flip(editor, "numbers"), isOn: (editor) => editor.settings.numbers },
+  { name: "magnet", title: "Snap to what is near (Alt holds it off)", keys: ["Y"], group: "View", run: (editor) => flip(editor, "magnet"), isOn: (editor) => editor.settings.magnet },
+  { name: "nearer", title: "Zoom in", keys: ["+", "="], group: "View", run: (editor) => zoom(editor, 1.5) },
+  { name: "farther", title: "Zoom out", keys: ["-"], group: "View", run: (editor) => zoom(editor, 1 / 1.5) },
+  { name: "whole", title: "The whole picture", keys: ["0"], group: "View", run: (editor) => editor.picture.fit() },
+]; // prettier-ignore
+
+/**
+ * What a key does now.
+ * @param {Editor} editor
+ * @param {string} key
+ * @returns {Action | undefined}
+ */
+export function actionOf(editor, key) {
+  return ACTIONS.find((action) => action.keys.includes(key) && (action.when?.(editor) ?? true));
+}
+
+/**
+ * @param {Editor} editor
+ * @param {string} name
+ */
+export function run(editor, name) {
+  const action = ACTIONS.find((each) => each.name === name);
+  if (action && (action.when?.(editor) ?? true)) action.run(editor);
+}
+
+/**
+ * Whether something that is switched is on.
+ * @param {Editor} editor
+ * @param {string} name
+ */
+export function isOn(editor, name) {
+  return ACTIONS.find((each) => each.name === name)?.isOn?.(editor) ?? false;
+}
+
+/**
+ * What is worth telling now.
+ * @param {Editor} editor
+ * @returns {{action: Action, text: string}[]}
+ */
+export function hintsFor(editor) {
+  const possible = editor.isReadOnly ? ACTIONS.filter((action) => LOOKING.includes(action.name)) : ACTIONS;
+  return possible.flatMap((action) => {
+    const text = (action.when?.(editor) ?? true) ? action.hint?.(editor) : null;
+    return text ? [{ action, text }] : [];
+  });
+}
+
+/**
+ * Arrows pan; with the cursor they move it: Shift far, Alt by one px.
+ * @returns {Action[]}
+ */
+function arrows() {
+  const ways = /** @type {[string, string, number, number][]} */ ([
+    ["Left", "left", -1, 0],
+    ["Right", "right", 1, 0],
+    ["Up", "up", 0, -1],
+    ["Down", "down", 0, 1],
+  ]);
+  return ways.flatMap(([key, word, dx, dy]) => [
+    { name: `pan-${word}`, title: `Pan, or move the cursor, ${word}`, keys: [`Arrow${key}`], group: "",
+      run: (/** @type {Editor} */ editor) => (editor.hasCursor ? editor.byKeys.move(dx, dy, "plain") : editor.picture.panBy(-20 * dx, -20 * dy)) },
+    { name: `far-${word}`, title: `The cursor far ${word}`, keys: [`Shift+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "far") },
+    { name: `fine-${word}`, title: `The cursor one px ${word}`, keys: [`Ctrl+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "fine") },
+  ]); // prettier-ignore
+}
+
+/** @param {Editor} editor */
+function adjustNext(editor) {
+  const isNew = !isAdjusting(editor);
+  editor.useTool("adjust");
+  if (!isNew || !editor.selected) editor.selectNext(1);
+}
+
+/** @param {Editor} editor */
+function press(editor) {
+  if (!editor.hasCursor && !editor.isPointing) return editor.byKeys.show(true);
+  editor.byKeys.press();
+}
+
+/** @param {Editor} editor */
+function escape(editor) {
+  if (editor.let()) return;
+  if (editor.chosen.size) editor.chosen.clear();
+  else {
+    if (!isDrawing(editor)) editor.select(null);
+    editor.picture.fit();
+  }
+  editor.changed();
+}
+
+/**
+ * The cursor goes from vertex to vertex of the selected region.
+ * @param {Editor} editor
+ * @param {number} by
+ */
+function stepVertex(editor, by) {
+  const ring = editor.region?.ring;
+  if (!ring) return;
+  const [x, y] = editor.cursor.at;
+  const far = ring.map((point) => Math.hypot(editor.scene.points[point][0] - x, editor.scene.points[point][1] - y));
+  const nearest = far.indexOf(Math.min(...far));
+  const isOnIt = far[nearest] <= editor.inImage(1);
+  const next = isOnIt ? (nearest + by + ring.length) % ring.length : nearest;
+  editor.useTool("adjust");
+  editor.byKeys.goTo([...editor.scene.points[ring[next]]]);
+}
+
+/**
+ * The same, and both vertices are chosen beside those that were: what is grabbed next moves with them.
+ * @param {Editor} editor
+ * @param {number} by
+ */
+function chooseOn(editor, by) {
+  const from = vertexAtCursor(editor);
+  stepVertex(editor, by);
+  adjusting(editor).add([from, vertexAtCursor(editor)]);
+}
+
+/** @param {Editor} editor */
+function chooseAll(editor) {
+  editor.useTool("adjust");
+  adjusting(editor).add(editor.region?.ring ?? []);
+}
+
+/** @param {Editor} editor */
+function hintOfChoosing(editor) {
+  const vertex = editor.hasCursor ? vertexAtCursor(editor) : null;
+  if (!isAdjusting(editor) || vertex === null) return null;
+  return editor.chosen.has(vertex) ? "choose it no longer" : "choose it";
+}
+
+/** @param {Editor} editor */
+function hintOfDeleting(editor) {
+  if (isDrawing(editor) || !hasRegion(editor)) return null;
+  if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the chosen vertex" : `delete ${editor.chosen.size} vertices`;
+  return atVertex(editor) ? "delete the vertex" : "delete the region";
+}
+
+/** @param {Editor} editor */
+function vertexAtCursor(editor) {
+  return editor.isPointing || editor.hasCursor ? adjusting(editor).vertexAt(editor.cursor) : null;
+}
+
+/** @param {Editor} editor */
+function atVertex(editor) {
+  return vertexAtCursor(editor) !== null;
+}
+
+/** @param {Editor} editor */
+function isAtShared(editor) {
+  const vertex = vertexAtCursor(editor);
+  return vertex !== null && editor.scene.owners(vertex).length > 1;
+}
+
+/** @param {Editor} editor */
+function split(editor) {
+  const vertex = adjusting(editor).vertexAt(editor.cursor);
+  const id = editor.selected;
+  if (vertex !== null && id) editor.edit("split", id, (steps) => splitPoints(steps, id, [vertex]));
+}
+
+/** @param {Editor} editor */
+function showSelected(editor) {
+  if (editor.selected) editor.picture.show(editor.scene.box(editor.selected), 50);
+}
+
+/**
+ * @param {Editor} editor
+ * @param {"is_stuff" | "is_hidden" | "is_locked"} field
+ * @param {string | null} [id]
+ */
+export function flipField(editor, field, id = editor.selected) {
+  if (id === null) return;
+  const region = editor.scene.region(id);
+  editor.edit(field, region.id, (steps) => setField(steps, region.id, field, !region[field]));
+}
+
+/** @param {Editor} editor */
+function hideSelected(editor) {
+  flipField(editor, "is_hidden");
+}
+
+/** @param {Editor} editor */
+function showAll(editor) {
+  const hidden = editor.scene.regions.filter((region) => region.is_hidden).map((region) => region.id);
+  editor.edit("is_hidden", null, (steps) => {
+    for (const id of hidden) setField(steps, id, "is_hidden", false);
+    return null;
+  });
+}
+
+/**
+ * @param {Editor} editor
+ * @param {number} by
+ */
+function reorder(editor, by) {
+  const id = editor.selected;
+  if (!id) return;
+  const last = editor.scene.regions.length - 1;
+  const place = Math.min(Math.max(editor.scene.place(id) + by, 0), last);
+  if (place === editor.scene.place(id)) return editor.say(by < 0 ? "It is in front already." : "It is at the back already.");
+  editor.edit("reorder", id, (steps) => moveRegion(steps, id, place));
+}
+
+/**
+ * Which of two is to come before the other at the cursor: [the one that is behind now, the one in front].
+ * @param {Editor} editor
+ * @returns {[string, string] | null}
+ */
+function pairAtCursor(editor) {
+  if (!editor.isPointing && !editor.hasCursor && editor.cursor.kind !== "touch") return null;
+  const ids = editor.regionsAt(editor.cursor.at);
+  if (ids.length < 2) return null;
+  const at = editor.selected ? ids.indexOf(editor.selected) : -1;
+  return at > 0 ? [ids[at], ids[at - 1]] : [ids[1], ids[0]];
+}
+
+/** @param {Editor} editor */
+function swapAtCursor(editor) {
+  const pair = pairAtCursor(editor);
+  if (pair) putInFront(editor, ...pair);
+}
+
+/**
+ * @param {Editor} editor
+ * @param {string} front
+ * @param {string} behind
+ */
+export function putInFront(editor, front, behind) {
+  editor.depth.update();
+  editor.edit("reorder", front, (steps) => putBefore(steps, front, behind, (a, b) => editor.depth.overlapPx(a, b) > 0));
+}
+
+/** @param {Editor} editor */
+function hintOfSwap(editor) {
+  const pair = pairAtCursor(editor);
+  if (!pair) return null;
+  const [front, behind] = pair.map((id) => nameOf(editor, id));
+  return `${front} before ${behind}`;
+}
+
+/**
+ * What a region is called, or its number.
+ * @param {Editor} editor
+ * @param {string} id
+ */
+export function nameOf(editor, id) {
+  return editor.scene.region(id).name || `region ${editor.scene.place(id) + 1}`;
+}
+
+/**
+ * @param {Editor} editor
+ * @param {string} id
+ */
+export function remove(editor, id) {
+  editor.edit("delete", id, (steps) => deleteRegion(steps, id));
+}
+
+/**
+ * @param {Editor} editor
+ * @param {keyof Editor["settings"]} setting
+ */
+function flip(editor, setting) {
+  editor.settings[setting] = !editor.settings[setting];
+  editor.changed();
+}
+
+/**
+ * @param {Editor} editor
+ * @param {number} factor
+ */
+function zoom(editor, factor) {
+  const { picture, hasCursor, cursor } = editor;
+  const middle = /** @type {[number, number]} */ ([picture.screen[0] / 2, picture.screen[1] / 2]);
+  picture.zoomAbout(hasCursor ? picture.view.toScreen(cursor.at) : middle, factor);
+}

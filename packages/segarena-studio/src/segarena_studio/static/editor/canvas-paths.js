@@ -1,0 +1,198 @@
+// Outlines as the canvas takes them, made again only when they change; strokes and hatches in the colours of regions.
+
+import { colourOf } from "./region-colours.js";
+import { signedArea } from "../common/geometry.js";
+import { labelPlace } from "./region-labels.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("./scene.js").Region} Region */
+/** @typedef {[number, number, number, number]} Box */
+/** @typedef {[number, number]} Point */
+/** @typedef {CanvasRenderingContext2D} Context */
+/** @typedef {{revision: number, path: Path2D, label: Point | null}} Shape */
+
+export const HALO = "rgba(8, 14, 20, 0.62)";
+/** Regions that are smaller on the screen have no number on them, in px. */
+const LEAST_LABELLED = 26;
+const HATCH = 9;
+
+export class Shapes {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    /** @type {Map<string, Shape>} */
+    this.shapes = new Map();
+    /** @type {Map<string, CanvasPattern>} */
+    this.hatches = new Map();
+  }
+
+  /**
+   * The outline of a region in image px.
+   * @param {string} id
+   */
+  path(id) {
+    return this.shape(id).path;
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Shape}
+   */
+  shape(id) {
+    const { scene } = this.editor;
+    const revision = scene.revisionOf(id);
+    const known = this.shapes.get(id);
+    if (known?.revision === revision) return known;
+    const polygon = scene.polygon(id);
+    const path = new Path2D();
+    for (const [x, y] of signedArea(polygon) < 0 ? [...polygon].reverse() : polygon) path.lineTo(x, y); // all the same way: see `union`
+    path.closePath();
+    const shape = { revision, path, label: null };
+    this.shapes.set(id, shape);
+    return shape;
+  }
+
+  /**
+   * What any of several regions covers, as one path.
+   * @param {Region[]} regions
+   */
+  union(regions) {
+    const all = new Path2D();
+    for (const { id } of regions) all.addPath(this.path(id));
+    return all;
+  }
+
+  /**
+   * A line that is seen on light and dark pictures; dashed ones are thin and have no dark line below.
+   * @param {Context} context in image px
+   * @param {View} view
+   * @param {string} id
+   * @param {{width?: number, dash?: number[], colour?: string}} options
+   */
+  stroke(context, view, id, { width = 1.75, dash = [], colour = colourOf(id, false).stroke } = {}) {
+    const path = this.path(id);
+    context.lineJoin = "round";
+    if (dash.length) context.setLineDash(dash.map((length) => length / view.scale));
+    else {
+      context.strokeStyle = HALO;
+      context.lineWidth = (width + 1.75) / view.scale;
+      context.stroke(path);
+    }
+    context.strokeStyle = colour;
+    context.lineWidth = width / view.scale;
+    context.stroke(path);
+    if (dash.length) context.setLineDash([]);
+  }
+
+  /**
+   * Lines of a region's colour, with a dark one beside each, for filling in image px.
+   * @param {Context} context
+   * @param {View} view
+   * @param {string} id
+   */
+  hatch(context, view, id) {
+    const { stroke } = colourOf(id, false);
+    const pattern = this.hatches.get(stroke) ?? patternOf(context, stroke);
+    this.hatches.set(stroke, pattern);
+    pattern.setTransform(new DOMMatrix().scale(1 / view.scale));
+    return pattern;
+  }
+
+  /**
+   * The place in the order, on the region.
+   * @param {Context} context
+   * @param {View} view
+   * @param {Region} region
+   */
+  number(context, view, { id }) {
+    const { scene, picture, settings } = this.editor;
+    const [x0, y0, x1, y1] = scene.box(id);
+    if (!settings.numbers || Math.max(x1 - x0, y1 - y0) * view.scale < LEAST_LABELLED) return;
+    const shape = this.shape(id);
+    shape.label ??= labelPlace(scene.polygon(id));
+    const [x, y] = view.toScreen(shape.label);
+    const { fill, text } = colourOf(id, false);
+    const number = String(scene.place(id) + 1);
+    context.save();
+    context.setTransform(picture.ratio, 0, 0, picture.ratio, 0, 0);
+    context.font = "600 12px system-ui, sans-serif";
+    const half = Math.max(10, context.measureText(number).width / 2 + 6);
+    context.beginPath();
+    context.arc(x - half + 10, y, 10, 0.5 * Math.PI, 1.5 * Math.PI);
+    context.arc(x + half - 10, y, 10, 1.5 * Math.PI, 0.5 * Math.PI);
+    context.closePath();
+    context.fillStyle = fill;
+    context.strokeStyle = HALO;
+    context.lineWidth = 1.5;
+    context.fill();
+    context.stroke();
+    context.fillStyle = text;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(number, x, y + 0.5);
+    context.restore();
+  }
+
+  /**
+   * From here on a context takes image px.
+   * @param {Context} context
+   * @param {View} view
+   */
+  inImage(context, view) {
+    const pixels = this.editor.picture.ratio * view.scale;
+    const [x, y] = view.offset;
+    context.setTransform(pixels, 0, 0, pixels, this.editor.picture.ratio * x, this.editor.picture.ratio * y);
+  }
+}
+
+/**
+ * A canvas that is not in the page.
+ */
+export class Sheet {
+  canvas = document.createElement("canvas");
+  context = /** @type {Context} */ (this.canvas.getContext("2d"));
+
+  /**
+   * Empty, and as large as another.
+   * @param {HTMLCanvasElement} like
+   */
+  clear({ width, height }) {
+    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.clearRect(0, 0, width, height);
+    return this.context;
+  }
+}
+
+/**
+ * @param {Box} a
+ * @param {Box} b
+ */
+export function meet(a, b) {
+  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+}
+
+/**
+ * @param {Context} context
+ * @param {string} colour
+ */
+function patternOf(context, colour) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = HATCH;
+  const pen = /** @type {Context} */ (tile.getContext("2d"));
+  pen.lineWidth = 1.3;
+  for (const [ink, shift] of /** @type {[string, number][]} */ ([
+    ["rgba(8, 14, 20, 0.4)", 1],
+    [colour, 0],
+  ])) {
+    pen.strokeStyle = ink;
+    for (const at of [-HATCH, 0, HATCH]) {
+      pen.beginPath();
+      pen.moveTo(at - 2 + shift, HATCH + 2);
+      pen.lineTo(at + HATCH + 2 + shift, -2);
+      pen.stroke();
+    }
+  }
+  return /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
+}

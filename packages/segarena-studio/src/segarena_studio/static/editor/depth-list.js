@@ -1,0 +1,295 @@
+// The regions of a scene from front to back: reorder by dragging or by keys, name, hide, lock.
+
+import { colourOf } from "./region-colours.js";
+import { moveRegion, setField } from "./region-commands.js";
+import { flipField, nameOf, putInFront, remove, run } from "./actions.js";
+import { button, icon, labelButton } from "../common/dom.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+
+export class DepthList {
+  /**
+   * @param {HTMLElement} place an <ol>
+   * @param {Editor} editor
+   * @param {HTMLDataListElement} names what is suggested
+   */
+  constructor(place, editor, names) {
+    this.place = place;
+    this.editor = editor;
+    this.names = names;
+    /**
+     * What the project suggests.
+     * @type {string[]}
+     */
+    this.labels = [];
+    this.suggested = "";
+    /** @type {Map<string, Row>} */
+    this.rows = new Map();
+    /** @type {string | null} */
+    this.dragged = null;
+    /** @type {string | null} */
+    this.last = null;
+    editor.listeners.add(() => this.update());
+    editor.onName = () => this.rows.get(editor.selected ?? "")?.name.focus();
+    this.update();
+  }
+
+  /** Show what there is now; rows stay, so that what is being written in stays. */
+  update() {
+    const { regions } = this.editor.scene;
+    for (const [id, row] of this.rows) if (!this.editor.scene.has(id)) this.drop(id, row);
+    regions.forEach((region, place) => {
+      const row = this.rows.get(region.id) ?? this.make(region.id);
+      row.show(region, place);
+      if (this.dragged === null && this.place.children[place] !== row.item) this.place.insertBefore(row.item, this.place.children[place] ?? null);
+    });
+    const { selected } = this.editor;
+    if (selected !== this.last && selected) this.rows.get(selected)?.item.scrollIntoView({ block: "nearest" });
+    this.last = selected;
+    this.suggest();
+  }
+
+  /** @param {string} id */
+  make(id) {
+    const row = new Row(this.editor, this, id);
+    this.rows.set(id, row);
+    return row;
+  }
+
+  /**
+   * @param {string} id
+   * @param {Row} row
+   */
+  drop(id, row) {
+    row.item.remove();
+    this.rows.delete(id);
+  }
+
+  /** Names of the project, then those in this scene. */
+  suggest() {
+    const used = this.editor.scene.regions.map((region) => region.name).filter(Boolean);
+    const all = [...new Set([...this.labels, ...used])];
+    if (all.join("\n") === this.suggested) return;
+    this.suggested = all.join("\n");
+    this.names.replaceChildren(...all.map((value) => Object.assign(document.createElement("option"), { value })));
+  }
+
+  /**
+   * @param {string} id
+   * @param {number} by
+   */
+  focusFrom(id, by) {
+    const ids = this.editor.scene.regions.map((region) => region.id);
+    const next = ids[Math.min(Math.max(ids.indexOf(id) + by, 0), ids.length - 1)];
+    this.editor.select(next);
+    this.rows.get(next)?.grip.focus();
+  }
+
+  /**
+   * Let a row follow the pointer; where it is let go is its place.
+   * @param {PointerEvent} event
+   * @param {Row} row
+   */
+  drag(event, row) {
+    if (this.editor.isReadOnly) return;
+    const items = /** @type {HTMLElement[]} */ ([...this.place.children]);
+    const from = items.indexOf(row.item);
+    const heights = items.map((item) => item.getBoundingClientRect().height);
+    const middles = items.map((item) => item.getBoundingClientRect().top + item.getBoundingClientRect().height / 2);
+    const scrolled = this.place.scrollTop;
+    let place = from;
+    this.dragged = row.id;
+    row.item.classList.add("is-dragged");
+    row.grip.setPointerCapture(event.pointerId);
+    const move = (/** @type {PointerEvent} */ now) => {
+      this.scrollNear(now.clientY);
+      const down = now.clientY - event.clientY + this.place.scrollTop - scrolled;
+      const at = middles[from] + down;
+      place = middles.filter((middle, other) => other !== from && middle < at).length;
+      row.item.style.transform = `translateY(${down}px)`;
+      items.forEach((item, other) => {
+        if (other === from) return;
+        const shift = other < from && other >= place ? heights[from] : other > from && other <= place ? -heights[from] : 0;
+        item.style.transform = shift ? `translateY(${shift}px)` : "";
+      });
+    };
+    const end = (/** @type {PointerEvent} */ now) => {
+      row.grip.removeEventListener("pointermove", move);
+      row.grip.removeEventListener("pointerup", end);
+      row.grip.removeEventListener("pointercancel", end);
+      row.item.classList.remove("is-dragged");
+      for (const item of items) item.style.transform = "";
+      this.dragged = null;
+      if (now.type === "pointerup" && place !== from) this.editor.edit("reorder", row.id, (steps) => moveRegion(steps, row.id, place));
+      this.update();
+    };
+    row.grip.addEventListener("pointermove", move);
+    row.grip.addEventListener("pointerup", end);
+    row.grip.addEventListener("pointercancel", end);
+  }
+
+  /** @param {number} y */
+  scrollNear(y) {
+    const { top, bottom } = this.place.getBoundingClientRect();
+    if (y < top + 30) this.place.scrollTop -= 12;
+    if (y > bottom - 30) this.place.scrollTop += 12;
+  }
+}
+
+/** One region in the list. */
+class Row {
+  /**
+   * @param {Editor} editor
+   * @param {DepthList} list
+   * @param {string} id
+   */
+  constructor(editor, list, id) {
+    this.editor = editor;
+    this.list = list;
+    this.id = id;
+    this.item = document.createElement("li");
+    this.grip = button("grip", "", "");
+    this.name = Object.assign(document.createElement("input"), { placeholder: "Name", autocomplete: "off", maxLength: 200, spellcheck: true });
+    this.name.setAttribute("list", list.names.id);
+    this.part = document.createElement("span");
+    this.part.className = "part";
+    this.hide = icon("eye", "Hide", "V");
+    this.lock = icon("lock", "Lock", "L");
+    this.more = document.createElement("div");
+    this.more.className = "more";
+    /** What `more` shows now. */
+    this.shown = "";
+    /** What its line shows now. */
+    this.line = "";
+    const line = document.createElement("div");
+    line.className = "line";
+    line.append(this.grip, this.name, this.part, this.hide, this.lock);
+    this.item.append(line, this.more);
+    this.listen();
+  }
+
+  listen() {
+    const { editor, id } = this;
+    this.item.addEventListener("pointerdown", () => editor.select(id));
+    this.grip.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      this.grip.focus();
+      editor.select(id);
+      this.list.drag(event, this);
+    });
+    this.grip.addEventListener("click", () => editor.select(id));
+    this.grip.addEventListener("keydown", (event) => this.key(event));
+    this.name.addEventListener("focus", () => editor.select(id));
+    this.name.addEventListener("change", () => this.rename());
+    this.name.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.stopPropagation();
+      if (event.key === "Escape") this.name.value = editor.scene.region(id).name;
+      this.rename();
+      editor.picture.overlay.focus();
+    });
+    this.hide.addEventListener("click", () => flipField(editor, "is_hidden", id));
+    this.lock.addEventListener("click", () => flipField(editor, "is_locked", id));
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.altKey) {
+      run(this.editor, by < 0 ? "forward" : "back");
+      this.grip.focus();
+    } else this.list.focusFrom(this.id, by);
+  }
+
+  rename() {
+    const { editor, id } = this;
+    const name = this.name.value.trim().normalize("NFC");
+    if (!editor.scene.has(id) || editor.scene.region(id).name === name) return;
+    editor.edit("name", id, (steps) => setField(steps, id, "name", name));
+  }
+
+  /**
+   * @param {import("./scene.js").Region} region
+   * @param {number} place
+   */
+  show(region, place) {
+    const { editor, id } = this;
+    const isSelected = editor.selected === id;
+    this.showMore(isSelected, region);
+    const hidden = editor.depth.occlusion(id);
+    const key = [place, isSelected, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
+    if (key === this.line) return;
+    this.line = key;
+    const { fill, text } = colourOf(id, false);
+    this.item.classList.toggle("is-selected", isSelected);
+    this.item.classList.toggle("is-hidden", region.is_hidden);
+    this.grip.textContent = String(place + 1);
+    this.grip.style.background = fill;
+    this.grip.style.color = text;
+    const called = nameOf(editor, id);
+    this.grip.setAttribute("aria-label", `${place + 1}: ${called}. Alt and arrows move it in depth.`);
+    if (isSelected) this.grip.setAttribute("aria-current", "true");
+    else this.grip.removeAttribute("aria-current");
+    if (document.activeElement !== this.name) this.name.value = region.name;
+    this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
+    this.name.readOnly = editor.isReadOnly;
+    this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} %` : "";
+    this.part.title = hidden ? "of it are hidden by regions in front" : "";
+    pressed(this.hide, region.is_hidden, `Hide ${called}`);
+    pressed(this.lock, region.is_locked, `Lock ${called}`);
+  }
+
+  /**
+   * What the selected region has beside: thing or stuff, its overlaps, the way out.
+   * @param {boolean} isSelected
+   * @param {import("./scene.js").Region} region
+   */
+  showMore(isSelected, region) {
+    const { editor, id } = this;
+    const overlaps = isSelected ? editor.depth.overlapping(id) : [];
+    const key = isSelected ? JSON.stringify([region.is_stuff, editor.isReadOnly, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
+    if (key === this.shown) return;
+    this.shown = key;
+    this.more.replaceChildren();
+    if (!isSelected || editor.isReadOnly) return;
+    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", "U", () => flipField(editor, "is_stuff", id));
+    const zoom = labelButton("Zoom to", "Zoom to the region", "S", () => run(editor, "show"));
+    const away = labelButton("Delete", "Delete the region", "Delete", () => remove(editor, id));
+    away.className = "alarm";
+    const ways = document.createElement("div");
+    ways.className = "ways";
+    ways.append(stuff, zoom, away);
+    this.more.append(ways, ...overlaps.map((other) => this.overlap(other)));
+  }
+
+  /**
+   * "in front of dog", and the way to turn it round.
+   * @param {string} other
+   */
+  overlap(other) {
+    const { editor, id } = this;
+    const isInFront = editor.scene.place(id) < editor.scene.place(other);
+    const line = document.createElement("div");
+    line.className = "overlap";
+    const said = document.createElement("span");
+    said.textContent = `${isInFront ? "in front of" : "behind"} ${nameOf(editor, other)}`;
+    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} before ${nameOf(editor, isInFront ? id : other)}`, "O", () =>
+      isInFront ? putInFront(editor, other, id) : putInFront(editor, id, other),
+    );
+    line.append(said, turn);
+    return line;
+  }
+}
+
+/**
+ * @param {HTMLButtonElement} made
+ * @param {boolean} isOn
+ * @param {string} label
+ */
+function pressed(made, isOn, label) {
+  made.setAttribute("aria-pressed", String(isOn));
+  made.setAttribute("aria-label", label);
+}

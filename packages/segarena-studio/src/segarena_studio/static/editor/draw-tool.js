@@ -1,0 +1,138 @@
+// Drawing a region: vertices one by one, snapped where a neighbour is near; its border is copied along the shorter way.
+
+import { addSnapped, addVertex, closeOpen, discardOpen, turnArc } from "./region-drawing.js";
+import { refusalOfVertex } from "./outline-rules.js";
+import { nearestLine, nearestVertex } from "./snapping.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Touch} Touch */
+
+export class Drawing {
+  name = "draw";
+  title = "Draw a region";
+  hasLoupe = true;
+
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    /**
+     * Where a press would snap to.
+     * @type {import("./snapping.js").Target | null}
+     */
+    this.target = null;
+    this.closes = false;
+    this.isBad = false;
+    this.isDouble = false;
+  }
+
+  enter() {
+    this.editor.selected = null;
+  }
+
+  /** What to do now. */
+  advice() {
+    const { open } = this.editor.scene;
+    if (!open.length) return "Click along the outline of a region, also where it is hidden.";
+    return open.length < 3 ? "Go on along the outline." : "";
+  }
+
+  exit() {
+    this.target = null;
+    this.closes = false;
+  }
+
+  /** @param {Touch} touch */
+  hover(touch) {
+    const { scene } = this.editor;
+    this.closes = this.isOnFirst(touch);
+    this.target = this.closes ? null : this.editor.snapAt(touch);
+    this.isBad = !this.closes && scene.open.length > 0 && refusalOfVertex(scene, this.target?.at ?? touch.at) !== null;
+  }
+
+  /** @param {Touch} touch */
+  drag(touch) {
+    this.hover(touch);
+  }
+
+  /**
+   * @param {Touch} touch
+   * @param {number} clicks
+   */
+  press(touch, clicks) {
+    this.isDouble = clicks > 1 && this.editor.scene.open.length > 2;
+    this.hover(touch);
+  }
+
+  /** @param {Touch} touch */
+  release(touch) {
+    this.hover(touch);
+    if (this.closes || this.isDouble) this.close();
+    else this.add(touch);
+    this.hover(touch);
+  }
+
+  cancel() {
+    this.target = null;
+  }
+
+  second() {
+    this.close();
+  }
+
+  /**
+   * A vertex at the cursor, snapped where something is near.
+   * @param {Touch} touch
+   */
+  add(touch) {
+    const { target } = this;
+    this.editor.selected = null;
+    this.editor.edit("vertex", null, (steps) => (target ? addSnapped(steps, target) : addVertex(steps, touch.at)));
+  }
+
+  /** A vertex on the nearest line, however far it is. */
+  addOnLine() {
+    this.addNearest(nearestLine);
+  }
+
+  /** A vertex on the nearest vertex, however far it is. */
+  addOnVertex() {
+    this.addNearest(nearestVertex);
+  }
+
+  /** @param {typeof nearestLine} nearest */
+  addNearest(nearest) {
+    const { scene, cursor, size } = this.editor;
+    const target = nearest(scene, cursor.at, size, {});
+    if (target) this.editor.edit("vertex", null, (steps) => addSnapped(steps, target));
+  }
+
+  /** The border that was copied last, the other way round. */
+  turn() {
+    this.editor.edit("arc", null, (steps) => turnArc(steps));
+  }
+
+  close() {
+    const { editor } = this;
+    if (!editor.scene.open.length) return;
+    const known = new Set(editor.scene.regions.map((region) => region.id));
+    const isClosed = editor.edit("close", null, (steps) => closeOpen(steps, { size: editor.size }));
+    if (!isClosed) return;
+    const made = editor.scene.regions.find((region) => !known.has(region.id));
+    this.isBad = this.closes = false;
+    if (!made) return;
+    editor.select(made.id);
+    editor.onClosed(made.id);
+  }
+
+  discard() {
+    this.editor.edit("discard", null, (steps) => discardOpen(steps));
+  }
+
+  /** @param {Touch} touch */
+  isOnFirst(touch) {
+    const { scene } = this.editor;
+    if (scene.open.length < 3) return false;
+    const [x, y] = scene.openPolygon()[0];
+    return Math.hypot(x - touch.at[0], y - touch.at[1]) < touch.snap;
+  }
+}

@@ -1,0 +1,266 @@
+// The editor of a scene: what is drawn, what is selected, which tool is in the hand. It knows no buttons and no keys.
+
+import { Depth } from "./occlusion.js";
+import { Cursor } from "./keyboard-cursor.js";
+import { handlersOf } from "./pointer-input.js";
+import { listen } from "../common/pointer.js";
+import { nextRegion, regionsAt } from "./hit-testing.js";
+import { REFUSALS } from "./edit-errors.js";
+import { snap } from "./snapping.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./history.js").History} History */
+/** @typedef {import("../common/zoomable-picture.js").Picture} Picture */
+/** @typedef {import("./snapping.js").Target} Target */
+/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {[number, number]} Point */
+
+/**
+ * @typedef {object} Touch  a place that somebody points at
+ * @property {Point} at  in image px
+ * @property {"mouse" | "touch" | "pen" | "keys"} kind
+ * @property {number} reach  how near a handle counts as there, in image px
+ * @property {number} snap  how near a new vertex is drawn to what is there, in image px
+ * @property {boolean} isSplit  Alt is held, or the tool bar says so: shared vertices come apart
+ * @property {boolean} isBox  Shift is held
+ */
+
+/**
+ * @typedef {object} Tool  what a pointer does; all but names may be left out
+ * @property {string} name
+ * @property {string} title
+ * @property {(touch: Touch, clicks: number) => void | boolean} [press]
+ * @property {(touch: Touch) => void} [drag]
+ * @property {(touch: Touch) => void} [release]
+ * @property {() => void} [cancel]
+ * @property {(touch: Touch) => void} [second]
+ * @property {(touch: Touch) => void} [hover]
+ * @property {(context: CanvasRenderingContext2D, view: View) => void} [draw]  in screen px
+ * @property {() => void} [enter]  it is taken into the hand
+ * @property {() => void} [exit]
+ * @property {() => string} [advice]  what to do now, in a sentence; "" where hints say enough
+ * @property {Record<string, () => boolean>} [keys]  keys that it takes first; true when taken
+ * @property {boolean} [hasLoupe]  fingers want to see what is below them
+ */
+
+/** How near is near, in screen px. */
+const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
+const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
+/** Tools that change nothing. */
+const LOOKING = ["adjust", "hand"];
+/** For a pen or a finger alone: it moves the picture. */
+const HAND = { name: "hand", title: "Move the picture" };
+const DEPTH_AFTER_MS = 120;
+
+export class Editor {
+  /**
+   * @param {Picture} picture that has its image
+   * @param {Scene} scene
+   * @param {History} history of that scene
+   */
+  constructor(picture, scene, history) {
+    this.picture = picture;
+    this.scene = scene;
+    this.history = history;
+    this.size = picture.size;
+    this.depth = new Depth(scene, picture.size);
+    /** @type {string | null} */
+    this.selected = null;
+    /**
+     * Vertices that were chosen by a box.
+     * @type {Set<number>}
+     */
+    this.chosen = new Set();
+    /** @type {Map<string, Tool>} */
+    this.tools = new Map();
+    /** @type {Tool} */
+    this.tool = { name: "none", title: "" };
+    /** @type {Touch} */
+    this.cursor = { at: [this.size[0] / 2, this.size[1] / 2], kind: "mouse", reach: 0, snap: 0, isSplit: false, isBox: false };
+    this.isPointing = false;
+    this.hasCursor = false;
+    this.isHolding = false;
+    this.isReadOnly = false;
+    this.settings = { fills: false, hatches: true, magnet: true, splits: false, numbers: true };
+    this.isSuspended = false;
+    this.isSpaceHeld = false;
+    /**
+     * Something but the picture has changed: selection, tool, scene.
+     * @type {Set<() => void>}
+     */
+    this.listeners = new Set();
+    /**
+     * A sentence for the person.
+     * @type {(text: string) => void}
+     */
+    this.say = () => {};
+    /**
+     * A region was closed.
+     * @type {(id: string) => void}
+     */
+    this.onClosed = () => {};
+    /** The name of the selected region is to be written. */
+    this.onName = () => {};
+    this.depthTimer = 0;
+    this.byKeys = new Cursor(this);
+    this.addTool(HAND);
+    this.stop = listen(picture.overlay, handlersOf(this));
+  }
+
+  /** @param {Tool} tool */
+  addTool(tool) {
+    this.tools.set(tool.name, tool);
+  }
+
+  /** @param {string} name */
+  useTool(name) {
+    const tool = this.tools.get(name);
+    if (!tool || tool === this.tool) return;
+    if (this.isReadOnly && !LOOKING.includes(name)) return void this.refuse("closed");
+    this.let();
+    this.tool.exit?.();
+    this.tool = tool;
+    this.chosen.clear();
+    tool.enter?.();
+    this.changed();
+  }
+
+  /** The region that is selected. */
+  get region() {
+    return this.selected === null ? null : this.scene.region(this.selected);
+  }
+
+  /** @param {string | null} id */
+  select(id) {
+    if (id === this.selected) return;
+    this.selected = id;
+    this.chosen.clear();
+    this.changed();
+  }
+
+  /**
+   * The region after this one, in order of depth; `by` -1: before it.
+   * @param {number} by
+   */
+  selectNext(by) {
+    const ids = this.shown().map((region) => region.id);
+    if (!ids.length) return;
+    const at = this.selected ? ids.indexOf(this.selected) : by > 0 ? -1 : ids.length;
+    this.select(ids[(at + by + ids.length) % ids.length]);
+  }
+
+  /**
+   * Select what is at a place; again there: what is behind it.
+   * @param {Point} at
+   */
+  selectAt(at) {
+    this.select(nextRegion(this.regionsAt(at), this.selected));
+  }
+
+  /**
+   * Regions at a place that are shown, front first.
+   * @param {Point} at
+   * @returns {string[]}
+   */
+  regionsAt(at) {
+    return regionsAt(this.scene, at);
+  }
+
+  shown() {
+    return this.scene.regions.filter((region) => !region.is_hidden);
+  }
+
+  /** Ids of regions whose vertices can be touched. */
+  touchable() {
+    return this.scene.regions.filter((region) => !region.is_hidden && !region.is_locked).map((region) => region.id);
+  }
+
+  /**
+   * Do something to the scene, as one step that can be undone; says why where it is refused.
+   * @param {string} kind @param {string | null} region @param {(steps: import("./scene-changes.js").Steps) => string | null} change
+   */
+  edit(kind, region, change) {
+    if (this.isReadOnly) return this.refuse("closed");
+    const { refusal } = this.history.run(kind, region, change);
+    if (refusal) return this.refuse(refusal);
+    this.changed();
+    return true;
+  }
+
+  /** @param {string} refusal */
+  refuse(refusal) {
+    this.say(REFUSALS[refusal] ?? "This is not possible here.");
+    this.changed();
+    return false;
+  }
+
+  undo() {
+    if (this.isReadOnly) return void this.refuse("closed");
+    this.let();
+    const step = this.history.undo();
+    if (!step) this.say("Nothing to undo.");
+    this.afterStep(step);
+  }
+
+  redo() {
+    if (this.isReadOnly) return void this.refuse("closed");
+    this.let();
+    const step = this.history.redo();
+    if (!step) this.say("Nothing to redo.");
+    this.afterStep(step);
+  }
+
+  /** @param {{kind: string, region: string | null} | null} step */
+  afterStep(step) {
+    this.chosen.clear();
+    if (step?.region && this.scene.has(step.region)) this.selected = step.region;
+    if (this.scene.open.length && this.tool.name !== "draw") this.useTool("draw");
+    this.changed();
+  }
+
+  /** Tell all who show something of it, and paint. */
+  changed() {
+    if (this.selected && !this.scene.has(this.selected)) this.selected = null;
+    for (const listener of this.listeners) listener();
+    this.picture.redraw();
+    clearTimeout(this.depthTimer);
+    this.depthTimer = setTimeout(() => this.measureDepth(), DEPTH_AFTER_MS);
+  }
+
+  /** Areas take a moment in large pictures: they are measured when the hand rests. */
+  measureDepth() {
+    if (this.isHolding) return;
+    this.depth.update();
+    for (const listener of this.listeners) listener();
+    this.picture.redraw();
+  }
+
+  /**
+   * What a new vertex at a place would be drawn to; null without magnet.
+   * @param {Touch} touch @param {{except?: Set<number>}} [options] @returns {Target | null}
+   */
+  snapAt(touch, options = {}) {
+    if (!this.settings.magnet || this.isSuspended) return null;
+    return snap(this.scene, touch.at, this.size, touch.snap, options);
+  }
+
+  /** @param {number} pixels on the screen */
+  inImage(pixels) {
+    return pixels / this.picture.view.scale;
+  }
+
+  /** Drop what is held, undone. Whether there was something. */
+  let() {
+    if (!this.isHolding) return false;
+    this.isHolding = false;
+    this.tool.cancel?.();
+    this.changed();
+    return true;
+  }
+
+  /** @param {Touch} touch */
+  point(touch) {
+    const isSplit = touch.isSplit || this.settings.splits;
+    this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP[touch.kind]) };
+  }
+}

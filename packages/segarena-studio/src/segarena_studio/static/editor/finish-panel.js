@@ -1,0 +1,146 @@
+// What is still wrong in a scene, beside the list while one draws; and the way to finish it, with the two questions.
+
+import { nameOf } from "./actions.js";
+import { check } from "./scene-checks.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {{kind: string, message: string, regions: string[], at: [number, number] | null, isError: boolean}} Fault */
+
+const LOOK_AFTER_MS = 800;
+const SHOWN = 40;
+/**
+ * In few words, where the check says more.
+ * @type {Record<string, string>}
+ */
+const PLAIN = { unnamed: "has no name yet" };
+
+/** The list of what is still wrong. */
+export class Faults {
+  /**
+   * @param {HTMLElement} place a <details>
+   * @param {Editor} editor
+   */
+  constructor(place, editor) {
+    this.place = place;
+    this.editor = editor;
+    this.revision = -1;
+    this.timer = 0;
+    editor.listeners.add(() => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.update(), LOOK_AFTER_MS);
+    });
+  }
+
+  /** @returns {Fault[]} */
+  find() {
+    const { scene, depth } = this.editor;
+    depth.update();
+    return check(scene, depth).map((fault) => ({ ...fault, isError: fault.severity === "error" }));
+  }
+
+  update() {
+    const { scene, isHolding, isReadOnly } = this.editor;
+    if (isHolding || isReadOnly || scene.revision === this.revision) return;
+    this.revision = scene.revision;
+    const faults = this.find();
+    this.place.hidden = faults.length === 0;
+    const summary = /** @type {HTMLElement} */ (this.place.querySelector("summary"));
+    summary.textContent = faults.length === 1 ? "1 thing to look at" : `${faults.length} things to look at`;
+    const list = /** @type {HTMLElement} */ (this.place.querySelector("ul"));
+    list.replaceChildren(...faults.slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.show(fault))));
+  }
+
+  /** @param {Fault} fault */
+  show(fault) {
+    const { editor } = this;
+    const [id] = fault.regions.filter((region) => editor.scene.has(region));
+    editor.useTool("adjust");
+    if (id) editor.select(id);
+    if (id) editor.picture.show(editor.scene.box(id), 80);
+    if (fault.kind === "unnamed") editor.onName();
+  }
+}
+
+/** The dialog that finishes a picture. */
+export class Finishing {
+  /**
+   * @param {Editor} editor
+   * @param {import("./saving.js").Saving} saving
+   * @param {import("../common/api.js").Talk} talk
+   * @param {string} task
+   * @param {Faults} faults
+   */
+  constructor(editor, saving, talk, task, faults) {
+    this.editor = editor;
+    this.saving = saving;
+    this.talk = talk;
+    this.task = task;
+    this.faults = faults;
+    this.dialog = /** @type {HTMLDialogElement} */ (document.getElementById("finishing"));
+    this.place = /** @type {HTMLElement} */ (document.getElementById("finish-faults"));
+    this.form = /** @type {HTMLFormElement} */ (document.getElementById("finish-form"));
+    document.getElementById("finish")?.addEventListener("click", () => this.open());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.finish();
+    });
+  }
+
+  open() {
+    this.saving.finished();
+    this.show(this.faults.find());
+    this.dialog.showModal();
+  }
+
+  /** @param {Fault[]} faults */
+  show(faults) {
+    const isOpen = this.editor.scene.open.length > 0;
+    const first = isOpen ? [{ kind: "open", message: "A region is not closed yet.", regions: [], at: null, isError: true }] : [];
+    const list = document.createElement("ul");
+    list.append(...[...first, ...faults].slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.goTo(fault))));
+    this.place.replaceChildren(list);
+  }
+
+  /** @param {Fault} fault */
+  goTo(fault) {
+    this.dialog.close();
+    if (fault.kind === "open") this.editor.useTool("draw");
+    else this.faults.show(fault);
+  }
+
+  async finish() {
+    if (!this.saving.isSaved) {
+      this.saving.retry();
+      return this.say("It is not saved yet; try again in a moment.");
+    }
+    const body = { base: this.saving.base, is_complete: true, is_ordered: true };
+    const answer = await this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body);
+    if (answer.outcome === "done") return location.reload();
+    if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
+    this.say(answer.message || "This did not work; try again.");
+  }
+
+  /** @param {string} text */
+  say(text) {
+    const said = Object.assign(document.createElement("p"), { className: "is-error", textContent: text });
+    said.setAttribute("role", "alert");
+    this.place.replaceChildren(said);
+  }
+}
+
+/**
+ * Which regions, and what is the matter with them; the way there.
+ * @param {Editor} editor
+ * @param {Fault} fault
+ * @param {() => void} go
+ */
+function faultLine(editor, fault, go) {
+  const line = document.createElement("li");
+  const who = fault.regions.filter((id) => editor.scene.has(id)).map((id) => nameOf(editor, id));
+  const text = `${who.join(", ")}${who.length ? ": " : ""}${PLAIN[fault.kind] ?? fault.message}`;
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  button.className = fault.isError ? "is-error" : "";
+  button.addEventListener("click", go);
+  line.append(button);
+  return line;
+}

@@ -1,0 +1,242 @@
+// One stack of everything that was done to a scene, to take back and do again; it survives a reload with the scene's document.
+//
+//   const history = new History(scene);
+//   history.run("add vertex", null, (steps) => addVertex(steps, at));  // {done, refusal}: refused is taken back whole
+//   const live = history.start("move", id);                            // a drag: what holds is what was set last
+//   live.set((steps) => movePoints(steps, points, dx, dy));            // shows it even when refused, and says so
+//   live.commit();                                                     // at the last that was not refused
+//   history.undo(); history.redo();                                    // {kind, region} or null
+//   history.onEdit = ({kind, region}) => save();                       // after every run, commit, undo, redo
+//   History.read(scene, history.toJSON());                             // empty when it belongs to another scene
+
+import { Steps, inverse } from "./scene-changes.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene-changes.js").Change} Change */
+/** @typedef {{kind: string, region: string | null, changes: Change[]}} Edit */
+/** @typedef {{kind: string, region: string | null, way: "do" | "undo" | "redo"}} Told */
+/** @typedef {(steps: Steps) => string | null} Act says why not, or null */
+
+const VERSION = 1;
+
+export class History {
+  /** @type {Edit[]} */
+  #done = [];
+  /** @type {Edit[]} */
+  #undone = [];
+  /** @type {Live | null} */
+  #live = null;
+  /** @type {(told: Told) => void} */
+  onEdit = () => {};
+
+  /** @param {Scene} scene */
+  constructor(scene) {
+    this.scene = scene;
+  }
+
+  get canUndo() {
+    return this.#done.length > 0;
+  }
+
+  get canRedo() {
+    return this.#undone.length > 0;
+  }
+
+  /**
+   * Do something to the scene in one step that can be taken back.
+   * @param {string} kind
+   * @param {string | null} region
+   * @param {Act} act
+   */
+  run(kind, region, act) {
+    const live = this.start(kind, region);
+    const refusal = live.set(act);
+    const done = this.#done.length;
+    live.commit();
+    return { done: this.#done.length > done, refusal };
+  }
+
+  /**
+   * Begin something that is done again and again until it is left, such as a drag.
+   * @param {string} kind
+   * @param {string | null} region
+   */
+  start(kind, region) {
+    this.#live?.cancel();
+    this.#live = new Live(this.scene, region, this.#done.at(-1)?.changes ?? [], (steps) => {
+      this.#live = null;
+      if (steps.changes.length) this.#note({ kind, region: steps.about, changes: steps.changes });
+    });
+    return this.#live;
+  }
+
+  /** Take the last edit back. */
+  undo() {
+    this.#live?.cancel();
+    const edit = this.#done.pop();
+    if (!edit) return null;
+    for (const change of [...edit.changes].reverse()) this.scene.apply(inverse(change));
+    this.#undone.push(edit);
+    return this.#tell(edit, "undo");
+  }
+
+  /** Do again what was taken back last. */
+  redo() {
+    this.#live?.cancel();
+    const edit = this.#undone.pop();
+    if (!edit) return null;
+    for (const change of edit.changes) this.scene.apply(change);
+    this.#done.push(edit);
+    return this.#tell(edit, "redo");
+  }
+
+  /** As JSON of at most so many bytes: what is oldest is left out where it is more. */
+  toJSON(mostBytes = 2e6) {
+    let left = mostBytes - 100;
+    const fits = (/** @type {Edit} */ edit) => (left -= sizeOf(edit)) >= 0;
+    const undone = newest(this.#undone, fits);
+    const done = newest(this.#done, fits);
+    return { version: VERSION, stamp: stampOf(this.scene), done, undone };
+  }
+
+  /**
+   * What `toJSON` gave, for the same scene; empty for another one.
+   * @param {Scene} scene
+   * @param {any} json
+   */
+  static read(scene, json) {
+    const history = new History(scene);
+    if (json?.version === VERSION && json.stamp === stampOf(scene)) {
+      history.#done = [...json.done];
+      history.#undone = [...json.undone];
+    }
+    return history;
+  }
+
+  /** @param {Edit} edit */
+  #note(edit) {
+    this.#done.push(edit);
+    this.#undone = [];
+    this.#tell(edit, "do");
+  }
+
+  /**
+   * @param {Edit} edit
+   * @param {Told["way"]} way
+   */
+  #tell({ kind, region }, way) {
+    this.onEdit({ kind, region, way });
+    return { kind, region };
+  }
+}
+
+/** Something that is being done: each `set` takes the place of the one before. */
+export class Live {
+  #steps;
+  /** @type {Steps} what was not refused last */
+  #sound;
+  #region;
+  #end;
+  #isOver = false;
+
+  /**
+   * @param {Scene} scene
+   * @param {string | null} region
+   * @param {Change[]} before
+   * @param {(steps: Steps) => void} end
+   */
+  constructor(scene, region, before, end) {
+    this.#sound = this.#steps = new Steps(scene, region, before);
+    this.#region = region;
+    this.#end = end;
+  }
+
+  /**
+   * Do this instead of what was done before; it stays to be seen even when it is refused.
+   * @param {Act} act
+   */
+  set(act) {
+    const { scene, before } = this.#steps;
+    this.#steps.takeBack();
+    this.#steps = new Steps(scene, this.#region, before);
+    const refusal = act(this.#steps);
+    if (refusal === null) this.#sound = this.#steps;
+    return refusal;
+  }
+
+  /** Keep what was not refused last. */
+  commit() {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#steps !== this.#sound) {
+      this.#steps.takeBack();
+      this.#sound.doAgain();
+    }
+    this.#end(this.#sound);
+  }
+
+  /** Leave everything as it was. */
+  cancel() {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#steps.takeBack();
+    this.#end(new Steps(this.#steps.scene));
+  }
+}
+
+/**
+ * The last of a list as long as they fit.
+ * @param {Edit[]} edits
+ * @param {(edit: Edit) => boolean} fits
+ */
+function newest(edits, fits) {
+  let first = edits.length;
+  while (first > 0 && fits(edits[first - 1])) first -= 1;
+  return edits.slice(first);
+}
+
+/** @type {WeakMap<Edit, number>} */
+const sizes = new WeakMap();
+
+/**
+ * Bytes of an edit in a file.
+ * @param {Edit} edit
+ */
+function sizeOf(edit) {
+  const size = sizes.get(edit) ?? new TextEncoder().encode(JSON.stringify(edit)).length + 1;
+  sizes.set(edit, size);
+  return size;
+}
+
+/**
+ * A number by which a scene is known again (FNV-1a over everything in it).
+ * @param {Scene} scene
+ */
+function stampOf(scene) {
+  const { points, regions, open, nextId } = scene;
+  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked }) => [id, name, is_stuff, is_hidden, is_locked]);
+  const text = new TextEncoder().encode(JSON.stringify(named));
+  const rings = [...regions.map(({ ring }) => ring), open];
+  const numbers = new Float64Array(2 * points.length + rings.reduce((sum, ring) => sum + ring.length + 1, 1));
+  let filled = 0;
+  for (const [x, y] of points) {
+    numbers[filled++] = x;
+    numbers[filled++] = y;
+  }
+  for (const ring of rings) {
+    numbers.set(ring, filled);
+    numbers[filled + ring.length] = ring.length;
+    filled += ring.length + 1;
+  }
+  numbers[filled] = nextId;
+  return hashOf(new Uint32Array(numbers.buffer), hashOf(text, 0x811c9dc5)) >>> 0;
+}
+
+/**
+ * @param {Uint8Array | Uint32Array} numbers
+ * @param {number} hash of what came before
+ */
+function hashOf(numbers, hash) {
+  for (let at = 0; at < numbers.length; at++) hash = Math.imul(hash ^ numbers[at], 0x01000193);
+  return hash;
+}

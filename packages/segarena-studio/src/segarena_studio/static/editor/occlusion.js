@@ -1,0 +1,193 @@
+// Who hides whom: which regions overlap, what is seen of each and what is hidden, in pixels of the picture at its own resolution.
+// `update` looks again only at what changed since the last time.
+
+import { boxesMeet } from "../common/geometry.js";
+import { fill, sharedPixels, uncovered, uncoveredPixels } from "../common/polygon-spans.js";
+
+/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("../common/polygon-spans.js").Spans} Spans */
+/** @typedef {{revision: number, spans: Spans, overlaps: Map<string, number>, seen: {key: string, pixels: number} | null}} Entry */
+
+const DUPLICATE_IOU = 0.9;
+
+export class Depth {
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  #revision = -1;
+
+  /**
+   * @param {Scene} scene
+   * @param {Size} size of the picture
+   */
+  constructor(scene, size) {
+    this.scene = scene;
+    this.size = size;
+  }
+
+  /** Take in what changed in the scene. Every question asks for this itself. */
+  update() {
+    if (this.#revision === this.scene.revision) return;
+    this.#revision = this.scene.revision;
+    for (const id of this.#entries.keys()) if (!this.scene.has(id)) this.#forget(id);
+    for (const { id } of this.scene.regions) {
+      if (this.#entries.get(id)?.revision !== this.scene.revisionOf(id)) this.#fill(id);
+    }
+  }
+
+  /**
+   * Pixels of the full extent.
+   * @param {string} id
+   */
+  areaPx(id) {
+    return this.#entry(id).spans.area;
+  }
+
+  /**
+   * Pixels that are seen: those of no region in front.
+   * @param {string} id
+   */
+  visiblePx(id) {
+    const entry = this.#entry(id);
+    const front = this.inFrontOf(id);
+    const key = [entry.revision, ...front.map((one) => `${one}.${this.#entry(one).revision}`)].join(" ");
+    if (entry.seen?.key !== key) {
+      entry.seen = { key, pixels: front.length ? uncoveredPixels(entry.spans, this.#spansOf(front)) : entry.spans.area };
+    }
+    return entry.seen.pixels;
+  }
+
+  /**
+   * The hidden share, 0 to 1; 0 for a region without pixels.
+   * @param {string} id
+   */
+  occlusion(id) {
+    const whole = this.areaPx(id);
+    return whole ? (whole - this.visiblePx(id)) / whole : 0;
+  }
+
+  /**
+   * Pixels that the full extents of two regions share.
+   * @param {string} a
+   * @param {string} b
+   */
+  overlapPx(a, b) {
+    return a === b ? this.areaPx(a) : this.#entry(a).overlaps.get(b) ?? 0;
+  }
+
+  /**
+   * The regions that share a pixel with one, front first.
+   * @param {string} id
+   */
+  overlapping(id) {
+    const { overlaps } = this.#entry(id);
+    return this.scene.regions.filter((region) => overlaps.has(region.id)).map((region) => region.id);
+  }
+
+  /**
+   * The regions that hide some of one, front first.
+   * @param {string} id
+   */
+  inFrontOf(id) {
+    const { overlaps } = this.#entry(id);
+    const front = [];
+    for (const region of this.scene.regions) {
+      if (region.id === id) break;
+      if (overlaps.has(region.id)) front.push(region.id);
+    }
+    return front;
+  }
+
+  /**
+   * All pairs that share a pixel, in front and behind.
+   * @returns {[string, string][]}
+   */
+  pairs() {
+    return this.scene.regions.flatMap(({ id }) => {
+      return this.inFrontOf(id).map((front) => /** @type {[string, string]} */ ([front, id]));
+    });
+  }
+
+  /**
+   * The visible part as row, first column, end, one after the other.
+   * @param {string} id
+   */
+  visibleSpans(id) {
+    return uncovered(this.#entry(id).spans, this.#spansOf(this.inFrontOf(id)));
+  }
+
+  /**
+   * The hidden part likewise.
+   * @param {string} id
+   */
+  hiddenSpans(id) {
+    const { spans } = this.#entry(id);
+    return uncovered(spans, [asSpans(this.visibleSpans(id), spans)]);
+  }
+
+  /**
+   * Pairs that are one region drawn twice, by their IoU, front first.
+   * @returns {[string, string, number][]}
+   */
+  duplicates() {
+    /** @type {[string, string, number][]} */
+    const found = [];
+    for (const [front, behind] of this.pairs()) {
+      const shared = this.overlapPx(front, behind);
+      const iou = shared / (this.areaPx(front) + this.areaPx(behind) - shared);
+      if (iou > DUPLICATE_IOU) found.push([front, behind, iou]);
+    }
+    return found;
+  }
+
+  /** @param {string} id */
+  #entry(id) {
+    this.update();
+    const entry = this.#entries.get(id);
+    if (!entry) throw new RangeError(`expected the id of a region, got ${id}`);
+    return entry;
+  }
+
+  /** @param {string[]} ids */
+  #spansOf(ids) {
+    return ids.map((id) => this.#entry(id).spans);
+  }
+
+  /** @param {string} id */
+  #fill(id) {
+    this.#forget(id);
+    const spans = fill(this.scene.polygon(id), this.size);
+    const overlaps = new Map();
+    for (const [other, entry] of this.#entries) {
+      const isNear = boxesMeet(this.scene.box(id), this.scene.box(other));
+      const shared = isNear ? sharedPixels(spans, entry.spans) : 0;
+      if (!shared) continue;
+      overlaps.set(other, shared);
+      entry.overlaps.set(id, shared);
+    }
+    this.#entries.set(id, { revision: this.scene.revisionOf(id), spans, overlaps, seen: null });
+  }
+
+  /** @param {string} id */
+  #forget(id) {
+    for (const other of this.#entries.get(id)?.overlaps.keys() ?? []) this.#entries.get(other)?.overlaps.delete(id);
+    this.#entries.delete(id);
+  }
+}
+
+/**
+ * Rows of spans as `uncovered` gives them, within the rows of others.
+ * @param {Int32Array} found
+ * @param {Spans} rows
+ * @returns {Spans}
+ */
+function asSpans(found, rows) {
+  const starts = new Int32Array(rows.starts.length);
+  const ends = new Int32Array((found.length / 3) * 2);
+  for (let at = 0; at < found.length; at += 3) {
+    starts[found[at] - rows.top + 1] += 2;
+    ends.set(found.subarray(at + 1, at + 3), (at / 3) * 2);
+  }
+  for (let row = 1; row < starts.length; row++) starts[row] += starts[row - 1];
+  return { top: rows.top, starts, ends, area: 0 };
+}

@@ -1,0 +1,75 @@
+// Opening a picture to work on: what the server has, and what this browser kept that the server does not have.
+
+import { noNews, together } from "../common/pending-log.js";
+import { isSame } from "./saving.js";
+
+/**
+ * @typedef {import("./saving.js").Start} Start
+ * @typedef {import("./local-drafts.js").Draft} Draft
+ * @typedef {import("../common/api.js").Talk} Talk
+ *
+ * @typedef {object} Opened
+ * @property {any} content  what to show and go on from: scene and history
+ * @property {any} told  the server's whole answer: revision, state, comments ...; null where it was not reached
+ * @property {Start} start  for Saving
+ * @property {boolean} isElsewhere  another tab of this browser has work on the picture that is not saved yet
+ *
+ * @typedef {object} Finder  what this needs of Drafts
+ * @property {(person: number, task: string) => Promise<Draft[]>} of
+ * @property {(person: number, task: string, tab: string) => Promise<void>} remove
+ */
+
+/**
+ * Return what there is of a picture.
+ * @param {object} given
+ * @param {Talk} given.talk
+ * @param {Finder} given.drafts
+ * @param {{lives: (tab: string) => Promise<boolean>}} given.tabs
+ * @param {number} given.person
+ * @param {string} given.task
+ * @returns {Promise<Opened | import("../common/api.js").Answer>}  an answer of the server where there is nothing to show
+ */
+export async function openPicture({ talk, drafts, tabs, person, task }) {
+  const kept = await drafts.of(person, task).catch(() => []);
+  /** @type {Draft[]} */
+  const left = [];
+  for (const draft of kept) if (!(await tabs.lives(draft.tab))) left.push(draft);
+  const isElsewhere = left.length < kept.length;
+  const answer = await talk.ask("GET", `/studio/tasks/${task}/draft`);
+  const told = answer.outcome === "done" ? answer.body : null;
+  if (!told && (!left.length || answer.outcome === "refused")) return answer;
+  for (const draft of left) {
+    if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
+    else return { content: draft.content, told, isElsewhere, start: startOf(draft, told) };
+  }
+  return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: null, adopted: "" } };
+}
+
+/**
+ * Go on from what a tab left behind.
+ * @param {Draft} draft
+ * @param {any} told
+ * @returns {Start}
+ */
+function startOf({ base, own, news, sent, tab }, told) {
+  const isSaved = Boolean(told?.id) && own.includes(told.id);
+  const isOwn = !told || told.revision === base || isSaved;
+  return {
+    base: isSaved ? told.revision : base,
+    own,
+    isUnsaved: true,
+    news: told ? together(untold(sent, told), news) : news,
+    sent: told ? [] : sent,
+    theirs: isOwn ? null : told,
+    adopted: tab,
+  };
+}
+
+/**
+ * What saves told that the server does not have.
+ * @param {import("./saving.js").Sent[]} sent
+ * @param {any} told
+ */
+function untold(sent, told) {
+  return sent.filter(({ id }) => id !== told.id).reduce((all, { news }) => together(all, news), noNews());
+}

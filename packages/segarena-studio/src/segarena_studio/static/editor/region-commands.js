@@ -1,0 +1,139 @@
+// Regions as wholes: bringing them in and away, their order in depth, their names and flags.
+//
+// Each function changes the scene by the given steps (history.js) and says why it may not, or null: "locked", "few", "nothing".
+
+import { isSame, rounded } from "../common/geometry.js";
+import { LEAST_VERTICES } from "./outline-rules.js";
+
+/** @typedef {import("../common/geometry.js").Polygon} Polygon */
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene-changes.js").Steps} Steps */
+/** @typedef {import("./scene.js").Fields} Fields */
+/** @typedef {(a: string, b: string) => boolean} Overlaps */
+
+/**
+ * Add a region of a polygon, such as one that a model found, with vertices of its own.
+ * @param {Steps} steps
+ * @param {Polygon} polygon
+ * @param {Partial<Fields>} [fields]
+ */
+export function addRegion(steps, polygon, fields = {}, place = 0) {
+  const outline = withoutRepeats(polygon);
+  if (outline.length < LEAST_VERTICES) return "few";
+  steps.addRegion(outline.map((at) => steps.addPoint(at)), fields, place);
+  return null;
+}
+
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
+export function deleteRegion(steps, id) {
+  if (steps.scene.region(id).is_locked) return "locked";
+  steps.removeRegion(id);
+  return null;
+}
+
+/**
+ * Move a region to a place in the order, 0 for the front.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {number} place
+ */
+export function moveRegion(steps, id, place) {
+  const last = steps.scene.regions.length - 1;
+  const kept = Math.min(Math.max(place, 0), last);
+  if (steps.scene.place(id) === kept) return "nothing";
+  steps.moveRegion(id, kept);
+  return null;
+}
+
+/**
+ * Put one region in front of another, with as few moves as can be, and without another change to who hides whom where that is
+ * possible: either the first comes forward, with those that hide it, or the second goes back, with those that it hides.
+ * @param {Steps} steps
+ * @param {string} front
+ * @param {string} behind
+ * @param {Overlaps} overlaps
+ */
+export function putBefore(steps, front, behind, overlaps) {
+  const { scene } = steps;
+  const [from, to] = [scene.place(behind), scene.place(front)];
+  if (to < from) return "nothing";
+  const between = scene.regions.slice(from + 1, to).map((region) => region.id);
+  const forward = [...hiders(front, between, overlaps), front];
+  const back = [behind, ...hidden(behind, between, overlaps)];
+  // Where those that hide the first are hidden by the second, somebody's place must change: only the two move.
+  const isKnot = forward.some((id) => id !== front && overlaps(id, behind));
+  if (isKnot) putBetween(steps, { front, behind, between, overlaps });
+  else if (forward.length <= back.length) forward.forEach((id, index) => steps.moveRegion(id, from + index));
+  else back.reverse().forEach((id, index) => steps.moveRegion(id, to - index));
+  return null;
+}
+
+/**
+ * Set the name or a flag. A locked region can only be unlocked, shown and hidden.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {keyof Fields} field
+ * @param {string | boolean} value
+ */
+export function setField(steps, id, field, value) {
+  if (steps.scene.region(id).is_locked && field !== "is_locked" && field !== "is_hidden") return "locked";
+  if (steps.scene.region(id)[field] === value) return "nothing";
+  steps.set(id, field, value);
+  return null;
+}
+
+/**
+ * Those of a list that hide one of it or the last, front first.
+ * @param {string} last
+ * @param {string[]} between
+ * @param {Overlaps} overlaps
+ */
+function hiders(last, between, overlaps) {
+  /** @type {string[]} */
+  const found = [];
+  for (const id of [...between].reverse()) {
+    if ([...found, last].some((other) => overlaps(id, other))) found.unshift(id);
+  }
+  return found;
+}
+
+/**
+ * Those of a list that are hidden by one of it or the first, front first.
+ * @param {string} first
+ * @param {string[]} between
+ * @param {Overlaps} overlaps
+ */
+function hidden(first, between, overlaps) {
+  /** @type {string[]} */
+  const found = [];
+  for (const id of between) if ([first, ...found].some((other) => overlaps(other, id))) found.push(id);
+  return found;
+}
+
+/**
+ * Move the two so that they meet where the fewest others that overlap them are passed.
+ * @param {Steps} steps
+ * @param {{front: string, behind: string, between: string[], overlaps: Overlaps}} pair
+ */
+function putBetween(steps, { front, behind, between, overlaps }) {
+  const passed = (/** @type {number} */ meeting) =>
+    between.filter((id, index) => overlaps(id, index < meeting ? behind : front)).length;
+  const meetings = [...Array(between.length + 1).keys()];
+  const best = meetings.reduce((least, meeting) => (passed(meeting) < passed(least) ? meeting : least), 0);
+  const start = steps.scene.place(behind);
+  steps.moveRegion(front, start + best + 1);
+  steps.moveRegion(behind, start + best + 1);
+}
+
+/**
+ * @param {Polygon} polygon
+ * @returns {Polygon}
+ */
+function withoutRepeats(polygon) {
+  const outline = polygon.map(([x, y]) => /** @type {Point} */ ([rounded(x), rounded(y)]));
+  return outline.filter((at, index) => !isSame(at, outline[(index + 1) % outline.length]));
+}

@@ -1,0 +1,196 @@
+// Drawing a region: vertices one after the other, free or shared with neighbours, until the outline is closed.
+//
+// Each function changes the scene by the given steps (history.js) and says why it may not, or null:
+//   "repeated"  the vertex is there already            "crosses"  the outline would meet itself
+//   "taken"     the line there is drawn already        "few", "small"  too little to close
+//   "nothing"   there is nothing to do it to           "locked"  the region is locked
+
+import { shareOnEdge } from "./vertex-editing.js";
+import { lineMeets } from "./self-intersections.js";
+import { isSame, squaredFromOutline } from "../common/geometry.js";
+import { refusalOfClosing, refusalOfVertex } from "./outline-rules.js";
+import { arcs, sharedRegion, ways } from "./border-tracing.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene-changes.js").Steps} Steps */
+/** @typedef {import("./scene.js").Ring} Ring */
+/** @typedef {import("./snapping.js").Target} Target */
+
+const ON_LINE_PX2 = 0.0001;
+
+/**
+ * Add a vertex where the pointer is; the first one begins the outline.
+ * @param {Steps} steps
+ * @param {Point} at
+ */
+export function addVertex(steps, at) {
+  const refusal = refusalOfVertex(steps.scene, at);
+  if (refusal) return refusal;
+  append(steps, [steps.addPoint(at)]);
+  return null;
+}
+
+/**
+ * Add a vertex on what it snaps to: it becomes a vertex of the neighbour too, and when the one before it is also one, their common
+ * border is copied along the shorter arc.
+ * @param {Steps} steps
+ * @param {Target} target
+ */
+export function addSnapped(steps, target) {
+  const { scene } = steps;
+  if (target.kind === "edge" && isOnOpen(scene, target.at)) return "taken";
+  const last = scene.open.at(-1);
+  const point = pointOf(steps, target);
+  if (scene.open.includes(point)) return "repeated";
+  const region = last === undefined ? null : sharedRegion(scene, last, point, target.region);
+  if (last === undefined || region === null) return extend(steps, [[point]]);
+  const found = ways(scene, region, last, point);
+  return extend(steps, found.length > 1 ? found.slice(0, -1) : found); // straight only where no arc is free
+}
+
+/**
+ * Go on along a region's border from one place on it to another, which become its vertices; the first is added too unless it is the
+ * last that was drawn. Where the second is the first that was drawn, the outline is ready to be closed.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {Point} start
+ * @param {Point} end
+ * @param {{isLonger?: boolean}} options
+ */
+export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
+  const { scene } = steps;
+  const [from, to] = [start, end].map((at) => shareOnEdge(steps, id, at));
+  if (from === to) return "repeated";
+  if (scene.open.at(-1) !== from) {
+    const refusal = extend(steps, [[from]]);
+    if (refusal) return refusal;
+  }
+  const way = arcs(scene, id, from, to)[isLonger ? "longer" : "shorter"].slice(1);
+  return extend(steps, [to === scene.open[0] ? way.slice(0, -1) : way]);
+}
+
+/**
+ * Take the next way instead of what the last step drew along a neighbour: the other arc, the straight line, the first again.
+ * @param {Steps} steps
+ */
+export function turnArc(steps) {
+  const { scene } = steps;
+  const piece = [...steps.before].reverse().find((change) => change[0] === "ring" && change[1] === "");
+  if (piece?.[0] !== "ring" || piece[2] === 0) return "nothing";
+  const [from, drawn] = [scene.open[piece[2] - 1], piece[4]];
+  const to = drawn[drawn.length - 1];
+  const region = to === undefined ? null : sharedRegion(scene, from, to);
+  if (region === null || piece[2] + drawn.length !== scene.open.length) return "nothing";
+  steps.splice("", piece[2], drawn.length, []);
+  const found = ways(scene, region, from, to);
+  const now = found.findIndex((way) => way.join() === drawn.join());
+  return extend(steps, [...found.slice(now + 1), ...found.slice(0, now)]);
+}
+
+/**
+ * Take the last vertex away.
+ * @param {Steps} steps
+ */
+export function removeLastVertex(steps) {
+  const { open } = steps.scene;
+  if (!open.length) return "nothing";
+  steps.splice("", open.length - 1, 1, []);
+  return null;
+}
+
+/**
+ * Close the outline: it becomes the frontmost region.
+ * @param {Steps} steps
+ * @param {{size: Size}} options of the picture
+ */
+export function closeOpen(steps, { size }) {
+  const refusal = refusalOfClosing(steps.scene, size);
+  if (refusal) return refusal;
+  const ring = [...steps.scene.open];
+  steps.splice("", 0, ring.length, []);
+  steps.addRegion(ring, {}, 0);
+  return null;
+}
+
+/**
+ * Throw away what is being drawn.
+ * @param {Steps} steps
+ */
+export function discardOpen(steps) {
+  const { open } = steps.scene;
+  if (!open.length) return "nothing";
+  steps.splice("", 0, open.length, []);
+  return null;
+}
+
+/**
+ * The point that a target stands for, made or shared.
+ * @param {Steps} steps
+ * @param {Target} target
+ */
+function pointOf(steps, target) {
+  if (target.point !== null) return target.point;
+  if (target.region !== null) return shareOnEdge(steps, target.region, target.at);
+  return coinciding(steps.scene, target.at) ?? steps.addPoint(target.at);
+}
+
+/**
+ * A vertex of any region at this very place.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
+function coinciding(scene, at) {
+  for (const { ring } of scene.regions) {
+    const found = ring.find((point) => isSame(scene.points[point], at));
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/**
+ * Draw the first of several ways that does not cross what is drawn.
+ * @param {Steps} steps
+ * @param {Ring[]} found
+ */
+function extend(steps, found) {
+  const refusals = found.map((way) => refusalOfWay(steps.scene, way));
+  const place = refusals.indexOf(null);
+  if (place < 0) return refusals[0] ?? "nothing";
+  append(steps, found[place]);
+  return null;
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Ring} way
+ */
+function refusalOfWay(scene, way) {
+  const line = [...scene.openPolygon()];
+  const taken = new Set(scene.open);
+  for (const point of way) {
+    const at = scene.points[point];
+    if (taken.has(point) || line.some((before) => isSame(before, at))) return "repeated";
+    if (line.length && lineMeets(line, at)) return "crosses";
+    line.push(at);
+  }
+  return null;
+}
+
+/**
+ * @param {Steps} steps
+ * @param {Ring} points
+ */
+function append(steps, points) {
+  steps.splice("", steps.scene.open.length, 0, points);
+}
+
+/**
+ * Whether a point lies on what is being drawn, its closing side included.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
+function isOnOpen(scene, at) {
+  return squaredFromOutline(scene.openPolygon(), at) < ON_LINE_PX2;
+}

@@ -1,0 +1,66 @@
+// Two revisions of one picture: both are shown, one goes on, and the other can be had back by Undo.
+
+import { colourOf } from "./region-colours.js";
+
+/** @typedef {import("./scene.js").SceneDocument} SceneDocument */
+/** @typedef {import("./scene-changes.js").Steps} Steps */
+
+/**
+ * Put another scene in the place of this one, as steps that can be taken back together.
+ * @param {Steps} steps
+ * @param {SceneDocument | null} document  null: an empty one
+ */
+export function replaceScene(steps, document) {
+  const { scene } = steps;
+  steps.splice("", 0, scene.open.length, []);
+  for (const { id } of [...scene.regions].reverse()) steps.removeRegion(id);
+  if (!document) return null;
+  /** @type {Map<number, number>} */
+  const points = new Map();
+  const pointOf = (/** @type {number} */ index) => {
+    const known = points.get(index) ?? steps.addPoint(document.points[index]);
+    points.set(index, known);
+    return known;
+  };
+  document.regions.forEach(({ ring, name, is_stuff, is_hidden, is_locked }, place) => {
+    steps.addRegion(ring.map(pointOf), { name, is_stuff, is_hidden, is_locked }, place);
+  });
+  steps.splice("", 0, 0, (document.open ?? []).map(pointOf));
+  return null;
+}
+
+/**
+ * Paint a scene small, and return what it is in words.
+ * @param {HTMLCanvasElement} canvas
+ * @param {SceneDocument | null} document
+ * @param {[number, number]} size  width, height of the picture
+ */
+export function showScene(canvas, document, size) {
+  const context = canvas.getContext("2d");
+  const regions = document?.regions ?? [];
+  canvas.height = Math.round((canvas.width * size[1]) / size[0]);
+  const scale = canvas.width / size[0];
+  for (const { id, ring } of [...regions].reverse()) {
+    if (!context || !document) break;
+    context.beginPath();
+    for (const index of ring) context.lineTo(document.points[index][0] * scale, document.points[index][1] * scale);
+    context.closePath();
+    const { fill } = colourOf(id, false);
+    [context.fillStyle, context.strokeStyle, context.globalAlpha] = [fill, "#000", 0.75];
+    context.fill();
+    context.globalAlpha = 1;
+    context.stroke();
+  }
+  return wordsOf(document);
+}
+
+/**
+ * @param {SceneDocument | null} document
+ */
+export function wordsOf(document) {
+  const regions = document?.regions ?? [];
+  const names = regions.map(({ name }) => name).filter(Boolean);
+  const listed = names.length > 5 ? [...names.slice(0, 5), "…"] : names;
+  const count = regions.length === 1 ? "1 region" : `${regions.length} regions`;
+  return listed.length ? `${count}: ${listed.join(", ")}` : count;
+}

@@ -1,0 +1,388 @@
+// Saving a picture while somebody works on it. Nothing here ever keeps them waiting, and nothing is lost.
+//
+// After each edit the draft is kept in this browser; after each object, and at most two seconds after an edit, it is sent
+// to the server. "saved" is said only of what the server has acknowledged. A save whose answer did not come is sent again
+// under the same id, which the server counts once. A revision of somebody else's is never overwritten: both are offered.
+
+import { Keeping } from "./draft-storage.js";
+import { add, noNews, together } from "../common/pending-log.js";
+import { newId, OTHER_PERSON } from "../common/api.js";
+
+/**
+ * @typedef {import("../common/api.js").Talk} Talk
+ * @typedef {import("../common/api.js").Answer} Answer
+ * @typedef {import("./local-drafts.js").Draft} Draft
+ * @typedef {import("../common/pending-log.js").News} News
+ *
+ * @typedef {object} Content  what is saved of a picture; opaque here
+ * @property {any} scene
+ * @property {any} [history]  the stack of undo
+ *
+ * @typedef {object} Theirs  what the server has, and did not come from here
+ * @property {number} revision
+ * @property {any} scene
+ * @property {any} [history]
+ * @property {number | null} [saved_at]  seconds since 1970
+ * @property {string} [id]
+ *
+ * @typedef {"saved" | "unsaved" | "saving" | "offline" | "signed-out" | "waiting" | "conflict" | "refused"} Kind
+ * @typedef {object} State
+ * @property {Kind} kind
+ * @property {string} text  one line for people
+ * @property {boolean} isKept  all edits are kept in this browser, or saved
+ * @property {Theirs | null} theirs  of a conflict
+ *
+ * @typedef {object} Start  where the work goes on from; see `opening.js`
+ * @property {number} base
+ * @property {string[]} own  ids of saves that were sent before the page ended, some without an answer
+ * @property {boolean} isUnsaved  what is shown is not what the server has
+ * @property {News} news  that no save has told yet
+ * @property {Sent[]} sent  what saves told of which it is not known whether the server has them
+ * @property {Theirs | null} theirs
+ * @property {string} adopted  the tab that left the draft behind; "" where there is none
+ *
+ * @typedef {object} Sent
+ * @property {string} id
+ * @property {News} news
+ *
+ * @typedef {object} Save  one that was sent
+ * @property {string} id
+ * @property {number} version
+ * @property {News} news
+ * @property {any} body
+ */
+
+export const SAVE_WITHIN_MS = 2000;
+const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15_000];
+const MOST_ENTRIES = 20_000;
+const MOST_OWN = 20;
+/** How many bytes browsers still send for a page that is left. */
+const MOST_WHEN_LEAVING = 60_000;
+const SAVING = "Saving…";
+/** @type {Kind[]} */
+const USUAL = ["saved", "unsaved", "saving"];
+
+export class Saving {
+  /**
+   * @param {object} given
+   * @param {Talk} given.talk
+   * @param {import("./draft-storage.js").Keeper} given.drafts
+   * @param {number} given.person
+   * @param {string} given.task
+   * @param {string} given.tab
+   * @param {Start} given.start
+   * @param {() => Content} given.content  what there is at this moment; called when it is written, not at each edit
+   * @param {(state: State) => void} [given.onState]
+   * @param {() => number} [given.clock]  milliseconds since 1970
+   * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  returns what cancels it
+   */
+  constructor({ talk, drafts, person, task, tab, start, content, onState = () => {}, clock = Date.now, later = laterByTimer }) {
+    this.talk = talk;
+    this.person = person;
+    this.task = task;
+    this.tab = tab;
+    this.content = content;
+    this.onState = onState;
+    this.clock = clock;
+    this.later = later;
+    this.base = start.base;
+    this.theirs = start.theirs;
+    this.keeping = new Keeping(this, drafts, start.adopted);
+    this.news = start.news;
+    /** Saves of before a reload: the next answer tells whether the server has one of them. */
+    this.before = start.sent;
+    /** Each edit makes a version; `savedVersion` is the last one that the server has. */
+    this.version = start.isUnsaved ? 1 : 0;
+    this.savedVersion = 0;
+    /**
+     * The save that was sent and not answered, to be sent again as it is.
+     * @type {Save | null}
+     */
+    this.unanswered = null;
+    /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
+    this.own = start.own;
+    this.isSending = false;
+    this.isUrgent = false;
+    this.isLeaving = false;
+    this.hasEnded = false;
+    this.tries = 0;
+    /** @type {(() => void) | null} */
+    this.cancelTimer = null;
+    /** @type {State} */
+    this.state = { kind: "saved", text: "", isKept: true, theirs: null };
+    if (this.theirs) this.tell("conflict", conflictText(this.theirs));
+    else if (start.isUnsaved) this.edited();
+    else this.tell("saved", "Saved");
+  }
+
+  /**
+   * Something was changed.
+   * @param {{kind: string, region: string | null}} [done]  for the log
+   */
+  edited(done) {
+    this.version += 1;
+    if (done && this.news.log.length < MOST_ENTRIES) this.news.log.push({ at_ms: this.clock(), kind: done.kind, region: done.region });
+    if (this.state.kind === "saved" || this.state.kind === "refused") this.tell("unsaved", SAVING);
+    void this.keeping.keep();
+    if (!this.theirs && !this.cancelTimer) this.sendIn(SAVE_WITHIN_MS);
+  }
+
+  /**
+   * An object was finished: save now.
+   * @param {{kind: string, region: string | null}} [done]
+   */
+  finished(done) {
+    this.edited(done);
+    void this.send();
+  }
+
+  /**
+   * Time was spent on a region; it goes with the next save.
+   * @param {string} region
+   * @param {number} time_ms
+   * @param {number} active_ms
+   */
+  spent(region, time_ms, active_ms) {
+    add(this.news.time_ms, { [region]: time_ms });
+    add(this.news.active_ms, { [region]: active_ms });
+  }
+
+  /** Try now: the connection is back, somebody came back to the page or leaves it. */
+  retry() {
+    if (!this.isSaved) void this.send();
+  }
+
+  /** Of two revisions, have this one go on. */
+  keepMine() {
+    if (this.settled()) this.finished();
+  }
+
+  /**
+   * Of two revisions, have theirs go on: return it, for the page to show as one step that can be undone.
+   * @returns {Theirs | null}
+   */
+  takeTheirs() {
+    return this.settled();
+  }
+
+  /** @returns {Theirs | null} */
+  settled() {
+    const { theirs } = this;
+    if (!theirs) return null;
+    this.base = theirs.revision;
+    this.theirs = null;
+    this.unanswered = null;
+    this.tell("unsaved", SAVING);
+    return theirs;
+  }
+
+  /** Whether the server has everything. */
+  get isSaved() {
+    return this.savedVersion === this.version && !this.theirs;
+  }
+
+  /** Whether all of it is kept at least in this browser. */
+  get isKept() {
+    return this.isSaved || this.keeping.has(this.version);
+  }
+
+  /** Whether nobody need fear for what is not saved: it is on its way, and kept here. */
+  get isSafe() {
+    return this.isSaved || (USUAL.includes(this.state.kind) && this.keeping.canKeep);
+  }
+
+  /** Send nothing more; what is kept stays. */
+  end() {
+    this.hasEnded = true;
+    this.stopTimer();
+  }
+
+  /** @returns {Draft} */
+  draft() {
+    const { person, task, tab, base, own, news, unanswered } = this;
+    const sent = unanswered ? [...this.before, { id: unanswered.id, news: unanswered.news }] : this.before;
+    return { person, task, tab, base, own, content: this.content(), news, sent, at_ms: this.clock() };
+  }
+
+  /** Send the draft, unless that is under way; then what was edited meanwhile follows. */
+  async send() {
+    if (this.theirs || this.hasEnded || this.isSaved) return;
+    if (this.isSending) {
+      this.isUrgent = true;
+      return;
+    }
+    this.isSending = true;
+    this.isUrgent = false;
+    this.stopTimer();
+    try {
+      const keepalive = this.isLeaving;
+      if (!this.unanswered) {
+        this.unanswered = this.nextSave();
+        // A browser that is killed now knows its own revision later. A page that is left has no time for it.
+        if (this.keeping.canKeep && !keepalive) await this.keeping.put();
+      }
+      if (this.state.kind === "unsaved") this.tell("saving", SAVING);
+      const save = this.unanswered;
+      const answer = await this.talk.ask("PUT", `/studio/tasks/${this.task}/draft`, save.body, { keepalive: keepalive && isSmall(save.body) });
+      if (!this.hasEnded) this.take(save, answer);
+    } finally {
+      this.isSending = false;
+    }
+    if (this.cancelTimer && !this.isUrgent) return;
+    if (!this.isSaved && ["unsaved", "saving"].includes(this.state.kind)) this.sendIn(this.isUrgent ? 0 : SAVE_WITHIN_MS);
+  }
+
+  /** @returns {Save} */
+  nextSave() {
+    const [id, { news }, { scene, history = null }] = [newId(), this, this.content()];
+    this.own = [...this.own, id].slice(-MOST_OWN);
+    this.news = noNews();
+    return { id, version: this.version, news, body: { base: this.base, id, scene, history, ...news } };
+  }
+
+  /**
+   * @param {Save} save
+   * @param {Answer} answer
+   */
+  take(save, answer) {
+    switch (answer.outcome) {
+      case "done":
+        return this.acknowledged(save, answer.body.revision);
+      case "conflict":
+        return this.met(save, answer.body);
+      case "refused":
+        if ([413, 422].includes(answer.status) && save.body.history) {
+          save.body.history = null; // rather lose the steps of undo than not save
+          return this.sendIn(0);
+        }
+        this.untold(save);
+        return this.tell("refused", `The server does not take this: ${answer.message}.`);
+      case "signed-out":
+        this.tell("signed-out", `${answer.message === OTHER_PERSON ? "Somebody else is signed in here" : "You are signed out"}. Sign in again in another tab, and this goes on.`);
+        break;
+      case "busy":
+        this.tell("waiting", `The server cannot save just now: ${answer.message}. It is tried again.`);
+        break;
+      case "away":
+        this.tell("offline", "No connection to the server. It is tried again.");
+    }
+    const usual = AGAIN_MS[Math.min(this.tries, AGAIN_MS.length - 1)];
+    this.tries += 1;
+    this.sendIn(Math.max(usual * (0.75 + 0.5 * Math.random()), answer.wait_ms));
+  }
+
+  /**
+   * Something else came first.
+   * @param {Save} save
+   * @param {Theirs} theirs
+   */
+  met(save, theirs) {
+    if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision, theirs.id);
+    this.untold(save);
+    this.resolve(theirs.id ?? "");
+    if (theirs.id && this.own.includes(theirs.id)) {
+      this.base = theirs.revision; // an earlier save of ours, whose answer never came
+      return this.sendIn(0);
+    }
+    this.theirs = theirs;
+    void this.keeping.keep();
+    this.tell("conflict", conflictText(theirs));
+  }
+
+  /**
+   * The server's newest revision is known: of the saves before a reload it has that one, if any, and what the others told is to be
+   * told again. Whether there was such a one.
+   * @param {string} id
+   */
+  resolve(id) {
+    const others = this.before.filter((sent) => sent.id !== id);
+    this.before = [];
+    for (const { news } of others) this.news = together(news, this.news);
+    return others.length > 0;
+  }
+
+  /**
+   * A save came to nothing: what it told is for the next one.
+   * @param {Save} save
+   */
+  untold(save) {
+    this.unanswered = null;
+    this.news = together(save.news, this.news);
+  }
+
+  /**
+   * @param {Save} save
+   * @param {number} revision
+   * @param {string} [id] under which the server has it
+   */
+  acknowledged(save, revision, id = save.id) {
+    this.base = revision;
+    this.savedVersion = save.version;
+    this.unanswered = null;
+    if (this.resolve(id)) this.version += 1; // what they told goes with one more save
+    this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
+    this.tries = 0;
+    this.tell(this.isSaved ? "saved" : "unsaved", this.isSaved ? "Saved" : SAVING);
+    void this.keeping.keep(); // a tab that ends now must go on from this revision
+  }
+
+  /** @param {number} wait_ms */
+  sendIn(wait_ms) {
+    this.stopTimer();
+    this.cancelTimer = this.later(wait_ms, () => {
+      this.cancelTimer = null;
+      void this.send();
+    });
+  }
+
+  stopTimer() {
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {string} text
+   */
+  tell(kind, text) {
+    this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
+    if (USUAL.includes(kind) && this.keeping.canKeep) return this.onState(this.state);
+    // Keeping an edit lasts milliseconds: meanwhile nobody is told to fear for it.
+    const where = this.keeping.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
+    this.onState({ ...this.state, text: this.isSaved ? text : `${text} ${where}` });
+  }
+}
+
+/** @param {Theirs} theirs */
+function conflictText({ saved_at }) {
+  const at = saved_at ? ` at ${new Date(1000 * saved_at).toLocaleTimeString()}` : "";
+  return `This picture was also changed elsewhere${at}. Choose which of the two goes on.`;
+}
+
+/** @param {any} body */
+function isSmall(body) {
+  return new TextEncoder().encode(JSON.stringify(body)).length < MOST_WHEN_LEAVING;
+}
+
+/**
+ * Whether two scenes say the same.
+ * @param {any} a
+ * @param {any} b
+ * @returns {boolean}
+ */
+export function isSame(a, b) {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
+}
+
+/**
+ * @param {number} wait_ms
+ * @param {() => void} act
+ */
+function laterByTimer(wait_ms, act) {
+  const timer = setTimeout(act, wait_ms);
+  return () => clearTimeout(timer);
+}

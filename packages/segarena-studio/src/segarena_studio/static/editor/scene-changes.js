@@ -1,0 +1,136 @@
+// Changes of a scene: each can be taken back, so that what somebody did is one step of Undo (history.js).
+
+import { rounded } from "../common/geometry.js";
+import { copyOf, PLAIN } from "./scene.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("./scene.js").Fields} Fields */
+/** @typedef {import("./scene.js").Region} Region */
+/** @typedef {import("./scene.js").Ring} Ring */
+/** @typedef {import("./scene.js").Scene} Scene */
+/**
+ * One change and how it is taken back: a point from where to where (null: not there), a splice of a ring ("" is what is being
+ * drawn), a region that comes or goes with its place, a move in the order, a field.
+ * @typedef {["point", number, Point | null, Point | null]
+ *   | ["ring", string, number, Ring, Ring]
+ *   | ["add", number, Region]
+ *   | ["remove", number, Region]
+ *   | ["move", number, number]
+ *   | ["set", string, keyof Fields, string | boolean, string | boolean]} Change
+ */
+
+/**
+ * Changes of a scene, each done and noted at once. `about` is the region that they are about.
+ */
+export class Steps {
+  /** @type {Change[]} */
+  changes = [];
+
+  /**
+   * @param {Scene} scene
+   * @param {string | null} about
+   * @param {Change[]} [before] what was done just before
+   */
+  constructor(scene, about = null, before = []) {
+    this.scene = scene;
+    this.about = about;
+    this.before = before;
+  }
+
+  /** @param {Change} change */
+  #do(change) {
+    this.scene.apply(change);
+    this.changes.push(change);
+  }
+
+  /**
+   * Add a point, for a ring.
+   * @param {Point} at
+   */
+  addPoint(at) {
+    const point = this.scene.freePoint();
+    this.#do(["point", point, this.scene.points[point] ?? null, [rounded(at[0]), rounded(at[1])]]);
+    this.scene.reserve(point);
+    return point;
+  }
+
+  /**
+   * @param {number} point
+   * @param {Point} at
+   */
+  movePoint(point, at) {
+    this.#do(["point", point, this.scene.points[point], [rounded(at[0]), rounded(at[1])]]);
+  }
+
+  /**
+   * Replace points of a ring by others; "" is what is being drawn.
+   * @param {string} id
+   * @param {number} at
+   * @param {number} count
+   * @param {Ring} inserted
+   */
+  splice(id, at, count, inserted) {
+    const removed = this.scene.region(id).ring.slice(at, at + count);
+    if (removed.length || inserted.length) this.#do(["ring", id, at, removed, inserted]);
+  }
+
+  /**
+   * Add a region of points that are there.
+   * @param {Ring} ring
+   * @param {Partial<Fields>} fields
+   * @param {number} place
+   */
+  addRegion(ring, fields, place) {
+    const id = `r${this.scene.nextId++}`;
+    this.#do(["add", place, { id, ring: [...ring], ...PLAIN, ...fields }]);
+    this.about = id;
+    return id;
+  }
+
+  /** @param {string} id */
+  removeRegion(id) {
+    this.#do(["remove", this.scene.place(id), copyOf(this.scene.region(id))]);
+  }
+
+  /**
+   * @param {string} id
+   * @param {number} place
+   */
+  moveRegion(id, place) {
+    const from = this.scene.place(id);
+    if (from !== place) this.#do(["move", from, place]);
+  }
+
+  /**
+   * @param {string} id
+   * @param {keyof Fields} field
+   * @param {string | boolean} value
+   */
+  set(id, field, value) {
+    const before = this.scene.region(id)[field];
+    if (before !== value) this.#do(["set", id, field, before, value]);
+  }
+
+  /** Take everything back; it can be done again. */
+  takeBack() {
+    for (const change of [...this.changes].reverse()) this.scene.apply(inverse(change));
+  }
+
+  doAgain() {
+    for (const change of this.changes) this.scene.apply(change);
+  }
+}
+
+/**
+ * What takes a change back.
+ * @param {Change} change
+ * @returns {Change}
+ */
+export function inverse(change) {
+  if (change[0] === "point") return ["point", change[1], change[3], change[2]];
+  if (change[0] === "ring") return ["ring", change[1], change[2], change[4], change[3]];
+  if (change[0] === "add") return ["remove", change[1], change[2]];
+  if (change[0] === "remove") return ["add", change[1], change[2]];
+  if (change[0] === "move") return ["move", change[2], change[1]];
+  return ["set", change[1], change[2], change[4], change[3]];
+}

@@ -1,0 +1,146 @@
+// What is wrong with a scene, as far as can be told at once while it is drawn: the same kinds and limits as the checks before
+// finishing, which find more (segarena.systems.scenes.checks.quality).
+
+import { firstCrossing } from "./self-intersections.js";
+import { boxHolds, contains, convexHull, isSame } from "../common/geometry.js";
+import { labelPlace } from "./region-labels.js";
+import { LEAST_AREA_PX, LEAST_VERTICES } from "./outline-rules.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../common/geometry.js").Polygon} Polygon */
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene.js").Region} Region */
+/** @typedef {import("./occlusion.js").Depth} Depth */
+/** @typedef {{kind: string, severity: "error" | "warning", regions: string[], at: Point | null, message: string}} Fault */
+
+const SPIKE_COSINE = Math.cos((8 * Math.PI) / 180);
+const LEAST_VISIBLE = 0.02;
+
+/** @type {WeakMap<Polygon, Fault[]>} what is wrong with outlines, which are never changed in place */
+const known = new WeakMap();
+
+/**
+ * Everything that is wrong, regions front first, then pairs.
+ * @param {Scene} scene
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
+export function check(scene, depth) {
+  const duplicates = depth.duplicates().map(([front, behind, iou]) => {
+    const message = `expected one region, got two of IoU ${iou.toFixed(2)}; delete one`;
+    return fault("duplicate", [front, behind], labelPlace(scene.polygon(front)), message);
+  });
+  return [...scene.regions.flatMap((region) => checkRegion(scene, region, depth)), ...duplicates];
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Region} region
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
+function checkRegion(scene, region, depth) {
+  const polygon = scene.polygon(region.id);
+  const outline = known.get(polygon) ?? checkOutline(region.id, polygon);
+  known.set(polygon, outline);
+  const found = [...outline];
+  if (!region.name.trim()) {
+    found.unshift(fault("unnamed", [region.id], polygon[0] ?? null, "expected a name, found none; name the region"));
+  }
+  const area = depth.areaPx(region.id);
+  if (area > 0 && area < LEAST_AREA_PX) {
+    const message = `expected at least ${LEAST_AREA_PX} pixels, got ${area}; regions this small are not annotated`;
+    found.push(fault("small", [region.id], labelPlace(polygon), message));
+  }
+  return area ? [...found, ...checkVisible(scene, region, depth)] : found;
+}
+
+/**
+ * @param {string} id
+ * @param {Polygon} polygon
+ * @returns {Fault[]}
+ */
+function checkOutline(id, polygon) {
+  const distinct = polygon.filter((at, index) => !isSame(at, polygon[(index + 1) % polygon.length]));
+  const found = [];
+  if (distinct.length < polygon.length) {
+    const message = `expected distinct vertices, got ${polygon.length - distinct.length} repeated`;
+    const again = polygon.find((at, index) => isSame(at, polygon[(index + 1) % polygon.length])) ?? null;
+    found.push(fault("repeated-vertex", [id], again, message, "warning"));
+  }
+  if (convexHull(distinct).length < 3) {
+    const message = `expected a polygon with an area, got ${distinct.length} distinct vertices without; draw it again`;
+    return [...found, fault("degenerate", [id], polygon[0] ?? null, message)];
+  }
+  if (distinct.length < LEAST_VERTICES) {
+    const message = `expected at least ${LEAST_VERTICES} vertices, got ${distinct.length}; draw it in more detail`;
+    found.push(fault("few-vertices", [id], polygon[0], message));
+  }
+  const crossing = firstCrossing(distinct);
+  if (crossing) {
+    const message = "expected an outline that does not meet itself, got one that does; draw it again here";
+    found.push(fault("self-intersection", [id], crossing.at, message));
+  }
+  const spikes = distinct.filter((_, index) => isSpike(distinct, index));
+  if (spikes.length) {
+    const message = `expected corners of more than 8 degrees, got ${spikes.length} sharper`;
+    found.push(fault("spike", [id], spikes[0], message, "warning"));
+  }
+  return found;
+}
+
+/**
+ * @param {Polygon} polygon
+ * @param {number} index
+ */
+function isSpike(polygon, index) {
+  const [x, y] = polygon[index];
+  const before = polygon[(index + polygon.length - 1) % polygon.length];
+  const after = polygon[(index + 1) % polygon.length];
+  const [backX, backY, onX, onY] = [before[0] - x, before[1] - y, after[0] - x, after[1] - y];
+  return backX * onX + backY * onY > SPIKE_COSINE * Math.hypot(backX, backY) * Math.hypot(onX, onY);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Region} region
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
+function checkVisible(scene, { id }, depth) {
+  const polygon = scene.polygon(id);
+  const holder = scene.regions.slice(0, scene.place(id)).find((front) => holds(scene, front.id, id));
+  if (holder) {
+    const message = `expected it in front of region ${holder.id}, which contains it and hides it; check the order`;
+    return [fault("contained", [holder.id, id], labelPlace(polygon), message)];
+  }
+  const [seen, whole] = [depth.visiblePx(id), depth.areaPx(id)];
+  if (seen > LEAST_VISIBLE * whole) return [];
+  const message = `expected more of it to be seen, got ${seen} of ${whole} pixels; check the order`;
+  return [fault("hidden", [id], labelPlace(polygon), message, seen ? "warning" : "error")];
+}
+
+/**
+ * Whether a region holds all vertices of another.
+ * @param {Scene} scene
+ * @param {string} outer
+ * @param {string} inner
+ */
+function holds(scene, outer, inner) {
+  const [box, [left, top, right, bottom]] = [scene.box(outer), scene.box(inner)];
+  if (!boxHolds(box, [left, top]) || !boxHolds(box, [right, bottom])) return false; // most are far from each other
+  const polygon = scene.polygon(outer);
+  return scene.polygon(inner).every((at) => contains(polygon, at));
+}
+
+/**
+ * @param {string} kind
+ * @param {string[]} regions
+ * @param {Point | null} at
+ * @param {string} message
+ * @param {Fault["severity"]} [severity]
+ * @returns {Fault}
+ */
+function fault(kind, regions, at, message, severity = "error") {
+  return { kind, severity, regions, at, message };
+}

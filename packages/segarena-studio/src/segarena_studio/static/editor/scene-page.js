@@ -1,0 +1,276 @@
+// The page of one picture: opens what there is, puts editor, tools, list, hints and saving together.
+
+import { ACTIONS, actionOf, isOn, run } from "./actions.js";
+import { Assist } from "./assistant.js";
+import { Conflict } from "./conflict-dialog.js";
+import { DepthList } from "./depth-list.js";
+import { Drafts, Tabs } from "./local-drafts.js";
+import { Adjusting } from "./adjust-tool.js";
+import { ASSISTING, Assisting } from "./assist-tool.js";
+import { Drawing } from "./draw-tool.js";
+import { Painting } from "./painting.js";
+import { Sweeping } from "./delete-tool.js";
+import { Tracing } from "./trace-tool.js";
+import { Editor } from "./editor.js";
+import { Faults, Finishing } from "./finish-panel.js";
+import { fillHelp } from "./help-dialog.js";
+import { Hints } from "./hint-line.js";
+import { History } from "./history.js";
+import { isTaken, keyOf } from "../common/key-names.js";
+import { watchPage } from "../common/page-lifecycle.js";
+import { Loupe } from "./loupe.js";
+import { Minimap } from "./minimap.js";
+import { showNotes } from "./comments.js";
+import { openPicture } from "./open-picture.js";
+import { icon } from "../common/dom.js";
+import { Picture } from "../common/zoomable-picture.js";
+import { Saving } from "./saving.js";
+import { Scene } from "./scene.js";
+import { newId, Talk } from "../common/api.js";
+import { Timing } from "./region-timing.js";
+
+const TELL_VIEW_MS = 80;
+const SAID_FOR_MS = 4000;
+
+/**
+ * @template {HTMLElement} [T=HTMLElement]
+ * @param {string} id
+ * @returns {T}
+ */
+const part = (id) => /** @type {T} */ (document.getElementById(id));
+
+/** @param {HTMLElement} root */
+async function open(root) {
+  const { task = "", key = "", person = "0" } = root.dataset;
+  const talk = new Talk({ key, person: Number(person) });
+  const [drafts, tabs, tab] = [new Drafts(), new Tabs(), newId()];
+  void tabs.hold(tab);
+  const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task });
+  if (!("content" in opened)) throw new Error(opened.message || "The picture did not come.");
+  const picture = new Picture(part("picture"), { label: "The picture and what is drawn on it" });
+  await picture.setImage(`/studio/tasks/${task}/picture`);
+  const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
+  const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
+  const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
+  if (segmenters.length) offerAssist(segmenters);
+  const editor = edit(picture, scene, history);
+  if (segmenters.length) assistBy(editor, new Assist({ talk, task, segmenters }));
+  editor.isReadOnly = opened.told?.is_open === false;
+  const list = new DepthList(part("regions"), editor, part("names"));
+  list.labels = opened.told?.labels ?? [];
+  /** @type {Conflict | null} */
+  let conflict = null;
+  const saving = new Saving({
+    talk, drafts, person: Number(person), task, tab, start: opened.start,
+    onState: (state) => {
+      showSaved(state);
+      conflict?.show(state);
+    },
+    content: () => ({ scene: scene.toDocument(), history: history.toJSON() }),
+  }); // prettier-ignore
+  save(editor, saving);
+  watchPage(saving);
+  const faults = new Faults(part("faults"), editor);
+  new Finishing(editor, saving, talk, task, faults);
+  if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
+  conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
+  part("waiting").hidden = true;
+  editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
+  editor.measureDepth();
+  picture.moved();
+  if (opened.isElsewhere) editor.say("Another tab of this browser has work on this picture that is not saved yet.");
+  root.dataset.ready = "true";
+  return { editor, saving, talk, task, root };
+}
+
+/**
+ * Buttons that ask segmenters, and their keys.
+ * @param {string[]} segmenters
+ */
+function offerAssist(segmenters) {
+  const ways = [["assist-click", "wand"], ["assist-box", "ask-box"], ["assist-scribble", "scribble"]]; // prettier-ignore
+  for (const [name, drawing] of ways) {
+    const action = ASSISTING.find((each) => each.name === name);
+    const button = icon(drawing, action?.title ?? "", action?.keys[0]);
+    button.dataset.action = name;
+    button.setAttribute("aria-pressed", "false");
+    part("assist-tools").append(button);
+  }
+  ACTIONS.splice(ACTIONS.findIndex((action) => action.name === "vertex"), 0, ...ASSISTING);
+  part("assist-choice").append(...segmenters.map((name) => new Option(name)));
+}
+
+/**
+ * @param {Editor} editor
+ * @param {Assist} assist
+ */
+function assistBy(editor, assist) {
+  editor.addTool(new Assisting(editor, assist));
+  const choice = /** @type {HTMLSelectElement} */ (part("assist-choice"));
+  choice.addEventListener("change", () => assist.choose(choice.value));
+  editor.listeners.add(() => (part("assist-by").hidden = editor.tool.name !== "assist"));
+}
+
+/**
+ * The editor with its tools, and what shows it.
+ * @param {Picture} picture
+ * @param {Scene} scene
+ * @param {History} history
+ */
+function edit(picture, scene, history) {
+  const editor = new Editor(picture, scene, history);
+  editor.addTool(new Drawing(editor));
+  editor.addTool(new Tracing(editor));
+  editor.addTool(new Adjusting(editor));
+  editor.addTool(new Sweeping(editor));
+  new Painting(editor);
+  new Loupe(part("loupe"), editor);
+  const minimap = new Minimap(part("minimap"), picture);
+  let telling = 0;
+  const tellView = () => {
+    telling = 0;
+    minimap.update();
+    part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
+  };
+  picture.onView = () => {
+    editor.point(editor.cursor);
+    if (!telling) telling = window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would lay out the page again
+  };
+  new Hints(part("hints"), editor);
+  picture.overlay.tabIndex = 0;
+  picture.overlay.setAttribute("role", "application");
+  say(editor);
+  listenToKeys(editor);
+  listenToButtons(editor);
+  fillHelp(part("keys"));
+  return editor;
+}
+
+/** @param {Editor} editor */
+function say(editor) {
+  let timer = 0;
+  editor.say = (text) => {
+    part("said").textContent = text;
+    clearTimeout(timer);
+    timer = setTimeout(() => (part("said").textContent = ""), SAID_FOR_MS);
+  };
+}
+
+/** @param {Editor} editor */
+function listenToKeys(editor) {
+  const host = part("picture");
+  const hold = (/** @type {boolean} */ isHeld) => {
+    editor.isSpaceHeld = isHeld;
+    host.toggleAttribute("data-pans", isHeld);
+  };
+  document.addEventListener("pointerdown", () => (part("scene").dataset.by = "pointer"), { capture: true });
+  document.addEventListener("keydown", (event) => {
+    const key = keyOf(event);
+    if (key === "Tab" || editor.hasCursor) part("scene").dataset.by = "keys";
+    if (event.isComposing || isTaken(event.target, key)) return;
+    if (key === "?") part("help-open").click();
+    else if (key === "Space") hold(true);
+    else if (!editor.tool.keys?.[key]?.()) {
+      const action = actionOf(editor, key);
+      if (!action) return;
+      action.run(editor);
+    }
+    event.preventDefault();
+  });
+  document.addEventListener("keyup", (event) => {
+    if (event.key === " ") hold(false);
+  });
+  window.addEventListener("blur", () => hold(false));
+}
+
+/**
+ * The tool bar and what opens dialogs.
+ * @param {Editor} editor
+ */
+function listenToButtons(editor) {
+  const buttons = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll(".scene button[data-action]")]);
+  for (const button of buttons) button.addEventListener("click", () => run(editor, button.dataset.action ?? ""));
+  editor.listeners.add(() => {
+    for (const button of buttons) showState(button, editor);
+    part("picture").dataset.tool = editor.tool.name;
+    const { length } = editor.scene.regions;
+    part("count").textContent = String(length);
+    part("nothing").hidden = length > 0;
+    part("end-front").hidden = part("end-back").hidden = length === 0;
+  });
+  part("help-open").addEventListener("click", () => /** @type {HTMLDialogElement} */ (part("help")).showModal());
+  listenToList(editor);
+}
+
+/**
+ * On narrow screens the list comes and goes.
+ * @param {Editor} editor
+ */
+function listenToList(editor) {
+  const opener = part("list-open");
+  const show = (/** @type {boolean} */ isOpen) => {
+    part("side").classList.toggle("is-open", isOpen);
+    opener.setAttribute("aria-expanded", String(isOpen));
+  };
+  opener.addEventListener("click", () => show(!part("side").classList.contains("is-open")));
+  editor.picture.overlay.addEventListener("pointerdown", () => show(false));
+  const write = editor.onName;
+  editor.onName = () => {
+    show(true);
+    write();
+  };
+}
+
+/**
+ * @param {HTMLButtonElement} button
+ * @param {Editor} editor
+ */
+function showState(button, editor) {
+  const { action = "" } = button.dataset;
+  if (button.hasAttribute("aria-pressed")) button.setAttribute("aria-pressed", String(isOn(editor, action)));
+  if (action === "undo") button.disabled = !editor.history.canUndo;
+  if (action === "redo") button.disabled = !editor.history.canRedo;
+}
+
+/**
+ * Every edit is kept and saved; a region that is finished at once.
+ * @param {Editor} editor
+ * @param {Saving} saving
+ */
+function save(editor, saving) {
+  const timing = new Timing((region, time_ms, active_ms) => saving.spent(region, time_ms, active_ms));
+  const now = () => editor.selected ?? `r${editor.scene.nextId}`;
+  editor.history.onEdit = (told) => {
+    timing.did(told.region ?? now());
+    const done = { kind: told.way === "do" ? told.kind : told.way, region: told.region };
+    if (told.way === "do" && told.kind === "close") saving.finished(done);
+    else saving.edited(done);
+  };
+  for (const name of ["pointermove", "pointerdown", "keydown"]) {
+    document.addEventListener(name, () => timing.did(now()), { passive: true, capture: true });
+  }
+  const look = () => (timing.isActive = document.hasFocus() && !document.hidden);
+  for (const name of ["focus", "blur"]) window.addEventListener(name, look);
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+/** @param {import("./saving.js").State} state */
+function showSaved({ kind, text }) {
+  const place = part("saved");
+  place.className = `saved saved-${kind}`;
+  place.textContent = text;
+  place.title = text;
+}
+
+const root = document.getElementById("scene");
+if (root) {
+  open(root).then(
+    // Scripts that measure the editor in a browser, such as tests/stress/studio_paint.py, ask it where a vertex is on the screen.
+    (page) => Object.assign(window, { segarena: page }),
+    (error) => {
+      part("waiting").textContent = error instanceof RangeError ? "What was saved of this picture cannot be read." : String(error.message ?? error);
+      part("waiting").setAttribute("role", "alert");
+    },
+  );
+}

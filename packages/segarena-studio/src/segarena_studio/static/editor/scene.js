@@ -1,0 +1,348 @@
+// What one person draws on one picture: regions in depth order, front first, whose outlines share their points.
+//
+// A ring names points by index; a point that two rings name is one vertex of both. `Scene` knows for each point who shares it and
+// changes only by `Steps` (steps.js), which note every change so that it can be taken back (history.js). Outlines and boxes are kept until
+// they change. Points are replaced, never written into: whoever holds one keeps what it was.
+//
+//   const scene = Scene.read(document);             // throws RangeError where the document is not sound
+//   scene.polygon("r7"); scene.box("r7"); scene.owners(4); scene.edgeOwners(4, 9); scene.place("r7");
+//   JSON.stringify(scene.toDocument());
+
+import { boxOf } from "../common/geometry.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../common/viewport.js").Box} Box */
+/** @typedef {import("../common/geometry.js").Polygon} Polygon */
+/** @typedef {number[]} Ring indexes of points */
+/** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
+/** @typedef {{id: string, ring: Ring} & Fields} Region */
+/** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
+/** @typedef {{region: Region, edge: number}} EdgeOwner edge: place of its first point in the ring */
+/** @typedef {import("./scene-changes.js").Change} Change */
+/** @typedef {{polygon: Polygon | null, box: Box | null, revision: number}} Outline */
+
+const FARTHEST = 1e9;
+/**
+ * A region of which nothing was said.
+ * @type {Fields}
+ */
+export const PLAIN = { name: "", is_stuff: false, is_hidden: false, is_locked: false };
+
+export class Scene {
+  /** @type {Point[]} */
+  points = [];
+  /** @type {Region[]} front first */
+  regions = [];
+  /** Rises with every change. */
+  revision = 0;
+  /** The number of the next region; never goes back, so that no id comes twice. */
+  nextId = 1;
+
+  /** @type {Region} what is being drawn shares points like any other */
+  #drawn = { id: "", ring: [], ...PLAIN };
+  /** @type {Map<string, Region>} */
+  #byId = new Map([["", this.#drawn]]);
+  /** @type {Region[][]} of each point */
+  #owners = [];
+  /** @type {Set<number>} points that nobody has */
+  #free = new Set();
+  /** @type {Map<string, Outline>} */
+  #outlines = new Map();
+  /** @type {{revision: number, edges: [number, number][]}} */
+  #shared = { revision: -1, edges: [] };
+
+  static empty() {
+    return new Scene();
+  }
+
+  /** @param {any} document throws RangeError when it is not a scene */
+  static read(document) {
+    checkDocument(document);
+    const scene = new Scene();
+    scene.points = document.points.map((/** @type {Point} */ [x, y]) => [x, y]);
+    scene.#owners = scene.points.map(() => []);
+    for (const given of document.regions) {
+      scene.#enter(copyOf({ ...PLAIN, ...given }), scene.regions.length);
+    }
+    scene.#setRing(scene.#drawn, document.open ?? []);
+    scene.nextId = document.next_id;
+    scene.#owners.forEach((owners, point) => owners.length || scene.#free.add(point));
+    return scene;
+  }
+
+  /** @returns {SceneDocument} */
+  toDocument() {
+    const regions = this.regions.map(copyOf);
+    const document = { version: /** @type {1} */ (1), points: [...this.points], regions, next_id: this.nextId };
+    return this.open.length ? { ...document, open: [...this.open] } : document;
+  }
+
+  /** The ring of what is being drawn; empty when nothing is. */
+  get open() {
+    return this.#drawn.ring;
+  }
+
+  /**
+   * The region of this id; throws RangeError when there is none.
+   * @param {string} id
+   */
+  region(id) {
+    const region = this.#byId.get(id);
+    if (!region) throw new RangeError(`expected the id of a region, got ${id}`);
+    return region;
+  }
+
+  /** @param {string} id */
+  has(id) {
+    return id !== "" && this.#byId.has(id);
+  }
+
+  /**
+   * The place in the order, 0 for the front.
+   * @param {string} id
+   */
+  place(id) {
+    return this.regions.indexOf(this.region(id));
+  }
+
+  /**
+   * The outline of a region; the same array until it changes.
+   * @param {string} id
+   */
+  polygon(id) {
+    const outline = this.#outline(id);
+    return (outline.polygon ??= this.region(id).ring.map((point) => this.points[point]));
+  }
+
+  openPolygon() {
+    return this.polygon("");
+  }
+
+  /**
+   * The smallest box around a region.
+   * @param {string} id
+   */
+  box(id) {
+    const outline = this.#outline(id);
+    return (outline.box ??= boxOf(this.polygon(id)));
+  }
+
+  /**
+   * A number that rises when the outline of a region changes, for whoever keeps something made from it.
+   * @param {string} id
+   */
+  revisionOf(id) {
+    return this.#outline(id).revision;
+  }
+
+  /**
+   * The regions that share a point.
+   * @param {number} point
+   */
+  owners(point) {
+    return this.#owners[point].filter((region) => region !== this.#drawn);
+  }
+
+  /**
+   * Whether several regions, or a region and what is being drawn, share a point.
+   * @param {number} point
+   */
+  isShared(point) {
+    return this.#owners[point].length > 1;
+  }
+
+  /**
+   * The regions that have a side from one point to another.
+   * @param {number} a
+   * @param {number} b
+   * @returns {EdgeOwner[]}
+   */
+  edgeOwners(a, b) {
+    return this.owners(a).flatMap((region) => {
+      const edge = edgeBetween(region.ring, a, b);
+      return edge < 0 ? [] : [{ region, edge }];
+    });
+  }
+
+  /**
+   * The sides that several regions share, each once.
+   * @returns {[number, number][]}
+   */
+  sharedEdges() {
+    if (this.#shared.revision !== this.revision) this.#shared = { revision: this.revision, edges: this.#findShared() };
+    return this.#shared.edges;
+  }
+
+  /** A point that nobody has, to be used again, or else the one after the last. */
+  freePoint() {
+    for (const point of this.#free) return point;
+    return this.points.length;
+  }
+
+  /**
+   * Keep a point for a ring that comes next.
+   * @param {number} point
+   */
+  reserve(point) {
+    this.#free.delete(point);
+  }
+
+  /**
+   * Do one change.
+   * @param {Change} change
+   */
+  apply(change) {
+    this.revision += 1;
+    if (change[0] === "point") this.#setPoint(change[1], change[3]);
+    else if (change[0] === "ring") this.#splice(this.region(change[1]), change[2], change[3].length, change[4]);
+    else if (change[0] === "add") this.#enter(copyOf(change[2]), change[1]);
+    else if (change[0] === "remove") this.#leave(change[1]);
+    else if (change[0] === "move") this.regions.splice(change[2], 0, ...this.regions.splice(change[1], 1));
+    else Object.assign(this.region(change[1]), { [change[2]]: change[4] });
+  }
+
+  #findShared() {
+    /** @type {Map<number, number>} how often each side was met */
+    const met = new Map();
+    /** @type {[number, number][]} */
+    const shared = [];
+    for (const { ring } of this.regions) {
+      let a = ring[ring.length - 1];
+      for (const b of ring) {
+        const key = Math.min(a, b) * this.points.length + Math.max(a, b);
+        const times = this.isShared(a) && this.isShared(b) ? (met.get(key) ?? 0) + 1 : 0;
+        if (times) met.set(key, times);
+        if (times === 2) shared.push([a, b]);
+        a = b;
+      }
+    }
+    return shared;
+  }
+
+  /**
+   * @param {number} point
+   * @param {Point | null} at
+   */
+  #setPoint(point, at) {
+    if (at === null) {
+      this.points.length = this.#owners.length = point; // only the last one was ever added
+      this.#free.delete(point);
+      return;
+    }
+    this.points[point] = at;
+    const owners = (this.#owners[point] ??= []);
+    if (!owners.length) this.#free.add(point);
+    for (const owner of owners) this.#touch(owner);
+  }
+
+  /**
+   * @param {Region} region
+   * @param {number} at
+   * @param {number} count
+   * @param {Ring} inserted
+   */
+  #splice(region, at, count, inserted) {
+    const ring = [...region.ring];
+    ring.splice(at, count, ...inserted);
+    this.#setRing(region, ring);
+  }
+
+  /**
+   * @param {Region} region
+   * @param {Ring} ring
+   */
+  #setRing(region, ring) {
+    for (const point of region.ring) {
+      const owners = this.#owners[point];
+      owners.splice(owners.indexOf(region), 1);
+      if (!owners.length) this.#free.add(point);
+    }
+    for (const point of ring) {
+      this.#owners[point].push(region);
+      this.#free.delete(point);
+    }
+    region.ring = ring;
+    this.#touch(region);
+  }
+
+  /**
+   * @param {Region} region
+   * @param {number} place
+   */
+  #enter(region, place) {
+    const { ring } = region;
+    region.ring = [];
+    this.#byId.set(region.id, region);
+    this.regions.splice(place, 0, region);
+    this.#setRing(region, ring);
+  }
+
+  /** @param {number} place */
+  #leave(place) {
+    const [region] = this.regions.splice(place, 1);
+    this.#setRing(region, []);
+    this.#byId.delete(region.id);
+    this.#outlines.delete(region.id);
+  }
+
+  /** @param {Region} region */
+  #touch(region) {
+    this.#outlines.set(region.id, { polygon: null, box: null, revision: this.revision });
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Outline}
+   */
+  #outline(id) {
+    const outline = this.#outlines.get(id);
+    if (outline) return outline;
+    this.#touch(this.region(id));
+    return this.#outline(id);
+  }
+}
+
+/**
+ * The place in a ring of the side between two points, either way round; -1 when there is none.
+ * @param {Ring} ring
+ * @param {number} a
+ * @param {number} b
+ */
+export function edgeBetween(ring, a, b) {
+  const place = ring.indexOf(a);
+  if (place < 0) return -1;
+  if (ring[(place + 1) % ring.length] === b) return place;
+  const before = (place + ring.length - 1) % ring.length;
+  return ring[before] === b ? before : -1;
+}
+
+/**
+ * @param {Region} region
+ * @returns {Region} its keys in this order, whoever wrote it
+ */
+export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
+  return { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
+}
+
+/** @param {any} document */
+function checkDocument(document) {
+  const isWhole = document?.version === 1 && Array.isArray(document.points) && Array.isArray(document.regions);
+  if (!isWhole) throw new RangeError("expected a scene of version 1 with points and regions, got something else");
+  const isPlace = (/** @type {any} */ length) => Number.isFinite(length) && Math.abs(length) <= FARTHEST;
+  if (!document.points.every((/** @type {any} */ at) => Array.isArray(at) && at.length === 2 && at.every(isPlace))) {
+    throw new RangeError("expected points as pairs of numbers, got something else");
+  }
+  const isRing = (/** @type {any} */ ring) =>
+    Array.isArray(ring) && ring.every((point) => Number.isInteger(point) && point >= 0 && point < document.points.length);
+  const rings = [document.open ?? [], ...document.regions.map((/** @type {any} */ region) => region?.ring)];
+  if (!rings.every(isRing)) throw new RangeError("expected rings of points that are there, got others");
+  checkIds(document);
+}
+
+/** @param {any} document */
+function checkIds({ regions, next_id }) {
+  const ids = new Set(regions.map((/** @type {any} */ region) => region.id));
+  const areText = [...ids].every((id) => typeof id === "string" && id !== "");
+  if (ids.size !== regions.length || !areText) throw new RangeError("expected regions with ids of their own, got others");
+  if (!Number.isInteger(next_id)) throw new RangeError(`expected the number of the next region, got ${next_id}`);
+}

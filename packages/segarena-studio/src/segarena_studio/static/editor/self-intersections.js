@@ -1,0 +1,99 @@
+// Where outlines meet themselves: sides that cross, touch or overlap, spikes, vertices used twice.
+
+import { runsBack, segmentsMeet } from "../common/geometry.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../common/geometry.js").Polygon} Polygon */
+
+/** @type {WeakMap<Polygon, boolean>} outlines are never changed in place, so what is known of one stays true */
+const known = new WeakMap();
+
+/**
+ * Whether a polygon meets itself nowhere.
+ * @param {Polygon} polygon
+ */
+export function isSimple(polygon) {
+  let simple = known.get(polygon);
+  if (simple === undefined) {
+    simple = polygon.length > 2 && firstCrossing(polygon) === null;
+    known.set(polygon, simple);
+  }
+  return simple;
+}
+
+/**
+ * Two sides that meet where they should not, by their first vertices, and a vertex or corner near that place; null for a
+ * simple polygon.
+ * @param {Polygon} polygon
+ * @returns {{first: number, second: number, at: Point} | null}
+ */
+export function firstCrossing(polygon) {
+  const count = polygon.length;
+  const order = sidesFromTheLeft(polygon);
+  for (let place = 0; place < count; place++) {
+    const one = order[place];
+    const right = Math.max(polygon[one][0], polygon[(one + 1) % count][0]);
+    for (let next = place + 1; next < count; next++) {
+      const other = order[next];
+      if (Math.min(polygon[other][0], polygon[(other + 1) % count][0]) > right) break;
+      const [first, second] = one < other ? [one, other] : [other, one];
+      if (sidesMeet(polygon, first, second)) return { first, second, at: meetingPlace(polygon, first, second) };
+    }
+  }
+  return null;
+}
+
+/**
+ * Whether a segment meets an open line anywhere but at the line's end, where it begins.
+ * @param {Point[]} line
+ * @param {Point} to
+ */
+export function lineMeets(line, to) {
+  const from = line[line.length - 1];
+  for (let index = 0; index + 2 < line.length; index++) {
+    if (segmentsMeet(line[index], line[index + 1], from, to)) return true;
+  }
+  return line.length > 1 && runsBack(line[line.length - 2], from, to);
+}
+
+/**
+ * @param {Polygon} polygon
+ * @returns {number[]}
+ */
+function sidesFromTheLeft(polygon) {
+  const lefts = polygon.map((point, index) => Math.min(point[0], polygon[(index + 1) % polygon.length][0]));
+  return [...lefts.keys()].sort((a, b) => lefts[a] - lefts[b]);
+}
+
+/**
+ * @param {Polygon} polygon
+ * @param {number} first
+ * @param {number} second
+ */
+function sidesMeet(polygon, first, second) {
+  const count = polygon.length;
+  const [a, b] = [polygon[first], polygon[(first + 1) % count]];
+  const [c, d] = [polygon[second], polygon[(second + 1) % count]];
+  // Neighbours share a vertex by right; they are wrong only when one runs back over the other.
+  if (second === first + 1) return runsBack(a, b, d);
+  if (first === 0 && second === count - 1) return runsBack(c, d, b);
+  return segmentsMeet(a, b, c, d);
+}
+
+/**
+ * @param {Polygon} polygon
+ * @param {number} first
+ * @param {number} second
+ * @returns {Point}
+ */
+function meetingPlace(polygon, first, second) {
+  const count = polygon.length;
+  const [a, b] = [polygon[first], polygon[(first + 1) % count]];
+  const [c, d] = [polygon[second], polygon[(second + 1) % count]];
+  const [across, down] = [b[0] - a[0], b[1] - a[1]];
+  const bottom = across * (d[1] - c[1]) - down * (d[0] - c[0]);
+  if (bottom === 0) return c;
+  const share = ((c[0] - a[0]) * (d[1] - c[1]) - (c[1] - a[1]) * (d[0] - c[0])) / bottom;
+  const kept = Math.min(Math.max(share, 0), 1);
+  return [a[0] + kept * across, a[1] + kept * down];
+}

@@ -1,0 +1,128 @@
+// What a point snaps to: vertices and sides of regions, corners and sides of the picture's frame. Hidden regions are no targets, nor
+// is what is being drawn.
+//
+// `nearestLine` and `nearestVertex` are the published rule: the nearest there is, however far; the frame comes first, then regions
+// front to back, and of equals the first is taken. `snap` asks for a radius, and takes vertices before sides.
+
+import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
+
+/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("./scene.js").Scene} Scene */
+/**
+ * Where to, how far away it was (in image pixels), and what is there: the region with the side's place in its ring, or the point.
+ * @typedef {{at: Point, distance: number, kind: "vertex" | "edge" | "corner" | "frame", region: string | null,
+ *   edge: number | null, point: number | null}} Target
+ */
+/** @typedef {{except?: Set<number>}} Options except: points that are no targets, nor are the sides that end at them */
+
+/**
+ * The corners of the picture, clockwise from the upper left.
+ * @param {Size} size
+ * @returns {Point[]}
+ */
+export function corners([width, height]) {
+  return [[0, 0], [width, 0], [width, height], [0, height]];
+}
+
+/**
+ * The nearest point on a side of the frame or of any region.
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {Size} size
+ * @param {Options} options
+ * @returns {Target}
+ */
+export function nearestLine(scene, at, size, options = {}) {
+  return /** @type {Target} */ (lineWithin(scene, at, size, { ...options, radius: Infinity }));
+}
+
+/**
+ * The nearest vertex of any region, or corner of the frame.
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {Size} size
+ * @param {Options} options
+ * @returns {Target}
+ */
+export function nearestVertex(scene, at, size, options = {}) {
+  return /** @type {Target} */ (vertexWithin(scene, at, size, { ...options, radius: Infinity }));
+}
+
+/**
+ * The nearest vertex or corner within a radius, or else the nearest point on a side; null when nothing is near.
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {Size} size
+ * @param {number} radius in image pixels: that on the screen divided by the scale of the view
+ * @param {Options} options
+ */
+export function snap(scene, at, size, radius, options = {}) {
+  const within = { ...options, radius };
+  return vertexWithin(scene, at, size, within) ?? lineWithin(scene, at, size, within);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {Size} size
+ * @param {Options & {radius: number}} options
+ * @returns {Target | null}
+ */
+function vertexWithin(scene, at, size, { radius, except }) {
+  let nearest = radius * radius;
+  /** @type {Target | null} */
+  let found = null;
+  for (const corner of corners(size)) {
+    const squared = (corner[0] - at[0]) ** 2 + (corner[1] - at[1]) ** 2;
+    if (squared < nearest) [nearest, found] = [squared, { ...nothing(corner), kind: "corner" }];
+  }
+  for (const { id, ring, is_hidden } of scene.regions) {
+    if (is_hidden || !boxHolds(scene.box(id), at, Math.sqrt(nearest))) continue;
+    for (const point of ring) {
+      const [x, y] = scene.points[point];
+      const squared = (x - at[0]) ** 2 + (y - at[1]) ** 2;
+      if (squared < nearest && !except?.has(point)) {
+        [nearest, found] = [squared, { ...nothing([x, y]), kind: "vertex", region: id, point }];
+      }
+    }
+  }
+  return found && { ...found, distance: Math.sqrt(nearest) };
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {Size} size
+ * @param {Options & {radius: number}} options
+ * @returns {Target | null}
+ */
+function lineWithin(scene, at, size, { radius, except }) {
+  let nearest = radius * radius;
+  /** @type {Target | null} */
+  let found = null;
+  const frame = corners(size);
+  frame.forEach((corner, edge) => {
+    const { at: place, squared } = project(at, corner, frame[(edge + 1) % 4]);
+    if (squared < nearest) [nearest, found] = [squared, { ...nothing(place), kind: "frame", edge }];
+  });
+  for (const { id, ring, is_hidden } of scene.regions) {
+    if (is_hidden || !boxHolds(scene.box(id), at, Math.sqrt(nearest))) continue;
+    for (let edge = 0; edge < ring.length; edge++) {
+      const [start, end] = [ring[edge], ring[(edge + 1) % ring.length]];
+      const squared = squaredFromSegment(at, scene.points[start], scene.points[end]);
+      if (squared >= nearest || except?.has(start) || except?.has(end)) continue;
+      const place = project(at, scene.points[start], scene.points[end]).at;
+      [nearest, found] = [squared, { ...nothing(place), kind: "edge", region: id, edge }];
+    }
+  }
+  return found && { ...found, distance: Math.sqrt(nearest) };
+}
+
+/**
+ * @param {Point} at
+ * @returns {Target}
+ */
+function nothing(at) {
+  return { at, distance: 0, kind: "frame", region: null, edge: null, point: null };
+}

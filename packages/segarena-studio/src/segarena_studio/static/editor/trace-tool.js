@@ -1,0 +1,183 @@
+// Tracing: a neighbour's border by its two ends. The first press is where it begins, the second where it ends; what would be drawn is
+// shown meanwhile, and T takes the other way round.
+
+import { addTrace } from "./region-drawing.js";
+import { AIM, disc, line, ring } from "./marks.js";
+import { HALO } from "./canvas-paths.js";
+import { edgeAt, vertexAt } from "./hit-testing.js";
+import { linesBetween } from "./border-tracing.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Touch} Touch */
+/** @typedef {{edge: number, at: [number, number], region: string}} End  of what is traced, on the outline of a region */
+
+export class Tracing {
+  name = "trace";
+  title = "Trace a neighbour's border";
+  hasLoupe = true;
+  /** @type {Record<string, () => boolean>} */
+  keys = { Escape: () => this.back() };
+
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    /** @type {End | null} */
+    this.start = null;
+    /** @type {End | null} */
+    this.end = null;
+    this.isLonger = false;
+  }
+
+  /** What is drawn already may end on a border: then that is where it begins. */
+  enter() {
+    const { editor } = this;
+    const { scene } = editor;
+    editor.selected = null;
+    const last = scene.open[scene.open.length - 1];
+    const owner = last === undefined ? undefined : scene.owners(last)[0];
+    if (owner) this.start = { region: owner.id, edge: owner.ring.indexOf(last), at: scene.points[last] };
+  }
+
+  exit() {
+    this.start = this.end = null;
+    this.isLonger = false;
+  }
+
+  /** What to do now. */
+  advice() {
+    return this.start ? "Click where the border ends." : "Click where the border of a neighbour begins.";
+  }
+
+  /** @param {Touch} touch */
+  hover(touch) {
+    this.forgetGone();
+    this.end = this.endAt(touch);
+  }
+
+  /** @param {Touch} touch */
+  drag(touch) {
+    this.hover(touch);
+  }
+
+  /** @param {Touch} touch */
+  press(touch) {
+    this.hover(touch);
+  }
+
+  /** @param {Touch} touch */
+  release(touch) {
+    this.hover(touch);
+    if (!this.end) return this.editor.say("There is no border to trace yet.");
+    if (!this.start) this.start = this.end;
+    else this.trace(this.start, this.end);
+  }
+
+  /** Undo and redo may have taken away what an end is on. */
+  forgetGone() {
+    const { regions } = this.editor.scene;
+    const isThere = (/** @type {End | null} */ end) => end && regions.some(({ id, ring }) => id === end.region && end.edge < ring.length);
+    if (!isThere(this.start)) this.start = null;
+    if (!isThere(this.end)) this.end = null;
+  }
+
+  /** Begin somewhere else. Whether there was a beginning. */
+  back() {
+    const had = this.start !== null;
+    this.start = null;
+    this.isLonger = false;
+    this.editor.changed();
+    return had;
+  }
+
+  /** The other way round. */
+  turn() {
+    this.isLonger = !this.isLonger;
+    this.editor.changed();
+  }
+
+  /**
+   * @param {End} start
+   * @param {End} end
+   */
+  trace(start, end) {
+    const { isLonger, editor } = this;
+    if (editor.edit("trace", null, (steps) => addTrace(steps, end.region, start.at, end.at, { isLonger }))) editor.useTool("draw");
+  }
+
+  /**
+   * The vertex of a border that is near, or else the nearest place on one; once begun, of those on which it began.
+   * @param {Touch} touch
+   * @returns {End | null}
+   */
+  endAt(touch) {
+    const { scene } = this.editor;
+    const ids = this.borders();
+    const vertex = vertexAt(scene, touch.at, touch.reach, ids);
+    if (vertex === null) return edgeAt(scene, touch.at, Infinity, ids);
+    const region = ids.find((id) => scene.region(id).ring.includes(vertex)) ?? "";
+    return { region, edge: scene.region(region).ring.indexOf(vertex), at: scene.points[vertex] };
+  }
+
+  /** Regions that may be traced. */
+  borders() {
+    const { start, editor } = this;
+    const ids = editor.shown().map((region) => region.id);
+    return start ? ids.filter((id) => this.isOn(id, start)) : ids;
+  }
+
+  /**
+   * Whether a place on one region's outline is on another's as well: at a vertex, or on a side that they share.
+   * @param {string} id
+   * @param {End} place
+   */
+  isOn(id, { region, edge, at }) {
+    const { scene } = this.editor;
+    const { ring: own } = scene.region(region);
+    const [from, to] = [own[edge], own[(edge + 1) % own.length]];
+    const isVertex = at[0] === scene.points[from][0] && at[1] === scene.points[from][1];
+    const { ring: other } = scene.region(id);
+    return other.includes(from) && (isVertex || other.includes(to));
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {import("../common/viewport.js").View} view
+   */
+  draw(context, view) {
+    this.forgetGone();
+    const { start, end, editor } = this;
+    const { isPointing, hasCursor, isHolding, scene } = editor;
+    const here = isPointing || hasCursor || isHolding ? end : null;
+    const [next, open] = [start ?? here, scene.openPolygon()];
+    if (next && open.length) line(context, [open[open.length - 1], next.at].map((at) => view.toScreen(at)), "#fff", 1.75, [6, 4]);
+    if (start && here) {
+      const from = this.placeOn(here.region, start);
+      const { shorter, longer } = linesBetween(scene, here.region, from, here);
+      const drawn = (this.isLonger ? longer : shorter).map((at) => view.toScreen(at));
+      line(context, drawn, AIM, 3);
+    }
+    for (const place of [start, here]) if (place) mark(context, view.toScreen(place.at));
+  }
+
+  /**
+   * The same place, told by another region's outline that has it too.
+   * @param {string} region
+   * @param {End} place
+   * @returns {End}
+   */
+  placeOn(region, place) {
+    if (region === place.region) return place;
+    const { scene } = this.editor;
+    const found = edgeAt(scene, place.at, Infinity, [region]);
+    return found ?? place;
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {[number, number]} at
+ */
+function mark(context, at) {
+  ring(context, at, 9, AIM);
+  disc(context, at, 2.5, AIM, HALO);
+}

@@ -1,0 +1,308 @@
+// A person in the place of a simulated user: take a seat, see what the model made of the target, say what is wrong, round by round.
+
+import { Clock } from "./thinking-time.js";
+import { showControls } from "./controls.js";
+import { Hand } from "./prompt-input.js";
+import { the, valueOf, wait } from "./page-elements.js";
+import { Sight } from "./sample-view.js";
+import { screenNow } from "../common/strokes.js";
+import { Talk, newId } from "../common/api.js";
+
+const WAIT_MS = 2000;
+const POLL_MS = 400;
+const MOST_WAIT_MS = 8000;
+
+class Seat {
+  constructor() {
+    const root = the("seat");
+    this.run = String(root.dataset.run);
+    this.talk = new Talk({ key: String(root.dataset.key), person: Number(root.dataset.person) });
+    /** @type {any} what does not change at this seat */
+    this.about = null;
+    /** @type {any} how far the dialogue is */
+    this.state = null;
+    this.seat = "";
+    this.clock = new Clock();
+    this.id = newId();
+    this.isBusy = false;
+    this.sight = new Sight();
+    /** @type {Hand} */
+    this.hand = new Hand(this.sight, {
+      mayDraw: () => this.state && !this.state.is_over && !this.isBusy && the("cover").hidden,
+      changed: () => this.keepDraft(),
+      drew: () => void (this.sendsAtOnce && this.send()),
+      send: (isEnd) => void this.send(isEnd),
+      pause: () => this.pause(),
+      tell: (text) => this.tell(text),
+    });
+    this.listen();
+  }
+
+  listen() {
+    the("note").oninput = () => this.keepOpenDraft();
+    this.sight.onTrouble = (text) => this.tell(text);
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.clock.stop("hidden");
+      else this.clock.go("hidden");
+      this.keepOpenDraft();
+    });
+    window.addEventListener("pagehide", () => this.keepOpenDraft());
+  }
+
+  // Which seat.
+
+  async take() {
+    for (;;) {
+      const answer = await this.talk.ask("POST", `/studio/seats/${this.run}/take`, {});
+      if (answer.outcome === "done" && answer.body.seat) return this.sit(answer.body.seat);
+      if (answer.outcome === "signed-out" || answer.outcome === "refused") return this.tell(this.why(answer));
+      const done = answer.body.mine ? `You did ${answer.body.mine}. ` : "";
+      if (answer.outcome === "away" && this.seat) this.waits("The run is over, or its page is not reached; what you gave is kept.");
+      else if (answer.outcome !== "done") this.waits(this.why(answer));
+      else if (answer.body.is_answered) this.waits(`${done}Nothing is free for you just now; this page looks again.`);
+      else this.waits(`${done}The run stands still or is over; this page looks again.`);
+      await wait(WAIT_MS);
+    }
+  }
+
+  /**
+   * There is nothing to do now: say why in the place of the picture.
+   * @param {string} told
+   */
+  waits(told) {
+    this.tell(told);
+    the("cover-told").textContent = told;
+    the("round").textContent = "";
+    the("controls").hidden = the("cover-act").hidden = true;
+    the("stage").hidden = the("cover").hidden = false;
+  }
+
+  /** @param {string} seat */
+  async sit(seat) {
+    this.seat = seat;
+    this.tell("One moment …");
+    const [about, state] = await Promise.all([this.fetch("about"), this.fetch("state")]);
+    this.about = about;
+    this.hand.clear();
+    this.hand.tool = showControls(about, this.sight);
+    the("send").hidden = the("undo").hidden = this.sendsAtOnce; // a click is given at once
+    the("stage").hidden = the("controls").hidden = false;
+    the("cover").hidden = true;
+    await this.show();
+    this.takeIn(state);
+    this.sight.focus();
+  }
+
+  /** See the sample; asked for until it comes. */
+  async show() {
+    for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
+      try {
+        return await this.sight.show(this.about, (what) => this.address(what));
+      } catch {
+        this.tell("The picture does not come; this page tries again.");
+        await wait(wait_ms);
+      }
+    }
+  }
+
+  /**
+   * Ask until it is there.
+   * @param {string} what
+   */
+  async fetch(what) {
+    for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
+      const answer = await this.talk.ask("GET", this.address(what));
+      if (answer.outcome === "done") return answer.body;
+      this.tell(this.why(answer));
+      await wait(wait_ms);
+    }
+  }
+
+  /** @param {string} what */
+  address(what) {
+    return `/studio/seats/${this.run}/${this.seat}/${what}`;
+  }
+
+  /** @param {import("../common/api.js").Answer} answer */
+  why(answer) {
+    if (answer.outcome === "signed-out") return "Nobody is signed in here any more: open the link that the run printed, or sign in, again. What you gave is kept.";
+    if (answer.outcome === "away") return "The server is not reached; this page tries again. What you gave is kept.";
+    return answer.message;
+  }
+
+  // Rounds.
+
+  /**
+   * Go on from what the server knows.
+   * @param {any} state
+   */
+  takeIn(state) {
+    this.state = state;
+    this.isBusy = false;
+    this.sight.answer(state.prediction);
+    const count = this.about.rounds >= 1000 ? "" : ` of ${this.about.rounds}`;
+    the("round").textContent = state.is_over ? "" : `Round ${state.round}${count}`;
+    this.showValues();
+    if (state.is_waiting) return void this.poll();
+    const drafted = this.drafted();
+    this.id = drafted.id;
+    this.clock = new Clock(undefined, drafted.ms);
+    if (document.hidden) this.clock.stop("hidden");
+    /** @type {HTMLTextAreaElement} */ (the("note")).value = drafted.note;
+    this.hand.beginRound(drafted.prompts, drafted.pointers, state.given);
+    if (state.is_over) this.end();
+    else this.tell(this.task());
+  }
+
+  task() {
+    const what = this.about.label ? `“${this.about.label}”` : "the outlined target";
+    if (this.state.round === 1) return `Show the model ${what}.`;
+    return this.about.shows.errors ? "What is missing and what is too much is coloured: mark what matters most." : "Mark what is wrong, or say that it is good enough.";
+  }
+
+  end() {
+    this.clock.stop("sent");
+    const rounds = this.state.given.filter((/** @type {any} */ each) => each).length;
+    const why = this.state.failure ? `It ended early: ${this.state.failure}` : `${rounds} ${rounds === 1 ? "round" : "rounds"}. Thank you.`;
+    this.tell("This dialogue is over.");
+    the("controls").hidden = true;
+    this.covered(`This dialogue is over. ${why}`, "Next one", () => this.take());
+  }
+
+  /**
+   * @param {string} told
+   * @param {string} name
+   * @param {() => void} act
+   */
+  covered(told, name, act) {
+    const button = the("cover-act");
+    the("cover-told").textContent = told;
+    button.textContent = name;
+    button.onclick = () => {
+      the("cover").hidden = true;
+      act();
+    };
+    the("cover").hidden = button.hidden = false;
+    button.focus();
+  }
+
+  pause() {
+    if (!this.state || this.state.is_over || this.isBusy) return;
+    this.clock.stop("paused");
+    this.keepDraft();
+    this.covered("Paused. The clock stands still, and what you drew is kept.", "Go on", () => {
+      this.clock.go("paused");
+      this.sight.focus();
+    });
+  }
+
+  /**
+   * @param {boolean} isEnd nothing is left to correct
+   * @returns {Promise<void>}
+   */
+  async send(isEnd = false) {
+    if (this.isBusy || !this.state || this.state.is_over || !the("cover").hidden) return;
+    if (!isEnd && this.hand.round.isEmpty) return this.tell("Nothing is drawn yet.");
+    this.isBusy = true;
+    this.clock.stop("sent");
+    this.keepDraft();
+    const body = {
+      id: this.id,
+      prompts: isEnd ? null : this.hand.round.prompts,
+      active_s: Math.round(1000 * this.clock.seconds) / 1000,
+      pointer: [...this.hand.pointers].sort().join("+"),
+      note: valueOf("note"),
+      strokes: { screen: screenNow(this.sight.main.picture.view.scale), strokes: this.hand.strokes.strokes },
+    };
+    this.tell("The model works; the clock stands still.");
+    for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
+      const answer = await this.talk.ask("PUT", this.address(`rounds/${this.state.round}`), body, { limit_ms: 40_000 });
+      if (answer.outcome === "done") {
+        this.dropDraft();
+        return this.takeIn(answer.body);
+      }
+      if (answer.outcome === "conflict") {
+        this.dropDraft();
+        this.takeIn(await this.fetch("state"));
+        return this.tell(answer.message);
+      }
+      if (answer.outcome === "refused") {
+        this.isBusy = false;
+        this.clock.go("sent");
+        return this.tell(answer.message);
+      }
+      this.tell(this.why(answer));
+      await wait(wait_ms);
+    }
+  }
+
+  /** The answer takes long: look for it. */
+  async poll() {
+    this.isBusy = true;
+    this.clock.stop("sent");
+    let state = this.state;
+    while (state.is_waiting) {
+      this.tell(state.is_answered ? "The model works; the clock stands still." : "The run stands still; it goes on when it is started again. What you gave is kept.");
+      await wait(POLL_MS);
+      state = await this.fetch("state");
+    }
+    this.takeIn(state);
+  }
+
+  // What is drawn and not given yet outlives the page.
+
+  draftName() {
+    return `seat:${this.run}:${this.seat}:${this.state.round}`;
+  }
+
+  keepOpenDraft() {
+    if (this.state && !this.isBusy && !this.state.is_over) this.keepDraft();
+  }
+
+  keepDraft() {
+    const note = valueOf("note");
+    const draft = { id: this.id, prompts: this.hand.round.prompts, ms: 1000 * this.clock.seconds, note, pointers: [...this.hand.pointers] };
+    try {
+      localStorage.setItem(this.draftName(), JSON.stringify(draft));
+    } catch {
+      // A browser that keeps nothing, or is full: what is drawn is in this page only, and can be sent all the same.
+    }
+  }
+
+  /** It was given. */
+  dropDraft() {
+    try {
+      localStorage.removeItem(this.draftName());
+    } catch {
+      // Nothing was kept.
+    }
+  }
+
+  /** @returns {{id: string, prompts: import("./round.js").Prompt[], ms: number, note: string, pointers: string[]}} */
+  drafted() {
+    const empty = { id: newId(), prompts: [], ms: 0, note: "", pointers: [] };
+    try {
+      return { ...empty, ...JSON.parse(localStorage.getItem(this.draftName()) ?? "{}") };
+    } catch {
+      return empty;
+    }
+  }
+
+  /** One click is a round: nothing waits for another one. */
+  get sendsAtOnce() {
+    return this.about.kind === "image" && this.about.kinds.length === 1 && this.about.kinds[0] === "click";
+  }
+
+  showValues() {
+    const told = Object.entries(this.state.values).filter(([, value]) => value !== null);
+    the("values").hidden = told.length === 0;
+    the("values").textContent = told.map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(" · ");
+  }
+
+  /** @param {string} text */
+  tell(text) {
+    if (the("told").textContent !== text) the("told").textContent = text;
+  }
+}
+
+new Seat().take();

@@ -1,0 +1,276 @@
+// What a person sees at a seat: the sample in one pane, or in three across each axis of a volume, all through one position.
+
+import { cut, Masks, middleOf } from "./masks.js";
+import { the, wait } from "./page-elements.js";
+import { SeatPane } from "./pane.js";
+import { firstWindow, greys, tableOf } from "../viewer/window-level.js";
+
+/** @typedef {[number, number]} Point */
+/** @typedef {import("../viewer/window-level.js").Window} Window */
+
+const FRAME_MS = 1000 / 24;
+const MOST_FRAMES = 120;
+
+export class Sight {
+  constructor() {
+    /** @type {any} what does not change at this seat */
+    this.about = null;
+    /** @type {(what: string) => string} */
+    this.address = (what) => what;
+    this.answers = 0;
+    this.hasAnswer = false;
+    /** @type {object | null} which playing goes on */
+    this.playing = null;
+    this.target = new Masks([], [1, 1]);
+    this.prediction = new Masks([], [1, 1]);
+    /** @type {Masks | null} */
+    this.ignore = null;
+    /** @type {Uint16Array | null} */
+    this.voxels = null;
+    /** @type {Window | null} of a volume */
+    this.window = null;
+    this.greys = new Uint8ClampedArray(0);
+    /** @type {number[] | null} the position that all planes of a volume go through */
+    this.cross = null;
+    /** @type {Map<number, Promise<ImageBitmap>>} */
+    this.frames = new Map();
+    /** @type {SeatPane[]} */
+    this.panes = [];
+    /** Which of them is the large one, that keys and the slider are for. */
+    this.direction = 0;
+    /** @type {(context: CanvasRenderingContext2D, pane: SeatPane) => void} what lies above */
+    this.onDraw = () => {};
+    /** @type {(pane: SeatPane) => void} there is a new one */
+    this.onPane = () => {};
+    /** @type {(text: string) => void} why something is not seen */
+    this.onTrouble = () => {};
+  }
+
+  /** The large one. */
+  get main() {
+    return this.panes[this.direction];
+  }
+
+  /**
+   * Look at another sample, where most of the target is seen.
+   * @param {any} about
+   * @param {(what: string) => string} address
+   */
+  async show(about, address) {
+    this.stop();
+    this.address = address;
+    this.target = new Masks(about.target, about.shape);
+    this.ignore = about.ignore ? new Masks([about.ignore], about.shape) : null;
+    this.frames.clear();
+    this.voxels = about.kind === "volume" ? sixteenBits(await (await fetched(address("voxels"))).arrayBuffer()) : null;
+    this.about = about;
+    this.build();
+    this.answer([]);
+    const start = middleOf(this.target);
+    for (const pane of this.panes) pane.index = start[pane.axis];
+    this.cross = this.voxels ? start : null;
+    if (about.levels) this.setTable(firstWindow(about.levels));
+    await this.showAll(false);
+  }
+
+  /** A pane for each direction. */
+  build() {
+    const host = the("picture");
+    for (const pane of this.panes) pane.close();
+    this.direction = 0;
+    this.panes = this.about.planes.map((/** @type {import("../viewer/plane-geometry.js").Plane} */ plane) => new SeatPane(host, plane, this));
+    host.classList.toggle("has-three", this.panes.length > 1);
+    for (const pane of this.panes) {
+      pane.setMain(pane === this.main);
+      this.onPane(pane);
+    }
+  }
+
+  /**
+   * See another answer of the model.
+   * @param {number[][]} counts  none before there is one
+   */
+  answer(counts) {
+    const size = this.about.shape.reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1);
+    const nothing = this.about.target.map(() => [size]);
+    this.hasAnswer = counts.length > 0;
+    this.answers += 1;
+    this.prediction = new Masks(this.hasAnswer ? counts : nothing, this.about.shape);
+    this.redraw();
+  }
+
+  redraw() {
+    for (const pane of this.panes) pane.picture.redraw();
+  }
+
+  fit() {
+    for (const pane of this.panes) pane.picture.fit();
+  }
+
+  get several() {
+    return this.about.target.length > 1;
+  }
+
+  focus() {
+    this.main.picture.overlay.focus({ preventScroll: true });
+  }
+
+  /**
+   * The pixels of the plane that a pane is to show.
+   * @param {SeatPane} pane
+   * @returns {Promise<ImageBitmap>}
+   */
+  async sourceOf(pane) {
+    // A frame is kept, and the picture closes what it is given: it has a copy.
+    if (!this.voxels) return createImageBitmap(await this.frame(pane.index));
+    const bits = cut(this.voxels, this.about.shape, pane.axis, pane.index);
+    if (pane.plane.is_turned) bits.reverse();
+    const [height, width] = pane.plane.size;
+    return createImageBitmap(new ImageData(greys(bits, this.greys), width, height));
+  }
+
+  async showAll(keepsView = true) {
+    this.showSlider();
+    await Promise.all(this.panes.map((pane) => pane.show(keepsView)));
+  }
+
+  /**
+   * Look at the planes that were chosen; one that does not come is said, and fetched again when it is looked at again.
+   * @param {SeatPane[]} panes
+   */
+  async turnTo(panes) {
+    this.showSlider();
+    try {
+      await Promise.all(panes.map((pane) => pane.show()));
+      return true;
+    } catch {
+      this.onTrouble("This picture does not come; the server is not reached. Look at another one, and come back.");
+      return false;
+    }
+  }
+
+  /**
+   * A frame, kept for a while with its neighbours.
+   * @param {number} index
+   * @returns {Promise<ImageBitmap>}
+   */
+  frame(index) {
+    const wanted = this.kept(index);
+    for (const near of [index + 1, index - 1]) if (near >= 0 && near < this.main.count) this.kept(near).catch(() => {});
+    return wanted;
+  }
+
+  /**
+   * A frame, the newest of those that are kept; one that did not come is not.
+   * @param {number} index
+   * @returns {Promise<ImageBitmap>}
+   */
+  kept(index) {
+    const { frames } = this;
+    const coming = frames.get(index) ?? fetched(this.address(`picture/${index}`)).then(async (answer) => createImageBitmap(await answer.blob()));
+    frames.delete(index);
+    frames.set(index, coming);
+    coming.catch(() => frames.get(index) === coming && frames.delete(index));
+    for (const oldest of frames.keys()) if (frames.size > MOST_FRAMES) frames.delete(oldest);
+    return coming;
+  }
+
+  /** @param {Window} window */
+  setTable(window) {
+    this.window = window;
+    this.greys = tableOf(this.about.levels, window);
+  }
+
+  /**
+   * Which values are black and white.
+   * @param {Window} window
+   */
+  setWindow(window) {
+    this.setTable(window);
+    void this.turnTo(this.panes);
+  }
+
+  /**
+   * Bring all planes of a volume to a position.
+   * @param {number[]} position
+   */
+  setCross(position) {
+    if (!this.cross) return;
+    this.cross = position;
+    const moved = this.panes.filter((pane) => pane.index !== position[pane.axis]);
+    for (const pane of moved) pane.index = position[pane.axis];
+    this.redraw();
+    if (moved.length) void this.turnTo(moved);
+  }
+
+  showSlider() {
+    const { plane, index, count } = this.main;
+    const slider = /** @type {HTMLInputElement} */ (the("index"));
+    slider.max = String(count - 1);
+    slider.value = String(index);
+    const name = plane.name === "frame" ? "Frame" : `${plane.name[0]?.toUpperCase() ?? ""}${plane.name.slice(1)} slice`;
+    the("index-name").textContent = `${name} ${index + 1} of ${count}`;
+  }
+
+  /**
+   * @param {number} index
+   * @param {SeatPane} [pane]
+   */
+  goTo(index, pane = this.main) {
+    const wanted = Math.min(pane.count - 1, Math.max(0, index));
+    if (wanted === pane.index) return;
+    pane.index = wanted;
+    if (this.cross) this.cross = this.cross.map((place, axis) => (axis === pane.axis ? wanted : place));
+    this.redraw();
+    void this.turnTo([pane]);
+  }
+
+  /**
+   * Have another direction large.
+   * @param {number} direction
+   */
+  look(direction) {
+    if (direction === this.direction || !this.panes[direction]) return;
+    this.direction = direction;
+    for (const pane of this.panes) pane.setMain(pane === this.main);
+    this.showSlider();
+  }
+
+  async play() {
+    if (this.playing) return this.stop();
+    const mine = (this.playing = {});
+    the("play").textContent = "Stop";
+    while (this.playing === mine) {
+      const began = performance.now();
+      this.main.index = (this.main.index + 1) % this.main.count;
+      if (!(await this.turnTo(this.panes)) && this.playing === mine) this.stop();
+      await wait(Math.max(0, FRAME_MS - (performance.now() - began)));
+    }
+  }
+
+  stop() {
+    this.playing = null;
+    the("play").textContent = "Play";
+  }
+}
+
+/**
+ * Fetch what is there; raises where it does not come.
+ * @param {string} address
+ */
+async function fetched(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`it did not come: ${answer.status}`);
+  return answer;
+}
+
+/**
+ * Numbers of 16 bits, the low byte first, on machines of either order.
+ * @param {ArrayBuffer} buffer
+ */
+function sixteenBits(buffer) {
+  const isLowFirst = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+  if (isLowFirst) return new Uint16Array(buffer);
+  const view = new DataView(buffer);
+  return Uint16Array.from({ length: buffer.byteLength / 2 }, (_, place) => view.getUint16(2 * place, true));
+}

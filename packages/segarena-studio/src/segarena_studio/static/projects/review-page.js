@@ -1,0 +1,133 @@
+// The reviewer's page: what is shown of a scene, regions that are pointed out, and comments at places of the picture.
+
+import { Talk } from "../common/api.js";
+
+const board = /** @type {SVGSVGElement} */ (document.querySelector("[data-scene]"));
+const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-comment]"));
+const NAMESPACE = "http://www.w3.org/2000/svg";
+/** @type {Record<string, [number, number]>} */
+const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** How far a place moves by a key, as a share of the picture; and with Shift. */
+const [NEAR, FAR] = [0.01, 0.08];
+
+/**
+ * Where the comment that is being written is to be, in pixels of the picture.
+ * @type {[number, number] | null}
+ */
+let place = null;
+/**
+ * The region there.
+ * @type {string}
+ */
+let region = "";
+
+const talk = new Talk({ key: form?.dataset.key ?? "" });
+
+/**
+ * Send something to the server; the page then shows what became of it, or why nothing did.
+ * @param {string} address
+ * @param {object} told
+ */
+async function tell(address, told) {
+  const answer = await talk.ask("POST", address, told);
+  if (answer.outcome === "done") return location.reload();
+  const failed = /** @type {HTMLElement} */ (form?.querySelector("[data-failed]"));
+  failed.hidden = false;
+  failed.textContent = answer.message;
+}
+
+/**
+ * Point out a region everywhere.
+ * @param {string} id
+ */
+function point(id) {
+  for (const one of document.querySelectorAll("[data-region]")) {
+    one.classList.toggle("chosen", id !== "" && one instanceof Element && one.getAttribute("data-region") === id);
+  }
+}
+
+/**
+ * Put the mark of a new comment at a place.
+ * @param {number} x
+ * @param {number} y
+ */
+function mark(x, y) {
+  board.querySelector(".pin.new")?.remove();
+  const box = board.viewBox.baseVal;
+  const pin = document.createElementNS(NAMESPACE, "g");
+  pin.setAttribute("class", "pin new");
+  pin.setAttribute("transform", `translate(${x} ${y}) scale(${Math.max(box.width, box.height) / 55})`);
+  const circle = document.createElementNS(NAMESPACE, "circle");
+  circle.setAttribute("r", "0.85");
+  const text = document.createElementNS(NAMESPACE, "text");
+  text.textContent = "+";
+  pin.append(circle, text);
+  board.append(pin);
+}
+
+for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll(".tools input"))) {
+  input.addEventListener("change", () => {
+    if (input.name === "how") board.setAttribute("class", input.value);
+    else board.setAttribute("data-when", input.value);
+  });
+}
+
+for (const item of document.querySelectorAll("aside [data-region], [data-scene] [data-region]")) {
+  item.addEventListener("pointerenter", () => point(item.getAttribute("data-region") ?? ""));
+  item.addEventListener("pointerleave", () => point(""));
+}
+
+/**
+ * Have the comment be about a place, and the region that is seen there.
+ * @param {number} x
+ * @param {number} y
+ * @param {DOMMatrix} matrix  from the picture to the screen
+ */
+function choose(x, y, matrix) {
+  const { width, height } = board.viewBox.baseVal;
+  if (!form || x < 0 || y < 0 || x > width || y > height) return;
+  place = [Math.round(10 * x) / 10, Math.round(10 * y) / 10];
+  const seen = new DOMPoint(x, y).matrixTransform(matrix);
+  const there = document.elementsFromPoint(seen.x, seen.y).find((one) => one.hasAttribute("data-region"));
+  region = there?.getAttribute("data-region") ?? "";
+  mark(place[0], place[1]);
+  const told = /** @type {HTMLElement} */ (form.querySelector("[data-at]"));
+  told.textContent = `At ${Math.round(x)}, ${Math.round(y)}${region ? `: ${there?.textContent?.trim()}` : ""}.`;
+}
+
+function write() {
+  if (place) /** @type {HTMLTextAreaElement} */ (form?.elements.namedItem("text")).focus();
+}
+
+board.addEventListener("click", (event) => {
+  const matrix = board.getScreenCTM();
+  if (!matrix) return;
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+  choose(at.x, at.y, matrix);
+  write();
+});
+
+board.addEventListener("keydown", (event) => {
+  const matrix = board.getScreenCTM();
+  const way = WAYS[event.key];
+  if (event.key === "Enter") write();
+  if (!matrix || !way) return;
+  event.preventDefault();
+  const { width, height } = board.viewBox.baseVal;
+  const [x, y] = place ?? [width / 2, height / 2];
+  const step = (event.shiftKey ? FAR : NEAR) * Math.max(width, height);
+  choose(x + way[0] * step, y + way[1] * step, matrix);
+});
+
+form?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).value;
+  void tell(form.dataset.place ?? "", {text, at: place, region});
+});
+
+for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
+  button.hidden = !form; // who may not comment settles none either
+  button.addEventListener("click", () => {
+    void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
+  });
+}

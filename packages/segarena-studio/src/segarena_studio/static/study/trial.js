@@ -1,0 +1,164 @@
+// One trial: the picture, the target, the picture again, and then what a person gives. The clock decides what is to be seen.
+
+import { screenNow, Strokes, promptOf } from "../common/strokes.js";
+
+/** @typedef {"free" | "shown" | "blocked" | "answer"} Phase */
+
+/**
+ * @typedef {object} Seconds  how long each phase is
+ * @property {number} free
+ * @property {number} shown
+ * @property {number} blocked
+ */
+
+/**
+ * The phases in order, each with the moment it ends, in ms from the beginning.
+ * @param {Seconds} seconds
+ */
+export function endsOf({ free, shown, blocked }) {
+  /** @type {[Phase, number][]} */
+  const ends = [
+    ["free", 1000 * free],
+    ["shown", 1000 * (free + shown)],
+    ["blocked", 1000 * (free + shown + blocked)],
+  ];
+  return ends;
+}
+
+/**
+ * Which phase a trial is in; one that has no length is passed over.
+ * @param {Seconds} seconds
+ * @param {number} elapsed_ms since the beginning
+ * @returns {Phase}
+ */
+export function phaseAt(seconds, elapsed_ms) {
+  const now = endsOf(seconds).find(([, end]) => elapsed_ms < end);
+  return now ? now[0] : "answer";
+}
+
+/**
+ * Where a point of a picture is in another size of it, which may be turned round: positions are those of the dataset's picture, whose
+ * pixels may not be squares, however it is sent and shown.
+ * @param {[number, number]} point
+ * @param {[number, number]} from  the size that the point is in
+ * @param {[number, number]} to
+ * @param {boolean} isTurned  whether one of them is turned against the other
+ * @returns {[number, number]}
+ */
+export function placed([x, y], from, to, isTurned) {
+  const [right, down] = [(x * to[0]) / from[0], (y * to[1]) / from[1]];
+  return isTurned ? [to[0] - right, to[1] - down] : [right, down];
+}
+
+const TASKS = {
+  object: { click: "Click on it", box: "Draw a box around it", scribble: "Draw a line through it", lasso: "Draw around it" },
+  part: {
+    click: "Click on the part that you saw",
+    box: "Draw a box around the part that you saw",
+    scribble: "Draw a line through the part that you saw",
+    lasso: "Draw around the part that you saw",
+  },
+};
+
+/**
+ * What a person is told in a phase.
+ * @param {Phase} phase
+ * @param {string} kind
+ * @param {string} goal
+ */
+export function taskOf(phase, kind, goal) {
+  if (phase === "free") return "Look at the picture.";
+  if (phase === "shown") return goal === "object" ? "This is what is meant." : "This is the part that is meant.";
+  if (phase === "blocked") return "Find it. Wait …";
+  const tasks = /** @type {Record<string, string>} */ (goal === "object" ? TASKS.object : TASKS.part);
+  return `${tasks[kind]}.`;
+}
+
+/** Takes presses, drags and releases of one trial: those that come too early are only counted. */
+export class Trial {
+  /**
+   * @param {object} given
+   * @param {string} given.kind
+   * @param {(point: [number, number]) => [number, number]} given.toImage
+   * @param {() => [number, number]} given.corner
+   * @param {() => void} given.onChange
+   * @param {() => void} given.onDone
+   */
+  constructor({ kind, toImage, corner, onChange, onDone }) {
+    this.kind = kind;
+    this.onChange = onChange;
+    this.onDone = onDone;
+    this.strokes = new Strokes(toImage, { corner });
+    this.early = 0;
+    this.late = 0;
+    this.isAllowed = false;
+    this.isDone = false;
+  }
+
+  /**
+   * From now on what comes counts.
+   * @param {number} time as of performance.now()
+   */
+  allow(time) {
+    this.strokes.since = time;
+    this.isAllowed = true;
+  }
+
+  /**
+   * @param {import("../common/strokes.js").Sample} sample
+   * @param {number} clicks
+   */
+  press(sample, clicks = 1) {
+    if (!this.isAllowed) this.early += 1;
+    else if (this.isDone) this.late += 1;
+    else this.strokes.press(sample, clicks);
+    this.onChange();
+  }
+
+  /** @param {import("../common/strokes.js").Sample[]} samples */
+  drag(samples) {
+    this.strokes.drag(samples);
+    this.onChange();
+  }
+
+  /** @param {import("../common/strokes.js").Sample} sample */
+  release(sample) {
+    if (!this.strokes.isDown) return;
+    this.strokes.release(sample);
+    this.onChange();
+    if (this.isDone || !promptOf(this.kind, this.strokes.strokes) || !this.isLongEnough()) return;
+    this.isDone = true;
+    this.onDone();
+  }
+
+  cancel() {
+    this.strokes.cancel();
+    this.onChange();
+  }
+
+  /** Whether the last stroke has the places that its kind needs, which differ. */
+  isLongEnough() {
+    const { points } = this.strokes.strokes[this.strokes.strokes.length - 1];
+    const places = new Set(points.map(([x, y]) => `${x},${y}`)).size;
+    return places >= ({ lasso: 3, scribble: 2 }[this.kind] ?? 1);
+  }
+
+  /**
+   * What is sent.
+   * @param {{free_ms: number, shown_ms: number, blocked_ms: number}} times
+   * @param {{scrolls: number, zooms: number, leaves: number}} disturbances
+   * @param {number} imageScale
+   */
+  answer(times, disturbances, imageScale) {
+    const last = this.strokes.strokes[this.strokes.strokes.length - 1];
+    const answer_ms = last.points[last.points.length - 1][4];
+    return {
+      strokes: this.strokes.strokes,
+      screen: screenNow(imageScale),
+      times: { ...times, answer_ms },
+      ...disturbances,
+      early_presses: this.early,
+      late_presses: this.late,
+    };
+  }
+}

@@ -1,0 +1,125 @@
+// The form of the viewer: what can be chosen, and what a choice does.
+
+import { find } from "../common/dom.js";
+import { PRESETS, firstWindow, presetsOf, short } from "./window-level.js";
+
+/** @typedef {import("./viewer.js").Viewer} Viewer */
+/** @typedef {import("./sample-info.js").Place} Place */
+/** @typedef {import("./window-level.js").Levels} Levels */
+
+const NARROW_PX = 500;
+
+export class Controls {
+  /**
+   * @param {Viewer} viewer
+   * @param {HTMLElement} root
+   */
+  constructor(viewer, root) {
+    this.viewer = viewer;
+    this.form = find("form.controls", HTMLFormElement, root);
+    /**
+     * @param {string} name
+     * @returns {any}
+     */
+    this.control = (name) => this.form.elements.namedItem(name);
+    this.control("target").checked = window.innerWidth >= NARROW_PX; // runs have its outline anyway
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("input", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
+    this.control("play").addEventListener("click", () => viewer.player.toggle());
+    this.control("fit").addEventListener("click", () => viewer.panes.fit());
+  }
+
+  get look() {
+    const { control } = this;
+    return { mode: control("mode").value, opacity: Number(control("opacity").value), marks: control("marks").checked };
+  }
+
+  /**
+   * What there is to choose at a place.
+   * @param {Place} place
+   * @param {number} rounds
+   */
+  fill(place, rounds) {
+    const shows = (/** @type {string} */ name, /** @type {boolean} */ isThere) => (find(`.for-${name}`, HTMLElement, this.form).hidden = !isThere);
+    Object.assign(this.control("round"), { min: String(Math.min(1, rounds)), max: String(rounds) });
+    shows("rounds", rounds > 1);
+    shows("video", place.kind === "video");
+    shows("volume", place.kind === "volume");
+    shows("runs", place.dialogues.length > 0);
+    if (place.kind === "video") this.control("frame").max = String(place.planes[0].count - 1);
+    if (place.levels) this.fillVolume(place, place.levels);
+  }
+
+  /**
+   * @param {Place} place
+   * @param {Levels} levels
+   */
+  fillVolume({ planes }, levels) {
+    const { low, high, step } = levels;
+    const wide = high - low;
+    Object.assign(this.control("level"), { min: low - wide, max: high + wide, step: "any" });
+    Object.assign(this.control("width"), { min: Math.min(step, wide / 200), max: 2 * wide, step: "any" });
+    this.control("preset").replaceChildren(...["automatic", ...presetsOf(levels)].map((name) => new Option(name)));
+    const directions = this.control("directions");
+    directions.replaceChildren(new Option("all", "all"), ...planes.map((plane, direction) => new Option(plane.name, String(direction))));
+    directions.value = this.viewer.directions;
+  }
+
+  /** @param {import("./window-level.js").Window} window */
+  showWindow({ level, width }) {
+    this.control("told-window").value = `level ${short(level)}, width ${short(width)}`;
+    this.control("level").value = String(level);
+    this.control("width").value = String(width);
+  }
+
+  /**
+   * A control was used.
+   * @param {HTMLInputElement} input
+   */
+  chosen({ name, value }) {
+    const { viewer } = this;
+    const { place } = viewer;
+    if (!place) return;
+    if (name === "round") viewer.setRound(Number(value));
+    else if (name === "frame") viewer.setIndex(0, Number(value));
+    else if (name === "level" || name === "width") {
+      viewer.setWindow({ level: Number(this.control("level").value), width: Math.max(1e-6, Number(this.control("width").value)) });
+    } else if (name === "preset") {
+      if (place.levels) viewer.setWindow(PRESETS[value] ?? firstWindow(place.levels));
+    } else if (name === "speed") viewer.player.changePace();
+    else if (name === "directions" || name === "target") viewer.rebuild(place);
+    else viewer.panes.redraw();
+  }
+
+  // What keys do to the form.
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   */
+  choose(name, value) {
+    this.control(name).value = value;
+    this.chosen(this.control(name));
+  }
+
+  /** @param {string} name */
+  toggle(name) {
+    this.control(name).checked = !this.control(name).checked;
+    this.chosen(this.control(name));
+  }
+
+  /** @param {string} name */
+  next(name) {
+    const select = this.control(name);
+    select.selectedIndex = (select.selectedIndex + 1) % select.options.length;
+    this.chosen(select);
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} by
+   */
+  slide(name, by) {
+    this.choose(name, String(Number(this.control(name).value) + by));
+  }
+}

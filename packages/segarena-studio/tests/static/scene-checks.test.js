@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { check } from "../../src/segarena_studio/static/editor/scene-checks.js";
+import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
+import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
+import { documentOf } from "./random.js";
+
+const square = (x, y, length) => [[x, y], [x + length, y], [x + length, y + length], [x, y + length]];
+
+function found(polygons, change = () => {}) {
+  const document = documentOf(polygons);
+  change(document.regions);
+  const scene = Scene.read(document);
+  return check(scene, new Depth(scene, [300, 300])).map(({ kind, regions }) => `${kind} ${regions.join(" ")}`);
+}
+
+test("a sound scene has nothing wrong with it", () => {
+  assert.deepEqual(found([square(0, 0, 40), square(20, 20, 40)]), []);
+});
+
+test("what is wrong is found, with the regions that it is about", () => {
+  assert.deepEqual(found([square(0, 0, 40)], ([region]) => (region.name = " ")), ["unnamed r1"]);
+  assert.deepEqual(found([square(0, 0, 24)]), ["small r1"]);
+  assert.deepEqual(found([square(0, 0, 25)]), []);
+  assert.deepEqual(found([[[0, 0], [100, 100], [100, 0], [0, 100]]]), ["self-intersection r1"]);
+  assert.deepEqual(found([[[0, 0], [100, 0], [100, 50], [10, 50], [100, 55], [100, 100], [0, 100]]]), ["spike r1"]);
+  assert.deepEqual(found([[[0, 0], [100, 0], [0, 100]]]), ["few-vertices r1"]);
+  assert.deepEqual(found([[[0, 0], [50, 50], [100, 100], [20, 20]]]), ["degenerate r1"]);
+  assert.deepEqual(found([[[0, 0], [0, 0], [90, 0], [90, 90], [0, 90]]]), ["repeated-vertex r1"]);
+  assert.deepEqual(found([square(0, 0, 100), square(20, 20, 40)]), ["contained r1 r2"]);
+  assert.deepEqual(found([square(20, 20, 40), square(0, 0, 100)]), []);
+  assert.deepEqual(found([square(0, 0, 100), square(0, 1, 100)]), ["hidden r2", "duplicate r1 r2"]);
+  assert.deepEqual(found([square(-90, 0, 100)]), []);
+});

@@ -1,4 +1,4 @@
-"""What these programs are shown of a run: the report by interaction and object, and the summary against time."""
+"""Scores in the format of the published package: the report by interaction and object, and the summary over time."""
 
 from __future__ import annotations
 
@@ -29,47 +29,52 @@ from segarena_server.runs.scores import withheld_reason
 _KEYS = ("session_id", "sequence", "scribble_idx", "interaction", "object_id")
 
 
-def may_see_scores(event: DavisPhase, run: Run, now: float) -> bool:
-    """Tell whether whoever has a run sees its scores: it is over, its phase shows them, and no ladder keeps them."""
+def may_see_scores(davis_phase: DavisPhase, run: Run, now: float) -> bool:
+    """Return whether a participant sees the scores of a run: it is over, and nothing withholds them."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
-    is_shown = shows_own_scores(event.phase, moment) and not withheld_reason(run, event.phase, now)
+    is_shown = shows_own_scores(davis_phase.phase, moment) and not withheld_reason(
+        run, davis_phase.phase, now
+    )
     return run.state == "over" and not run.fault and is_shown
 
 
 def published_report(
-    folder: Path, event: DavisPhase, session_key: str
+    folder: Path, davis_phase: DavisPhase, session_key: str
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the published report, means over frames: {column: {row: value}}; empty when nothing was answered."""
+    """Return the published report with means over frames, as {column: {row: value}}; empty without any answer."""
     table = _table(folder, session_key)
     if not table.height:
         return {}
     grouped = table.group_by(*_KEYS, maintain_order=True).agg(pl.col(*METRICS, "timing").mean())
-    rounded = grouped.with_columns(pl.col(*METRICS, "timing").round(event.phase.decimals))
-    return {name: dict(zip(map(str, range(len(values))), values, strict=True)) for name, values in rounded.to_dict(
-        as_series=False
-    ).items()}  # fmt: skip
+    rounded = grouped.with_columns(pl.col(*METRICS, "timing").round(davis_phase.phase.decimals))
+    report: dict[str, dict[str, Any]] = {}
+    for name, values in rounded.to_dict(as_series=False).items():
+        report[name] = {str(row): value for row, value in enumerate(values)}
+    return report
 
 
 def published_summary(
-    folder: Path, event: DavisPhase, told: Sequence[DavisSample]
+    folder: Path, davis_phase: DavisPhase, samples: Sequence[DavisSample]
 ) -> Mapping[str, Any]:
-    """Return the published summary of a run that is over; a sample of it without any answer in time counts 0.
+    """Return the published summary of a finished run; a sample without any answer in time counts 0.
 
-    Time is what the server charged.
+    Its time axis has the seconds that the server charged.
     """
-    asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in told)
-    rules = event.rules
+    asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in samples)
+    rules = davis_phase.rules
     horizon = CurveEnd(
         seconds_per_object=rules.options["seconds_per_object"], protocol=as_protocol(rules.protocol)
     )
     rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
-    return _rounded(_summary(folder, event.metric, asked, rounds, horizon), event.phase.decimals)
+    return _rounded(
+        _summary(folder, davis_phase.metric, asked, rounds, horizon), davis_phase.phase.decimals
+    )
 
 
-def empty_summary(event: DavisPhase) -> Mapping[str, Any]:
-    """Return what stands in place of a summary while the phase shows none."""
-    at = {"threshold": THRESHOLD_S, event.metric: None}
-    return {"auc": None, "metric_at_threshold": at, "curve": {"time": [], event.metric: []}}
+def empty_summary(davis_phase: DavisPhase) -> Mapping[str, Any]:
+    """Return the summary for a phase that does not show scores (yet)."""
+    at = {"threshold": THRESHOLD_S, davis_phase.metric: None}
+    return {"auc": None, "metric_at_threshold": at, "curve": {"time": [], davis_phase.metric: []}}
 
 
 @lru_cache(maxsize=2048)
@@ -80,7 +85,7 @@ def _summary(
     rounds: int | None,
     horizon: CurveEnd,
 ) -> Mapping[str, Any]:
-    """Return the summary of a run that is over, which never changes."""
+    """Return the summary of a finished run, which never changes and can be cached."""
     scores = sample_scores(_table(folder), METRIC_COLUMNS[metric])
     answered = {(score.sequence, score.scribble_idx) for score in scores}
     late = [unanswered(*key) for key in asked if key[:2] not in answered]

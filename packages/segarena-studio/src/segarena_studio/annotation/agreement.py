@@ -30,7 +30,7 @@ from segarena.systems.scenes.model.scene import Scene
 from segarena.systems.scenes.page.measurement_tables import agreement_sheet
 from segarena_server.http.middleware import LOG
 from segarena_server.site import Site
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.scene_document import document_to_scene, read_document
 from segarena_studio.orm_models import Draft, Picture, Task, TaskAgreement
 
@@ -152,7 +152,7 @@ def _compare(site: Site, pair: TaskPair) -> None:
         return  # another one was saved meanwhile
     scenes = [
         document_to_scene(
-            read_document(unpack(draft.scene)),
+            read_document(decompress_body(draft.scene)),
             name=picture.name,
             shape=(picture.height, picture.width),
         )

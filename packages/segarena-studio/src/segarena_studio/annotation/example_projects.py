@@ -23,7 +23,7 @@ from segarena.systems.scenes.demo.scene_generator import (
     demo_scenes,
 )
 from segarena.systems.scenes.files.label_png import encode_png
-from segarena_server.auth.accounts import folded
+from segarena_server.auth.accounts import fold_name
 from segarena_server.auth.identities import NO_PASSWORD
 from segarena_server.db.orm_models import Person
 from segarena_server.site import Site
@@ -104,7 +104,7 @@ def _closed_accounts(site: Site) -> list[str]:
         for name in names:
             kept = {
                 "name": name,
-                "folded": folded(name),
+                "folded": fold_name(name),
                 "password": NO_PASSWORD,
                 "made_at": site.now(),
             }

@@ -13,7 +13,7 @@ from segarena.errors import InvalidInput
 from segarena.systems.scenes.files.formats import FORMATS
 from segarena.systems.scenes.model.scene import Scene
 from segarena_server.db.orm_models import Person
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.scene_document import document_to_scene, read_document
 from segarena_studio.orm_models import STATES, Draft, Picture, Project, Task
 
@@ -79,7 +79,7 @@ class ExportedTask:
 
         Pictures have the number that they have in the studio as their id, so that later exports fit to earlier ones.
         """
-        document = read_document(unpack(self.document))
+        document = read_document(decompress_body(self.document))
         image_id = str(self.picture_id)
         return document_to_scene(
             document,

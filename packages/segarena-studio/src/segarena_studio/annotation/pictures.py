@@ -26,7 +26,7 @@ from segarena.files.safe_paths import within
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.orm_models import Picture, Project, Task
 
 MOST_BYTES = 64 * 2**20
@@ -116,7 +116,7 @@ def picture_name(name: str) -> str:
 
 
 def add_picture(
-    session: Session, project: Project, storage: Storage, checked: CheckedPicture, now: float
+    session: Session, project: Project, storage: ContentStore, checked: CheckedPicture, now: float
 ) -> bool:
     """Add a picture to a project, with its tasks; return False when it is there already.
 
@@ -155,7 +155,7 @@ def add_picture(
     return True
 
 
-def remove_picture(session: Session, storage: Storage, picture: Picture) -> None:
+def remove_picture(session: Session, storage: ContentStore, picture: Picture) -> None:
     """Remove a picture that nobody has begun to annotate, with its tasks, and the files that no other picture needs.
 
     Raises:
@@ -180,7 +180,7 @@ def list_files_of_project(session: Session, project_id: int) -> set[str]:
     return {name for row in session.execute(files) for name in row}
 
 
-def drop_unused(session: Session, storage: Storage, names: Iterable[str]) -> None:
+def drop_unused(session: Session, storage: ContentStore, names: Iterable[str]) -> None:
     """Delete those of some files that no picture needs once the transaction is on disk.
 
     That is looked up when it is: who adds the same picture at this moment keeps its file.

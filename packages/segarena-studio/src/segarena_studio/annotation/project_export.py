@@ -18,9 +18,9 @@ from segarena.files.atomic_write import whole_path, write_whole
 from segarena.files.spreadsheets import plain_cell
 from segarena.systems.scenes.files.formats import FORMATS, format_losses, write_scenes
 from segarena.systems.scenes.model.scene import Scene, SceneSet
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.annotation.export_contents import ExportContents, ExportOptions, collect_export
 from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.orm_models import Project
@@ -66,7 +66,7 @@ def export_project(site: Site, project_id: int, out: Path, wanted: ExportOptions
 
 def export_archive(
     told: ExportContents,
-    photographs: Storage,
+    photographs: ContentStore,
     archive: Path,
     watch: StepContext = lambda _: nullcontext(),
 ) -> None:
@@ -138,7 +138,7 @@ def _readme(told: ExportContents, scenes: Sequence[Scene], lost: Sequence[str]) 
     regions = sum(len(scene.regions) for scene in scenes)
     lines = [
         f"{told.title}: {len(scenes)} annotations of {images} images, {regions} regions; {wanted.which} tasks, "
-        f"{moment_of(told.now):%Y-%m-%d %H:%M} UTC.",
+        f"{utc_datetime(told.now):%Y-%m-%d %H:%M} UTC.",
         "",
         f"scenes{ENDINGS.get(wanted.file_format, '/')}: {FORMATS[wanted.file_format].title}.",
         "times.csv: points and seconds of each region; active is with the window in front.",

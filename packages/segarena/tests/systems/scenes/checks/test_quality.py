@@ -10,7 +10,7 @@ from segarena.systems.scenes.demo.scene_generator import (
     ANNOTATORS,
     Sloppiness,
     demo_scenes,
-    draw_scene,
+    draw_annotation,
 )
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
@@ -205,7 +205,7 @@ def test_matching_finds_the_same_regions_whatever_their_order():
     one = demo.truth.scene
     rng = np.random.default_rng(0)
     ids = [region.id for region in one.regions]
-    other = draw_scene(demo.truth, Sloppiness(annotator="x", vertex_noise_px=0.3), rng).scene
+    other = draw_annotation(demo.truth, Sloppiness(annotator="x", vertex_noise_px=0.3), rng).scene
     other = other.reordered([ids[k] for k in rng.permutation(len(ids))])
     for a, b in match_regions(rasterise(one), rasterise(other)).items():
         assert one.regions[a].id == other.regions[b].id

@@ -6,7 +6,7 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.files.images import read_image
 from segarena.systems.scenes.demo.demo_files import write_demo
-from segarena.systems.scenes.demo.scene_generator import Sloppiness, demo_scenes, draw_scene
+from segarena.systems.scenes.demo.scene_generator import Sloppiness, demo_scenes, draw_annotation
 from segarena.systems.scenes.files import read_scenes
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import rasterise
@@ -85,7 +85,7 @@ def test_annotators_err_as_stated(demo):
 
 def test_noise_has_the_stated_size_and_shared_vertices_stay_shared(demo):
     truth = demo[0].truth
-    shaken = draw_scene(
+    shaken = draw_annotation(
         truth, Sloppiness(annotator="x", vertex_noise_px=2.0), np.random.default_rng(0)
     ).scene
     moved = np.subtract(shaken.vertices, truth.scene.vertices)

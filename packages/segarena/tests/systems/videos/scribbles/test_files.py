@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from segarena.errors import DatasetMissing, InvalidPrompt
 from segarena.systems.videos.scribbles.files import (
-    annotated_frames,
-    annotated_frames_of_object,
     check_scribbles,
+    frames_with_lines,
+    frames_with_object,
     fuse_scribbles,
     is_empty,
     no_scribbles,
@@ -209,8 +209,8 @@ def test_files_that_are_missing_damaged_or_wrong_are_named(tmp_path):
 
 
 def test_frames_with_lines_are_found():
-    assert annotated_frames(GOOD) == (1, 2)
-    assert [annotated_frames_of_object(GOOD, object_id) for object_id in range(4)] == [
+    assert frames_with_lines(GOOD) == (1, 2)
+    assert [frames_with_object(GOOD, object_id) for object_id in range(4)] == [
         (1,),
         (1,),
         (2,),

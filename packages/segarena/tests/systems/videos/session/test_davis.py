@@ -21,7 +21,7 @@ from segarena.reports import write_report
 from segarena.samples import Target
 from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
-from segarena.systems.videos.scribbles.files import annotated_frames, check_scribbles
+from segarena.systems.videos.scribbles.files import check_scribbles, frames_with_lines
 from segarena.systems.videos.session.davis import DavisInteractiveSession
 
 from .conftest import FRAMES, HEIGHT, WIDTH, Videos, drawn, labels
@@ -32,7 +32,7 @@ def answer_all(session, masks_of, clock, seconds=2.0):
     seen = []
     for sequence, scribbles, is_new in session.scribbles_iterator(only_last=True):
         check_scribbles(scribbles, frames=FRAMES, sequence=sequence)
-        seen.append((sequence, is_new, annotated_frames(scribbles)))
+        seen.append((sequence, is_new, frames_with_lines(scribbles)))
         clock.now += seconds
         session.submit_masks(masks_of(sequence))
     return seen
@@ -61,7 +61,7 @@ def test_what_people_drew_is_given_as_it_is_and_cannot_be_changed(open_session):
         assert session.next()
         _, scribbles, is_new = session.get_scribbles()
         assert not is_new
-        assert annotated_frames(scribbles) == (0, 1)
+        assert frames_with_lines(scribbles) == (0, 1)
         assert scribbles["scribbles"][1] == drawn("one", 1, 1)["scribbles"][1]
 
 
@@ -129,7 +129,7 @@ def test_an_answer_after_the_time_is_dropped_and_the_next_sample_begins(
             session.submit_masks(masks_of("one"))
         assert session.next()
         sequence, scribbles, is_new = session.get_scribbles()
-        assert (sequence, is_new, annotated_frames(scribbles)) == ("one", True, (3,))
+        assert (sequence, is_new, frames_with_lines(scribbles)) == ("one", True, (3,))
         assert list(session.get_report()["interaction"]) == [1] * FRAMES
 
 
@@ -169,7 +169,7 @@ def test_time_between_answers_counts_and_ends_the_sample_in_next(open_session, m
         assert set(session.get_report()["timing"]) == {1.0}
         clock.now += 5.5
         session.next()
-        assert annotated_frames(session.get_scribbles()[1]) == (3,)
+        assert frames_with_lines(session.get_scribbles()[1]) == (3,)
 
 
 def test_a_sample_is_given_up_when_its_time_is_over_without_an_answer(
@@ -185,7 +185,7 @@ def test_a_sample_is_given_up_when_its_time_is_over_without_an_answer(
         clock.now += 0.1
         assert session.next()
         sequence, scribbles, is_new = session.get_scribbles()
-        assert (sequence, is_new, annotated_frames(scribbles)) == ("one", True, (3,))
+        assert (sequence, is_new, frames_with_lines(scribbles)) == ("one", True, (3,))
         session.submit_masks(masks_of("one", shift=0))
         assert session.get_report()["scribble_idx"].unique().to_list() == [2]
     with open_session(max_time=10, sequences=["one"]) as again:
@@ -224,11 +224,11 @@ def test_candidates_are_where_the_robot_draws_and_impossible_ones_are_left_out(
     def frame_after(session, candidates):
         session.submit_masks(masks_of("two"), next_scribble_frame_candidates=candidates)
         session.next()
-        return annotated_frames(session.get_scribbles(only_last=True)[1])
+        return frames_with_lines(session.get_scribbles(only_last=True)[1])
 
     with open_session(sequences=["two"], max_nb_interactions=6) as session:
         session.next()
-        (first,) = annotated_frames(session.get_scribbles()[1])
+        (first,) = frames_with_lines(session.get_scribbles()[1])
         assert first == 0
         with pytest.warns(UserWarning, match=r"frames go from 0 to 3, not \[99, -1, 4\]"):
             assert frame_after(session, [99, 3, -1, 4]) == (3,)
@@ -438,7 +438,7 @@ def test_after_going_on_the_first_scribbles_are_all_of_the_sample(open_session, 
         _, scribbles, is_new = session.get_scribbles(only_last=True)
         assert is_new
         assert scribbles["scribbles"][1][0] == drawn("one", 1, 1)["scribbles"][1][0]
-        assert len(annotated_frames(scribbles)) > 1
+        assert len(frames_with_lines(scribbles)) > 1
 
 
 def test_time_that_was_spent_stays_spent_and_dropped_answers_stay_dropped(
@@ -457,7 +457,7 @@ def test_time_that_was_spent_stays_spent_and_dropped_answers_stay_dropped(
             session.submit_masks(masks_of("one"))
     with open_session(max_time=10) as session:
         session.next()
-        assert annotated_frames(session.get_scribbles()[1]) == (3,)
+        assert frames_with_lines(session.get_scribbles()[1]) == (3,)
         assert len(session.get_report()) == FRAMES
 
 
@@ -560,7 +560,7 @@ def test_published_judging_takes_time_from_the_sample(
         with open_session(protocol=protocol, max_time=10, folder=tmp_path / protocol) as session:
             session.next()
             answered = 0
-            while annotated_frames(session.get_scribbles(only_last=True)[1]) != (3,):
+            while frames_with_lines(session.get_scribbles(only_last=True)[1]) != (3,):
                 clock.now += 1
                 session.submit_masks(masks_of("one"))
                 answered += 1
@@ -649,7 +649,7 @@ def test_candidates_that_were_all_drawn_in_have_their_turn_again(open_session, m
     with open_session(sequences=["two"], max_nb_interactions=6, protocol=protocol) as session:
         frames = []
         for _, scribbles, _ in session.scribbles_iterator(only_last=True):
-            frames += annotated_frames(scribbles)
+            frames += frames_with_lines(scribbles)
             session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[1, 3])
     assert frames == {"careful": [0, 1, 3, 1, 3, 1], "published": [0, 1, 3, 1, 1, 1]}[protocol]
 
@@ -658,7 +658,7 @@ def test_published_a_robot_with_nothing_to_draw_gives_empty_scribbles(open_sessi
     with open_session(sequences=["two"], protocol="published") as session:
         frames = []
         for _, scribbles, _ in session.scribbles_iterator(only_last=True):
-            frames.append(annotated_frames(scribbles))
+            frames.append(frames_with_lines(scribbles))
             session.submit_masks(masks_of("two", shift=0))
     assert frames == [(0,), (), ()]
 

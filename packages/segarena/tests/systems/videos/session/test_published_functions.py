@@ -5,7 +5,7 @@ import pytest
 
 from segarena import davis
 from segarena.errors import InvalidInput, InvalidMask, StoreError
-from segarena.systems.videos.scribbles.files import annotated_frames
+from segarena.systems.videos.scribbles.files import frames_with_lines
 
 from .conftest import HEIGHT, WIDTH, drawn, labels
 
@@ -28,7 +28,7 @@ def test_the_robot_draws_what_a_published_session_gives(open_session, masks_of):
         session.submit_masks(masks)
         session.next()
         _, scribbles, _ = session.get_scribbles(only_last=True)
-        (frame,) = annotated_frames(scribbles)
+        (frame,) = frames_with_lines(scribbles)
         assert robot.interact("two", masks, labels(2), frame=frame) == scribbles
         assert scribbles == session.sample_last_scribble
 
@@ -44,7 +44,7 @@ def test_the_robot_of_the_sessions_connector_draws_what_the_session_gives(
         session.submit_masks(masks)
         session.next()
         _, scribbles, _ = session.get_scribbles(only_last=True)
-        (frame,) = annotated_frames(scribbles)
+        (frame,) = frames_with_lines(scribbles)
         assert (
             session.connector.service.robot.interact("two", masks, labels(2), frame=frame)
             == scribbles

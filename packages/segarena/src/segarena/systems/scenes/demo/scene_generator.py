@@ -216,12 +216,14 @@ def demo_scenes(
         drawings: list[DemoDrawing] = []
         for index, sloppiness in enumerate(ANNOTATORS):
             rng = np.random.default_rng((seed, number, index))
-            drawings.append(draw_scene(truth, sloppiness, rng))
+            drawings.append(draw_annotation(truth, sloppiness, rng))
         scenes.append(DemoScene(truth=truth, drawings=tuple(drawings)))
     return tuple(scenes)
 
 
-def draw_scene(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:
+def draw_annotation(
+    truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator
+) -> DemoDrawing:
     """Return an annotator's drawing of a scene with these error rates; it has at least one thing."""
     noisy = _with_noise(truth.scene, sloppiness.vertex_noise_px, rng)
     scene = replace(noisy, annotator=sloppiness.annotator)

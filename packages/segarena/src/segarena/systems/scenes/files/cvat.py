@@ -44,7 +44,7 @@ _DRAWN = {
 }
 
 
-class _Drawn(NamedTuple):
+class _RegionPolygons(NamedTuple):
     region: Region
     polygons: list[Points]
 
@@ -84,10 +84,12 @@ def read_cvat(path: Path) -> SceneSet:
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
 
 
-def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:
+def _regions(
+    image_element: Element, image: ImageRecord, defects: list[Defect]
+) -> list[_RegionPolygons]:
     shapes = [element for element in image_element if element.tag in _SHAPES]
     heights = [parse_integer(element.get("z_order")) or 0 for element in shapes]
-    drawn: list[_Drawn] = []
+    drawn: list[_RegionPolygons] = []
     filled = 0
     for index in sorted(
         range(len(shapes)), key=lambda index: (heights[index], index), reverse=True
@@ -105,7 +107,7 @@ def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) 
     return drawn
 
 
-def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
+def _region(element: Element, region_id: str, image: ImageRecord) -> _RegionPolygons:
     facts = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
     facts |= {
         parse_text(child.get("name")): child.text or "" for child in element.findall("attribute")
@@ -115,17 +117,17 @@ def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
         pairs = [
             pair.split(",") for pair in parse_text(element.get("points")).split(";") if pair.strip()
         ]
-        return _Drawn(region, [parse_polygon(pairs)])
+        return _RegionPolygons(region, [parse_polygon(pairs)])
     if element.tag == "box":
-        left, top, right, bottom = (
-            parse_number(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr")
-        )
-        return _Drawn(
-            region, [parse_polygon([[left, top], [right, top], [right, bottom], [left, bottom]])]
-        )
+        left = parse_number(element.get("xtl"))
+        top = parse_number(element.get("ytl"))
+        right = parse_number(element.get("xbr"))
+        bottom = parse_number(element.get("ybr"))
+        corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
+        return _RegionPolygons(region, [parse_polygon(corners)])
     if element.tag == "mask":
         mask = _mask(element, image)
-        return _Drawn(replace(region, mask=mask), [])
+        return _RegionPolygons(replace(region, mask=mask), [])
     raise InvalidInput(f"shape: expected a polygon, a box or a mask, got {element.tag!r}")
 
 

@@ -46,7 +46,7 @@ _ORDERED = "depth_order"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawn:
+class _RegionShapes:
     """A region with all its shapes.
 
     Attributes:
@@ -88,8 +88,8 @@ def read_labelme(path: Path) -> SceneSet:
         shape=parse_size(top, "imageHeight", "imageWidth"),
         file_name=file_name,
     )
-    drawn: list[_Drawn] = []
-    groups: dict[tuple[str, str], _Drawn] = {}
+    drawn: list[_RegionShapes] = []
+    groups: dict[tuple[str, str], _RegionShapes] = {}
     filled = 0
     # The last is drawn on top, so it is the front region.
     for number, shape in enumerate(reversed(parse_records(top.get("shapes"))), 1):
@@ -97,12 +97,9 @@ def read_labelme(path: Path) -> SceneSet:
         group = parse_text(shape.get("group_id"))
         if name == "__ignore__":
             continue
+        region = Region(id=str(number), name=name, attributes=remaining_keys(shape, _SHAPE))
         try:
-            one = _drawn(
-                shape,
-                Region(id=str(number), name=name, attributes=remaining_keys(shape, _SHAPE)),
-                image,
-            )
+            one = _region_shapes(shape, region, image)
             filled += sum(image.shape[0] * patch.mask.shape[1] for patch in one.masks)
             check_in_file(filled, "masks")
         except InvalidInput as error:
@@ -115,7 +112,8 @@ def read_labelme(path: Path) -> SceneSet:
         front = groups.get((name, group))
         if front is None:
             drawn.append(one)
-            groups |= {(name, group): one} if group else {}
+            if group:
+                groups[name, group] = one
         else:
             front.polygons.extend(one.polygons)
             front.masks.extend(one.masks)
@@ -131,7 +129,7 @@ def read_labelme(path: Path) -> SceneSet:
 
 
 def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
-    """Write IMAGE.json for each scene, or IMAGE.ANNOTATOR.json where an image has several; photographs stay outside.
+    """Write IMAGE.json for each scene, without the photographs; IMAGE.ANNOTATOR.json if an image has several.
 
     Polygons of one region are a group, a region without polygons is a mask.
     """
@@ -139,8 +137,8 @@ def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
     return [write_json(record, folder / f"{stem}.json") for stem, record in files.items()]
 
 
-def _drawn(shape: Record, region: Region, image: ImageRecord) -> _Drawn:
-    """Return what one shape draws; raises `InvalidInput` where that is nothing that a region can be."""
+def _region_shapes(shape: Record, region: Region, image: ImageRecord) -> _RegionShapes:
+    """Return the region of one shape; raise `InvalidInput` if the shape cannot be a region."""
     stated = {
         name: parse_mask(shape[key], image.shape)
         for name, key in _STATED.items()
@@ -150,13 +148,13 @@ def _drawn(shape: Record, region: Region, image: ImageRecord) -> _Drawn:
     kind: Any = shape.get("shape_type") or "polygon"
     points = parse_polygon(shape.get("points"))
     if kind == "polygon":
-        return _Drawn(region=region, polygons=[points])
+        return _RegionShapes(region=region, polygons=[points])
     if kind == "rectangle" and len(points) == 2:
         (top, left), (bottom, right) = points
         corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
-        return _Drawn(region=region, polygons=[parse_polygon(corners)])
+        return _RegionShapes(region=region, polygons=[parse_polygon(corners)])
     if kind == "mask" and len(points) == 2:
-        return _Drawn(region=region, masks=[_patch(shape.get("mask"), points, image)])
+        return _RegionShapes(region=region, masks=[_patch(shape.get("mask"), points, image)])
     raise InvalidInput(
         f"shape: expected a polygon, a rectangle of two corners or a mask in a box, got {kind!r}"
     )

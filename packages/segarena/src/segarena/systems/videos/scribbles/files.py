@@ -118,15 +118,15 @@ def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
 
 def is_empty(data: Scribbles) -> bool:
     """Return whether no frame has a line."""
-    return not annotated_frames(data)
+    return not frames_with_lines(data)
 
 
-def annotated_frames(data: Scribbles) -> tuple[int, ...]:
+def frames_with_lines(data: Scribbles) -> tuple[int, ...]:
     """Return the frames with at least one line, in order."""
     return tuple(frame for frame, lines in enumerate(data["scribbles"]) if lines)
 
 
-def annotated_frames_of_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
+def frames_with_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
     """Return the frames with at least one line of an object (0: of the background), in order."""
     frames = enumerate(data["scribbles"])
     return tuple(

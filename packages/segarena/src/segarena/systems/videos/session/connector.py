@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSample:
+class CurrentSample:
     """The current sample of a session.
 
     Attributes:
@@ -53,7 +53,7 @@ class Connector(Protocol):
         """Return every sample in order, as its sequence and the number of its first scribbles, from 1."""
         ...
 
-    def advance(self) -> OpenSample | None:
+    def advance(self) -> CurrentSample | None:
         """Open the next unfinished sample; None if there is none."""
         ...
 

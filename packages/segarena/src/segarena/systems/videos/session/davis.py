@@ -44,7 +44,7 @@ from segarena.systems.videos.session.arguments import (
     masks_array,
     new_session_folder,
 )
-from segarena.systems.videos.session.connector import Connector, OpenSample
+from segarena.systems.videos.session.connector import Connector, CurrentSample
 from segarena.systems.videos.session.dataset_choice import choose_dataset
 from segarena.systems.videos.session.local_connector import LocalConnector
 from segarena.systems.videos.session.published_functions import (
@@ -364,7 +364,7 @@ class DavisInteractiveSession:
         self._is_waiting = True
         return True
 
-    def _open(self, opened: OpenSample | None) -> None:
+    def _open(self, opened: CurrentSample | None) -> None:
         self._opened = opened
         self._given: list[Scribbles] = list(opened.earlier) if opened is not None else []
         self._is_new = True

@@ -41,7 +41,7 @@ from segarena.systems.videos.measures.challenge_report import (
 from segarena.systems.videos.measures.challenge_summary import CurveEnd, video_summary
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
-from segarena.systems.videos.session.connector import OpenSample
+from segarena.systems.videos.session.connector import CurrentSample
 from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
 from segarena.systems.videos.session.submissions import (
@@ -111,7 +111,7 @@ class LocalConnector:
         sample = self._open().sample
         return sample.frames if isinstance(sample, VideoSample) else ()
 
-    def advance(self) -> OpenSample | None:
+    def advance(self) -> CurrentSample | None:
         """Open the next unfinished sample; None if there is none.
 
         Raises:
@@ -213,7 +213,7 @@ class LocalConnector:
             raise InvalidInput("no sample is open; call advance() first")
         return self._session
 
-    def _each_sample(self) -> Iterator[OpenSample]:
+    def _each_sample(self) -> Iterator[CurrentSample]:
         pending = set(self._run.pending())
         for index in self._order:
             if index not in pending:
@@ -223,7 +223,7 @@ class LocalConnector:
                 self._session = session
                 earlier = self._replay(session)
                 if not session.is_over:
-                    yield OpenSample(
+                    yield CurrentSample(
                         sequence=session.sample.id,
                         scribble_idx=session.repeat + 1,
                         shape=session.sample.shape,

@@ -17,8 +17,7 @@ from segarena.samples import VOID, Shape, as_labels
 from segarena.systems.videos.measures.jaccard_contour import JaccardContour, jaccard_contour
 from segarena.systems.videos.robot.scribble_lines import draw_lines
 from segarena.systems.videos.robot.settings import RobotSettings
-from segarena.systems.videos.scribbles.files import Scribbles, annotated_frames_of_object
-from segarena.systems.videos.scribbles.files import annotated_frames as frames_drawn_in
+from segarena.systems.videos.scribbles.files import Scribbles, frames_with_lines, frames_with_object
 from segarena.systems.videos.scribbles.masks import (
     ScribblePoints,
     scribbles_to_masks,
@@ -56,12 +55,12 @@ def scribbles2points(
 
 def annotated_frames(scribbles_data: Scribbles) -> list[int]:
     """Return the frames with at least one line, in order."""
-    return list(frames_drawn_in(scribbles_data))
+    return list(frames_with_lines(scribbles_data))
 
 
 def annotated_frames_object(scribbles_data: Scribbles, object_id: int) -> list[int]:
     """Return the frames with at least one line of an object, in order."""
-    return list(annotated_frames_of_object(scribbles_data, object_id))
+    return list(frames_with_object(scribbles_data, object_id))
 
 
 def batched_jaccard(

@@ -34,7 +34,7 @@ from segarena.systems.videos.datasets.davis import DAVIS_LAYOUT
 from segarena.systems.videos.files.frame_files import image_files
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
-from segarena.systems.videos.session.connector import OpenSample
+from segarena.systems.videos.session.connector import CurrentSample
 from segarena.systems.videos.session.submissions import cast_object_ids
 
 SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
@@ -154,7 +154,7 @@ class ServerConnector:
             for told in place.dialogues
         ]
 
-    def advance(self) -> OpenSample | None:
+    def advance(self) -> CurrentSample | None:
         """See `Connector`."""
         return next(self._opened, None)
 
@@ -230,7 +230,7 @@ class ServerConnector:
             raise InvalidInput("no sample is open; call advance() first")
         return self._session, self._sample
 
-    def _each_sample(self) -> Iterator[OpenSample]:
+    def _each_sample(self) -> Iterator[CurrentSample]:
         for index in self._run.pending():
             sample = self._sample = self._load(self._run.samples[index])
             rows = Rows()
@@ -239,7 +239,7 @@ class ServerConnector:
                 self._waiting = None
                 earlier = self._replay(session)
                 if not session.is_over:
-                    yield OpenSample(
+                    yield CurrentSample(
                         sequence=self._called(sample),
                         scribble_idx=session.repeat + 1,
                         shape=sample.shape,

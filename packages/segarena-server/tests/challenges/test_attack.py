@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from blobs import SIDES
 
-from segarena.segmenters.drawing.nearest import blind_labels
+from segarena.segmenters.drawing.nearest_prompt import blind_labels
 from segarena_server.challenges.evaluation_request import RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_replay import unpack_history

@@ -16,7 +16,7 @@ from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.sample_pool import preview_phases
-from segarena_server.db.orm_models import Event, Person, PooledSample, Run
+from segarena_server.db.orm_models import AuditEvent, Person, PooledSample, Run
 from segarena_server.runs.run_repository import RunRequest
 from segarena_server.runs.run_repository import create_run as begin_run
 from segarena_server.settings import Settings
@@ -74,7 +74,9 @@ def told(site):
     with site.database.reading() as session:
         return [
             event.about
-            for event in session.scalars(select(Event).where(Event.action == "challenge changed"))
+            for event in session.scalars(
+                select(AuditEvent).where(AuditEvent.action == "challenge changed")
+            )
         ]
 
 

@@ -9,7 +9,7 @@ from blobs import SIDES
 
 from segarena.dialogue import Prediction
 from segarena.engine.rows import Rows
-from segarena.errors import EarlierNeeded, InvalidInput, StoreError
+from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_frames import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
@@ -90,10 +90,10 @@ def test_the_last_turn_alone_is_enough_while_the_place_is_at_hand(challenge):
     first = evaluator.evaluate(job(BEGIN))
     second = job(turn((0, HALF)), before=first.digest)
     expected = Evaluator(challenge()).evaluate(job(BEGIN, turn((0, HALF))))
-    with pytest.raises(EarlierNeeded):
+    with pytest.raises(EarlierStateMissing):
         Evaluator(challenge()).evaluate(second)
     assert evaluator.evaluate(second) == expected
-    with pytest.raises(EarlierNeeded):  # that was taken already
+    with pytest.raises(EarlierStateMissing):  # that was taken already
         evaluator.evaluate(second)
 
 

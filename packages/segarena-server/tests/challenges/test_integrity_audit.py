@@ -13,7 +13,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.duplicate_detection import similarity_of
 from segarena_server.challenges.integrity_audit import audit_challenge, audit_sheet
 from segarena_server.challenges.rehearsal import Rehearsal
-from segarena_server.db.orm_models import Finding, Person, Run, RunSample, Turn
+from segarena_server.db.orm_models import Person, Run, RunFinding, RunSample, Turn
 from segarena_server.jobs.job_queue import AUDIT_RUN, find_job
 from segarena_server.runs.run_repository import close_run
 
@@ -210,7 +210,7 @@ def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     job = wait(site, "caro-final", "dead")
     assert "caro-final" in job.failure
     with site.database.writing() as session:
-        session.delete(session.get_one(Finding, "caro-final"))
+        session.delete(session.get_one(RunFinding, "caro-final"))
     assert "could not be found" in organiser.get("/organise/challenges/c/audit").text
     assert "could not be found" in organiser.get("/runs/caro-final").text
     (site.folder.runs / "away").rename(folder)

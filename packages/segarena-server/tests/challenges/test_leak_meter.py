@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
-from segarena.segmenters.drawing import nearest
-from segarena.segmenters.drawing.nearest import blind_labels
+from segarena.segmenters.drawing import nearest_prompt
+from segarena.segmenters.drawing.nearest_prompt import blind_labels
 from segarena_server.challenges.leak_meter import Leak, measure_leak
 
 SHAPE = (40, 60)
@@ -146,7 +146,7 @@ def test_a_large_sample_is_read_on_a_grid_and_says_about_the_same(monkeypatch):
         Click((35, 25), is_positive=False),
     ]
     fine = of(DISC, *clicks).iou
-    monkeypatch.setattr(nearest, "MOST_POINTS", 900)
+    monkeypatch.setattr(nearest_prompt, "MOST_POINTS", 900)
     assert blind_labels(clicks, SHAPE)[1] == (2, 2)
     assert of(DISC, *clicks).iou == pytest.approx(fine, abs=0.08)
 

@@ -13,7 +13,7 @@ from sqlalchemy import false
 from segarena.errors import (
     InvalidInput,
     RunConflict,
-    StoreAway,
+    StoreUnavailable,
     UnitFailed,
     WorkersInvalid,
     WorkStopped,
@@ -46,7 +46,7 @@ class Act:
         if self.what.startswith("raise"):
             raise {
                 "invalid": InvalidInput,
-                "room": StoreAway,
+                "room": StoreUnavailable,
                 "busy": RunConflict,
                 "fault": UnitFailed,
             }[self.what.split()[1]]("no")
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_dead_at_once(site, runner):
 def test_what_passes_by_itself_is_no_try(site, runner, what):
     ask(site, what)
     for _ in range(4):
-        with pytest.raises(StoreAway if "room" in what else RunConflict):
+        with pytest.raises(StoreUnavailable if "room" in what else RunConflict):
             runner.run_next()
         assert job(site, what)[:2] == ("waiting", 0)
     ask_no_more(site, what)

@@ -26,7 +26,7 @@ from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import RunSample
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 NO_SANDBOX = Sandbox().fault()
 confined = pytest.mark.skipif(bool(NO_SANDBOX), reason=NO_SANDBOX or "confined")
@@ -201,7 +201,7 @@ def test_all_that_is_wrong_with_masks_is_said_and_nothing_is_counted(api):
 def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
     dropped = []
     monkeypatch.setattr(
-        Storage, "drop", lambda self, name: dropped.append((self.folder.name, name))
+        ContentStore, "drop", lambda self, name: dropped.append((self.folder.name, name))
     )
     content = b"no zip, and nobody else's"
     assert waited(api, send(api, "masks", "masks", content, begin(api)["id"]))["state"] == "refused"

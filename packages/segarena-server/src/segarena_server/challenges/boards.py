@@ -19,7 +19,7 @@ from segarena.errors import SegarenaError
 from segarena.files.hashes import fingerprint, sha256
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord
-from segarena.registry import known
+from segarena.registry import lookup
 from segarena.reports.boards.board import Board, Entry, board_of
 from segarena.reports.boards.extracts import (
     Extract,
@@ -34,7 +34,7 @@ from segarena_server.auth.accounts import is_at_least
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.score_visibility import board_cutoff, shows_board
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, PooledSample, Run, Team, Turn
 from segarena_server.turns.delayed_replies import runs_with_delayed_reply
 
@@ -91,7 +91,7 @@ class BoardCache:
             now: seconds since 1970.
             sees_all: for the organiser, who sees it before it is shown, and runs after the freeze.
         """
-        moment = moment_of(now)
+        moment = utc_datetime(now)
         if not (sees_all or shows_board(phase, moment)):
             return None
         cutoff = None if sees_all else board_cutoff(description_of(challenge), moment)
@@ -120,7 +120,7 @@ class BoardCache:
 
 def sees_samples(phase: Phase, now: float, *, sees_all: bool) -> bool:
     """Return whether a visitor who sees the board of a phase sees its samples too, as where the truth is open."""
-    return sees_all or (phase.kind == "practice" and shows_board(phase, moment_of(now)))
+    return sees_all or (phase.kind == "practice" and shows_board(phase, utc_datetime(now)))
 
 
 def rank_of(board: Board, participant: str) -> tuple[int, int] | None:
@@ -190,7 +190,7 @@ def _runs_on_board(
 def _ignores_image(segmenter: str) -> bool:
     """Return whether the description of a segmenter names a control that never looks at the image."""
     try:
-        return ignores_image(known("segmenter", PluginSpec.parse(segmenter).reference))
+        return ignores_image(lookup("segmenter", PluginSpec.parse(segmenter).reference))
     except SegarenaError:
         return False
 
@@ -216,7 +216,7 @@ def _phase_board(
             extract=replace(anonymous, ignores_image=run.is_control),
             participant="" if run.is_control else run.team,
             name=run.name,
-            at=moment_of(run.ended_at).isoformat(),
+            at=utc_datetime(run.ended_at).isoformat(),
             is_chosen=run.is_chosen,
             unranked=_unranked_reason(extract, late[run.id]),
         )

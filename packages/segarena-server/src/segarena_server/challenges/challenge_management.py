@@ -17,7 +17,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.challenges.allowed_changes import describe_changes, forbidden_changes
 from segarena_server.challenges.challenge_repository import (
     all_challenges,
@@ -154,7 +154,7 @@ def insert_challenge(
     session.add(challenge)
     session.flush()
     _insert_samples(session, challenge, pool)
-    note(session, now, "challenge made", described.slug, **by)
+    record_event(session, now, "challenge made", described.slug, **by)
     return challenge
 
 
@@ -185,7 +185,7 @@ def update_challenge(
     _insert_samples(session, challenge, pool)
     challenge.description = challenge_text(described)
     changes = "; ".join(describe_changes(before, described)) or "nothing"
-    note(session, now, "challenge changed", f"{described.slug}: {changes}", **by)
+    record_event(session, now, "challenge changed", f"{described.slug}: {changes}", **by)
 
 
 def phases_with_runs(session: Session, challenge_id: int) -> set[str]:
@@ -239,7 +239,7 @@ def set_challenge_state(site: Site, slug: str, state: str) -> None:
     challenge_id = existing_challenge(site, slug).id
     with site.database.writing() as session:
         session.get_one(Challenge, challenge_id).state = state
-        note(session, site.now(), f"challenge {state}", slug)
+        record_event(session, site.now(), f"challenge {state}", slug)
 
 
 def _progress_context(on_sample: OnSample) -> ProgressContext:

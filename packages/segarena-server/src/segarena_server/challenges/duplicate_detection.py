@@ -1,8 +1,8 @@
-"""Runs that look like one: how many of the masks that two of them gave are equal, few pixels apart.
+"""Near-duplicate detection: how many masks of two runs are equal but for a few pixels.
 
-With hundreds of runs of a thousand samples not every mask is held against every other. Of each run the same few
-hundred are looked at, chosen by their keys; a sketch of them, a few kilobytes, says how large the share can be at most;
-and only runs with a large one are read.
+With hundreds of runs of a thousand samples not every mask can be compared with every other. Of each run the same few
+hundred masks are compared, chosen by a hash of their keys. A sketch of these masks, a few kilobytes in size, bounds the
+similarity from above, and only runs with a high bound are read.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
 
 EQUAL_IOU = 0.99
-"""Two masks that share so much are one mask with a few pixels changed."""
+"""Two masks with at least this IoU count as equal: one is the other with a few pixels changed."""
 
 NEAR_SHARE = 0.5
-"""Runs of which so large a share of masks is equal are pointed out: different models agree on far fewer."""
+"""Runs with at least this share of equal masks are reported; different models agree on far fewer."""
 
 MAX_COMPARED_MASKS = 256
-"""Of a run that are looked at."""
+"""Masks of a run that are compared."""
 
 _BANDS = 16
+"""Parts of a mask whose pixels a sketch counts."""
 _KEY = ("sample", "target", "user", "repeat", "round", "object")
 _SKETCH = np.dtype([("key", "<u8"), ("bands", "<i8", (_BANDS,))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Similarity:
-    """How alike two runs are.
+    """The similarity of two runs.
 
     Attributes:
-        share: of the masks of the same rounds of the same dialogues that are equal, few pixels apart.
-        compared: how many there were; where both are empty they say nothing and are left out.
+        share: of equal masks among those of the same rounds of the same dialogues.
+        compared: the number of compared masks. Pairs of empty masks say nothing and are left out.
     """
 
     share: float
@@ -48,68 +49,83 @@ class Similarity:
 
     @property
     def is_near(self) -> bool:
-        """Whether somebody should look at these two."""
+        """Whether the organiser should look at these two runs."""
         return self.compared > 0 and self.share >= NEAR_SHARE
 
 
 def similarity_of(one: Path, other: Path) -> Similarity:
-    """Return how alike two runs are, by at most `MOST_MASKS` masks that both have.
+    """Return the similarity of two runs, from at most `MAX_COMPARED_MASKS` masks that both have.
 
     Raises:
         RunMissing, StoreError: there is no such run, or it is damaged.
     """
-    runs = [RunFolder.open(folder) for folder in (one, other)]
-    keys = [_keys(run) for run in runs]
-    chosen = sorted(keys[0].keys() & keys[1].keys())[:MAX_COMPARED_MASKS]
-    first, second = (dict(_masks(run, keys[n], chosen)) for n, run in enumerate(runs))
-    both = [(first[key], second[key]) for key in chosen if first[key].shape == second[key].shape]
-    pairs = [(mask, copy) for mask, copy in both if mask.size or copy.size]
-    equal = sum(_is_equal(mask, copy) for mask, copy in pairs)
-    return Similarity(share=equal / len(pairs) if pairs else 0.0, compared=len(pairs))
+    first_run = RunFolder.open(one)
+    second_run = RunFolder.open(other)
+    first_keys = _keys_by_hash(first_run)
+    second_keys = _keys_by_hash(second_run)
+    chosen = sorted(first_keys.keys() & second_keys.keys())[:MAX_COMPARED_MASKS]
+    first = dict(_masks(first_run, first_keys, chosen))
+    second = dict(_masks(second_run, second_keys, chosen))
+    equal = 0
+    compared = 0
+    for key in chosen:
+        mask = first[key]
+        copy = second[key]
+        has_pixels = bool(mask.size or copy.size)
+        if mask.shape == copy.shape and has_pixels:
+            compared += 1
+            equal += _is_equal(mask, copy)
+    return Similarity(share=equal / compared if compared else 0.0, compared=compared)
 
 
 def sketch_of(folder: Path) -> bytes:
-    """Return the sketch of a run.
+    """Return the sketch of a run: for each chosen mask the hash of its key and its pixels in `_BANDS` bands.
 
     Raises:
         RunMissing, StoreError: there is no such run, or it is damaged.
     """
     run = RunFolder.open(folder)
-    keys = _keys(run)
-    masks = [
-        (key, mask)
-        for key, mask in _masks(run, keys, sorted(keys)[:MAX_COMPARED_MASKS])
-        if mask.size
-    ]
+    keys = _keys_by_hash(run)
+    chosen = sorted(keys)[:MAX_COMPARED_MASKS]
+    # Empty masks say nothing.
+    masks = [(key, mask) for key, mask in _masks(run, keys, chosen) if mask.size]
     sketch = np.zeros(len(masks), _SKETCH)
     for place, (key, mask) in enumerate(masks):
-        sketch[place] = (key, mask.counts(np.linspace(0, mask.pixels, _BANDS + 1).astype(np.int64)))
+        edges = np.linspace(0, mask.pixels, _BANDS + 1).astype(np.int64)
+        sketch[place] = (key, mask.counts(edges))
     return sketch.tobytes()
 
 
 def max_similarity(sketch: bytes, other: bytes) -> float:
-    """Return the largest share of equal masks that two runs can have, by their sketches; 0 when they have none.
+    """Return the largest share of equal masks that two runs can have by their sketches; 0 without common masks.
 
-    Two masks that are equal differ in at most 1 % of their union, and that is at most the smaller one divided by .99:
-    over all bands together they cannot differ by more.
+    The difference of two equal masks is at most 1 % of their union, and the union is at most the smaller mask divided
+    by .99. So the counts of all bands together cannot differ by more.
 
     Raises:
         StoreError: it is no sketch.
     """
-    one = _read(sketch)
-    two = _read(other)
+    one = _read_sketch(sketch)
+    two = _read_sketch(other)
     _, first, second = np.intersect1d(one["key"], two["key"], return_indices=True)
     if not len(first):
         return 0.0
     bands = one["bands"][first]
-    others = two["bands"][second]
-    apart = np.abs(bands - others).sum(axis=1)
-    smaller = np.minimum(bands.sum(axis=1), others.sum(axis=1))
-    return float(np.mean(EQUAL_IOU * apart <= (1 - EQUAL_IOU) * smaller))
+    other_bands = two["bands"][second]
+    difference = np.abs(bands - other_bands).sum(axis=1)
+    smaller = np.minimum(bands.sum(axis=1), other_bands.sum(axis=1))
+    can_be_equal = EQUAL_IOU * difference <= (1 - EQUAL_IOU) * smaller
+    return float(np.mean(can_be_equal))
 
 
 class _Mask(NamedTuple):
-    """A mask as its runs: where they end, and how many pixels are on up to there."""
+    """A run-length encoded mask, as a cumulative count of its pixels.
+
+    Attributes:
+        shape: of the mask.
+        ends: end of each run in the flat array, from 0.
+        on: pixels of the mask up to each end.
+    """
 
     shape: tuple[int, ...]
     ends: NDArray[np.int64]
@@ -117,29 +133,35 @@ class _Mask(NamedTuple):
 
     @property
     def pixels(self) -> int:
+        """The number of all pixels."""
         return int(self.ends[-1])
 
     @property
     def size(self) -> int:
+        """The number of pixels of the mask."""
         return int(self.on[-1])
 
-    def counts(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many pixels are on between places of the flat array, one after the other."""
-        return np.diff(np.rint(np.interp(places, self.ends, self.on)).astype(np.int64))
+    def counts(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of pixels of the mask between successive edges in the flat array."""
+        # Between two ends the count is constant or grows by one per pixel, so interpolation is exact.
+        cumulative = np.interp(edges, self.ends, self.on)
+        return np.diff(np.rint(cumulative).astype(np.int64))
 
 
 def _is_equal(mask: _Mask, other: _Mask) -> bool:
-    both = int(mask.counts(other.ends)[1::2].sum())  # the runs of the other that are on
-    return both >= EQUAL_IOU * (mask.size + other.size - both)
+    # Runs are off and on in turn, so that every second interval is part of the other mask.
+    intersection = int(mask.counts(other.ends)[1::2].sum())
+    union = mask.size + other.size - intersection
+    return intersection >= EQUAL_IOU * union
 
 
-def _keys(run: RunFolder) -> Mapping[int, tuple[Any, ...]]:
-    """Return the keys of all masks of a run, by a number that tells nothing and orders all runs alike."""
+def _keys_by_hash(run: RunFolder) -> Mapping[int, tuple[Any, ...]]:
+    """Return the keys of all masks of a run by their hashes, which give all runs the same order."""
     rows = run.read("masks", _KEY).select(_KEY).iter_rows()
-    return {_number(row): row for row in rows}
+    return {_hash_of(key): key for key in rows}
 
 
-def _number(key: tuple[Any, ...]) -> int:
+def _hash_of(key: tuple[Any, ...]) -> int:
     text = "\0".join(map(str, key)).encode("utf-8", "replace")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
@@ -147,25 +169,32 @@ def _number(key: tuple[Any, ...]) -> int:
 def _masks(
     run: RunFolder, keys: Mapping[int, tuple[Any, ...]], chosen: Collection[int]
 ) -> Iterator[tuple[int, _Mask]]:
-    """Yield chosen masks, sample by sample: those of a large run are never all at hand."""
-    wanted = {keys[number]: number for number in chosen}
-    place = {sample: index for index, sample in enumerate(run.samples)}
-    for sample in {key[0] for key in wanted}:
-        rows = run.read("masks", [*_KEY, "rle", "shape"], only=[place[sample]])
-        for *key, rle, shape in rows.select([*_KEY, "rle", "shape"]).iter_rows():
-            if (number := wanted.get(tuple(key))) is not None:
+    """Yield chosen masks with their hashes, sample by sample, since a large run does not fit into memory."""
+    hashes = {keys[number]: number for number in chosen}
+    places = {sample: place for place, sample in enumerate(run.samples)}
+    columns = [*_KEY, "rle", "shape"]
+    for sample in {key[0] for key in hashes}:
+        rows = run.read("masks", columns, only=[places[sample]])
+        for *key, rle, shape in rows.select(columns).iter_rows():
+            number = hashes.get(tuple(key))
+            if number is not None:
                 yield number, _mask(rle, shape)
 
 
 def _mask(rle: bytes, shape: Collection[int]) -> _Mask:
     lengths = lengths_in(rle)
-    lengths = np.append(lengths, 0) if len(lengths) % 2 else lengths
+    if len(lengths) % 2:
+        lengths = np.append(lengths, 0)
     is_on = np.arange(len(lengths)) % 2 == 1
-    ends = np.concatenate(([0], np.cumsum(lengths)))
-    return _Mask(tuple(shape), ends, np.concatenate(([0], np.cumsum(np.where(is_on, lengths, 0)))))
+    on_lengths = np.where(is_on, lengths, 0)
+    return _Mask(
+        shape=tuple(shape),
+        ends=np.concatenate(([0], np.cumsum(lengths))),
+        on=np.concatenate(([0], np.cumsum(on_lengths))),
+    )
 
 
-def _read(sketch: bytes) -> NDArray[Any]:
+def _read_sketch(sketch: bytes) -> NDArray[Any]:
     try:
         return np.frombuffer(sketch, _SKETCH)
     except ValueError as error:

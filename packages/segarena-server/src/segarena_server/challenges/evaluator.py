@@ -16,7 +16,7 @@ from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
-from segarena.errors import EarlierNeeded, InvalidInput, StoreError
+from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.prompts import Prompt
 from segarena.protocol.sample_frames import pack_sample
 from segarena.records.configuration import RunConfiguration
@@ -265,7 +265,7 @@ class Evaluator:
         evaluation = self._evaluations.get(key)
         if evaluation is None or evaluation.digest != digest:
             if request.before and not earlier:
-                raise EarlierNeeded(
+                raise EarlierStateMissing(
                     f"run {request.run.id}, place {request.place}: give all turns, it is not at hand"
                 )
             evaluation = self._replay(request, earlier)

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
 from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.challenge_repository import cached_info, description_of
 from segarena_server.challenges.time_charge import TIME_RULE
-from segarena_server.db.datetimes import moment_of
-from segarena_server.pages.rendering import rendered, static_file
+from segarena_server.db.datetimes import utc_datetime
+from segarena_server.pages.rendering import render_template, static_file
 from segarena_server.site import Site
 
 _INDEX = "index.html"
@@ -43,10 +43,10 @@ def export_challenge(site: Site, slug: str, out: Path) -> Path:
         raise InvalidInput(f"{out} is there already; name a place where nothing is")
     files = export_files(site, slug)
     if out.suffix == ".zip":
-        write_whole(out, _zipped(slug, files))
+        write_atomic(out, _zipped(slug, files))
         return out
     for name, text in files.items():
-        write_whole(out / name, text)
+        write_atomic(out / name, text)
     return out / _INDEX
 
 
@@ -71,13 +71,13 @@ def export_files(site: Site, slug: str) -> dict[str, str]:
             files[f"{phase.name}/board.csv"] = board_csv(board)
             files[f"{phase.name}/board.tex"] = board_tex(board, board.first_key, "best")
     info = cached_info(challenge.description)
-    files[_INDEX] = rendered(
+    files[_INDEX] = render_template(
         "exported.html",
         title=info.title,
         challenge=challenge,
         shown=info,
         boards=has_board,
-        now=moment_of(site.now()),
+        now=utc_datetime(site.now()),
         time_rule=TIME_RULE,
     )
     return files

@@ -1,6 +1,6 @@
 """The leak meter: how much of the truth the prompts reveal to somebody who never looks at the sample.
 
-The attack is `segarena.segmenters.drawing.nearest`, which is the segmenter `image-blind` as well.
+The attack is `segarena.segmenters.drawing.nearest_prompt`, which is the segmenter `image-blind` as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segarena.prompts import Prompt
 from segarena.samples import Sample, Target, VideoSample, VolumeSample
-from segarena.segmenters.drawing.nearest import blind_labels, frames_of
+from segarena.segmenters.drawing.nearest_prompt import blind_labels, frames_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator, PackedSample
 from segarena_server.challenges.run_plan import challenge_info
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 ProgressContext = Callable[[int, int], AbstractContextManager[object]]
 """Context in which each sample is processed, given the number of samples before it and of all samples.
@@ -100,7 +100,7 @@ def build_pool(
     evaluator: Evaluator,
     described: ChallengeDescription,
     pools: Collection[str],
-    storage: Storage,
+    storage: ContentStore,
     progress: ProgressContext,
 ) -> SamplePool:
     """Store all samples of some pools as participants will receive them.

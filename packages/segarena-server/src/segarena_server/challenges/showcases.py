@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from segarena.registry import import_packages
+from segarena.registry import import_entry_points
 from segarena_server.challenges.description import ChallengeDescription
 
 ENTRY_POINTS = "segarena.showcases"
@@ -62,5 +62,5 @@ def showcase(make: ShowcaseFactory) -> ShowcaseFactory:
 
 def showcases(now: datetime) -> list[Showcase]:
     """Return the showcases of all installed packages, except of those that cannot be imported."""
-    import_packages(ENTRY_POINTS)
+    import_entry_points(ENTRY_POINTS)
     return [make(now) for make in _factories]

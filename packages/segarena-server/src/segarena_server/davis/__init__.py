@@ -1,13 +1,14 @@
-"""The addresses of the published challenge server, for programs that speak to it: a challenge of ours behind them.
+"""The interface of the published challenge server, so that its client programs can take part in our challenges.
 
-    routes.py        the addresses, and what is said at each
-    refusals.py      how these programs are told no
-    rules.py         what a challenge must be, and its limits in their words
-    exchange.py      a session's run, and the turns of each of its samples
-    scores.py        the report and the summary of a run
-    leaderboard.py   the best sessions
+    routes.py           the endpoints
+    refusals.py         errors in the format of the client
+    rules.py            requirements on a challenge, and its limits
+    davis_sessions.py   the run of a session, and the turns about each of its samples
+    scores.py           the report and the summary of a run
+    leaderboard.py      the best sessions
 
-Samples, turns, clock, limits and run folders are those of every other participant; a program's own timing is advice.
+Samples, turns, clock, limits and run folders are those of every other participant; the client's own timing is stored
+and not charged.
 
-Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, as seen from outside.
+Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, by its observable behaviour.
 """

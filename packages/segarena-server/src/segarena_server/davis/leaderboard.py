@@ -1,4 +1,4 @@
-"""The published leaderboard: the best session of each team, once by area, once by the value after a minute."""
+"""The published leaderboard: the best session of each team, by area under the curve and by the value after a minute."""
 
 from __future__ import annotations
 
@@ -22,60 +22,74 @@ Entry = Mapping[str, Any]
 
 
 class FinishedRun(NamedTuple):
-    """A run that stands on it, whose it is, and what it was about."""
+    """A run on the leaderboard with the name of its team and its samples."""
 
     run: str
     team: str
     samples: Sequence[DavisSample]
 
 
-def finished_runs(session: Session, event: DavisPhase, now: float) -> list[FinishedRun] | None:
-    """Return the runs that stand on it, the earliest first; None while the phase shows none."""
+def finished_runs(
+    session: Session, davis_phase: DavisPhase, now: float
+) -> list[FinishedRun] | None:
+    """Return the runs on the leaderboard, the earliest first; None while the phase shows no board."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
-    if not shows_board(event.phase, moment):
+    if not shows_board(davis_phase.phase, moment):
         return None
-    until = board_cutoff(description_of(event.challenge), moment)
-    over = _over(session, event)
-    untold = runs_with_delayed_reply(session, [run.id for run, _ in over], now)
-    return [
-        FinishedRun(run.id, team.name, davis_samples(session, run))
-        for run, team in over
-        if run.id not in untold and (until is None or (run.ended_at or 0.0) <= until.timestamp())
-    ]
+    cutoff = board_cutoff(description_of(davis_phase.challenge), moment)
+    rows = _judged_runs(session, davis_phase)
+    delayed = runs_with_delayed_reply(session, [run.id for run, _ in rows], now)
+    finished: list[FinishedRun] = []
+    for run, team in rows:
+        is_before_cutoff = cutoff is None or (run.ended_at or 0.0) <= cutoff.timestamp()
+        if is_before_cutoff and run.id not in delayed:
+            finished.append(FinishedRun(run.id, team.name, davis_samples(session, run)))
+    return finished
 
 
 def leaderboard(
-    site: Site, event: DavisPhase, finished: Sequence[FinishedRun]
+    site: Site, davis_phase: DavisPhase, finished: Sequence[FinishedRun]
 ) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries by area and by the value at the threshold, the best first; takes long for the first time."""
-    entries = [_entry(site, event, one) for one in finished]
+    """Return the entries by area and by the value at the threshold, the best first; the first call is slow."""
+    entries = [_entry(site, davis_phase, run) for run in finished]
+    areas = [entry["auc"] for entry in entries]
+    metric = davis_phase.metric
+    values_at_threshold = [entry["metric_at_threshold"][metric] for entry in entries]
     return {
-        "by_auc": _best(entries, [entry["auc"] for entry in entries]),
-        "by_metric_threshold": _best(
-            entries, [entry["metric_at_threshold"][event.metric] for entry in entries]
-        ),
+        "by_auc": _best_per_team(entries, areas),
+        "by_metric_threshold": _best_per_team(entries, values_at_threshold),
     }
 
 
-def _over(session: Session, event: DavisPhase) -> list[tuple[Run, Team]]:
-    found = select(Run, Team).join(Team, Team.id == Run.team_id)
-    mine = found.where(
-        Run.challenge_id == event.challenge.id, Run.phase == event.phase.name, Run.state == "over"
+def _judged_runs(session: Session, davis_phase: DavisPhase) -> list[tuple[Run, Team]]:
+    joined = select(Run, Team).join(Team, Team.id == Run.team_id)
+    judged = joined.where(
+        Run.challenge_id == davis_phase.challenge.id,
+        Run.phase == davis_phase.phase.name,
+        Run.state == "over",
+        Run.extract != "",
+        Run.fault == "",
+        Run.is_step,
     )
-    judged = mine.where(Run.extract != "", Run.fault == "", Run.is_step).order_by(
-        Run.made_at, Run.id
-    )
-    return [(run, team) for run, team in session.execute(judged)]
+    rows = session.execute(judged.order_by(Run.made_at, Run.id))
+    return [(run, team) for run, team in rows]
 
 
-def _entry(site: Site, event: DavisPhase, one: FinishedRun) -> Entry:
-    summary = published_summary(site.folder.run_folders.fetch(one.run), event, one.samples)
-    return {"participant": one.team, "session_id": one.run[:8], **summary, "metric": event.metric}
+def _entry(site: Site, davis_phase: DavisPhase, finished: FinishedRun) -> Entry:
+    folder = site.folder.run_folders.fetch(finished.run)
+    summary = published_summary(folder, davis_phase, finished.samples)
+    return {
+        "participant": finished.team,
+        "session_id": finished.run[:8],
+        **summary,
+        "metric": davis_phase.metric,
+    }
 
 
-def _best(entries: Sequence[Entry], values: Sequence[float]) -> list[Entry]:
-    """Return the best entry of each participant, the best first; of equal ones the earlier."""
+def _best_per_team(entries: Sequence[Entry], values: Sequence[float]) -> list[Entry]:
+    """Return the best entry of each team, the best first; of equal ones the earlier."""
+    by_value = sorted(range(len(entries)), key=lambda place: -values[place])
     best: dict[str, Entry] = {}
-    for place in sorted(range(len(entries)), key=lambda place: -values[place]):
+    for place in by_value:
         best.setdefault(entries[place]["participant"], entries[place])
-    return [{"pos": place, **entry} for place, entry in enumerate(best.values(), start=1)]
+    return [{"pos": rank, **entry} for rank, entry in enumerate(best.values(), start=1)]

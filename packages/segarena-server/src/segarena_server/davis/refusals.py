@@ -1,6 +1,6 @@
-"""How programs of the published package are told no.
+"""Errors in the format of the published package.
 
-They make an exception of the name that comes with a 400, so only names of Python's own exceptions are ever sent.
+Its client raises an exception of the name that comes with a 400, so only names of built-in exceptions are sent.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ _NAMES: dict[str, Name] = {
 
 
 def published_error(refusal: Refusal) -> Response:
-    """Return a refusal as the published server words it: 400 with the exception and its arguments; 401, 405 and 5xx."""
+    """Return the response of the published server: 400 with an exception and its arguments; or 401, 405, 5xx."""
     text = " ".join(str(refusal).split())
-    name = _NAMES.get(
-        refusal.kind, "RuntimeError" if refusal.status in (403, 405) else "ValueError"
-    )
     if refusal.status == 401:
         message = "a valid key is needed: user_key is a token of your page at the server"
         return JSONResponse({"error": "RuntimeError", "message": message}, 401)
     if refusal.status == 405 or refusal.status >= 500:
         return JSONResponse({"error": "RuntimeError", "message": text}, refusal.status)
+    default: Name = "RuntimeError" if refusal.status == 403 else "ValueError"
+    name = _NAMES.get(refusal.kind, default)
     return JSONResponse({"error": name, "message": [text]}, 400)

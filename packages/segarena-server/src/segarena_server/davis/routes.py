@@ -1,4 +1,4 @@
-"""The published addresses, each below `/davis/CHALLENGE/PHASE/`: what programs give as their host.
+"""The published endpoints, each below `/davis/CHALLENGE/PHASE/`, which programs give as their host.
 
 Source: DAVIS Interactive Challenge, its server as seen by its clients.
 """
@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from segarena.protocol.turns import TurnMessage, pack_coco_turn, pack_turn, read_turn_header
 from segarena.samples import Shape
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.davis.davis_sessions import (
@@ -59,10 +59,10 @@ INTERFACE = Interface(
 )
 
 MAGIC = 23
-"""By this number clients know that a server is one."""
+"""By this number clients recognise a server."""
 
 PATIENCE_S = 900.0
-"""So long a request waits: these programs cannot be told to ask again."""
+"""How long a request waits, since these programs cannot be told to ask again."""
 
 _MOST_CANDIDATES_BYTES = 64 * 1024
 
@@ -79,13 +79,13 @@ class _Interaction(msgspec.Struct):
 @router.get("/api/healthcheck")
 @require_role(ANYONE)
 def tell_davis_health(request: Request, slug: str, phase: str) -> Response:
-    """Say that the server is one, and the limits; of a challenge that is not public no more than of none."""
+    """Identify the server and return the limits; a challenge that is not public looks like an unknown one."""
     limits: dict[str, Any] = {"subset": "test-dev", "max_time": None, "max_interactions": None}
     limits |= {"metric_to_optimize": "J_AND_F"}
     with site_of(request).database.reading() as session, suppress(http_errors.Refusal):
-        event = find_davis_phase(session, slug, phase)
-        if event.is_public:
-            limits |= _limits(event)
+        davis_phase = find_davis_phase(session, slug, phase)
+        if davis_phase.is_public:
+            limits |= _limits(davis_phase)
     return JSONResponse(
         {"health": "OK", "name": "segarena", "magic": MAGIC, "evaluation_parameters": limits}
     )
@@ -94,16 +94,20 @@ def tell_davis_health(request: Request, slug: str, phase: str) -> Response:
 @router.get("/api/dataset/samples")
 @require_role("participant")
 def list_samples(request: Request, slug: str, phase: str) -> Response:
-    """Begin the session's run, or find it; return its samples, and the limits."""
+    """Begin or find the run of the session; return its samples and the limits."""
     site = site_of(request)
     with site.database.writing() as session:
-        event = find_davis_phase(session, slug, phase)
+        davis_phase = find_davis_phase(session, slug, phase)
         is_new = session.get(Run, run_id_of(request)) is None
-        run = begin_session_run(session, request, event)
-        samples = [[told.place.sample, told.scribble_idx] for told in davis_samples(session, run)]
+        run = begin_session_run(session, request, davis_phase)
+        samples = [
+            [sample.place.sample, sample.scribble_idx] for sample in davis_samples(session, run)
+        ]
         if is_new:
-            note(session, site.now(), "run begun", f"{slug}/{phase} {run.id}", **_who(request))
-    return JSONResponse([samples, event.most_seconds, event.rules.rounds])
+            record_event(
+                session, site.now(), "run begun", f"{slug}/{phase} {run.id}", **_who(request)
+            )
+    return JSONResponse([samples, davis_phase.most_seconds, davis_phase.rules.rounds])
 
 
 @router.get("/api/dataset/scribbles/{sequence}/{number}")
@@ -111,19 +115,19 @@ def list_samples(request: Request, slug: str, phase: str) -> Response:
 async def give_scribbles(
     request: Request, slug: str, phase: str, sequence: str, number: str
 ) -> Response:
-    """Give the first scribbles of a sample; its clock starts when they have left."""
+    """Return the first scribbles of a sample; its clock starts when they have left."""
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise http_errors.invalid("expected the number of the scribbles")
-    where = partial(_where, request, slug, phase, sequence, int(number))
-    event, told, shape = await run_in_threadpool(where)
-    key = await run_in_threadpool(_open, request, told)
-    return await _said(request, event, told, shape, key)
+    locate = partial(_locate, request, slug, phase, sequence, int(number))
+    davis_phase, sample, shape = await run_in_threadpool(locate)
+    key = await run_in_threadpool(_open_dialogue, request, sample)
+    return await _scribbles_response(request, davis_phase, sample, shape, key)
 
 
 @router.post("/api/evaluation/interaction")
 @require_role("participant")
 async def take_masks(request: Request, slug: str, phase: str) -> Response:
-    """Take the masks of an interaction; return the robot's scribbles."""
+    """Take the masks of an interaction; return the next scribbles of the robot."""
     await run_in_threadpool(_check_run, request, slug, phase)
     body = await read_body(request, int(site_of(request).settings.limits.body_mb * 2**20))
     last = Moment.now()
@@ -131,15 +135,15 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
         sent = msgspec.json.decode(body, type=_Interaction)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise http_errors.invalid(f"an interaction: {str(error)[:200]}") from error
-    where = partial(_where, request, slug, phase, sent.sequence, sent.scribble_idx)
-    event, told, shape = await run_in_threadpool(where)
-    if not 1 <= sent.interaction <= event.rules.rounds:
+    locate = partial(_locate, request, slug, phase, sent.sequence, sent.scribble_idx)
+    davis_phase, sample, shape = await run_in_threadpool(locate)
+    if not 1 <= sent.interaction <= davis_phase.rules.rounds:
         raise http_errors.invalid(
-            f"interaction: expected 1 to {event.rules.rounds}, got {sent.interaction}"
+            f"interaction: expected 1 to {davis_phase.rules.rounds}, got {sent.interaction}"
         )
-    turn = TurnMessage(id=_id(told, sent.interaction), client_s=sent.timing, silent=True)
+    turn = TurnMessage(id=_turn_id(sample, sent.interaction), client_s=sent.timing, silent=True)
     frame = pack_coco_turn(
-        turn, told.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
+        turn, sample.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
     )
     incoming = await run_in_threadpool(
         IncomingTurn.of,
@@ -149,23 +153,23 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
         last=last,
         is_committed=False,
     )
-    key = await run_in_threadpool(_answer, request, told, sent.interaction, incoming)
-    return await _said(request, event, told, shape, key)
+    key = await run_in_threadpool(_answer, request, sample, sent.interaction, incoming)
+    return await _scribbles_response(request, davis_phase, sample, shape, key)
 
 
 @router.get("/api/evaluation/report")
 @require_role("participant")
 def give_report(request: Request, slug: str, phase: str) -> Response:
-    """Return a row for each interaction and object, once the run is over and where the phase shows scores."""
+    """Return a row for each interaction and object, when the run is over and the phase shows scores."""
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_davis_phase(session, slug, phase)
-        run = find_session_run(session, request, event)
-    if not may_see_scores(event, run, site.now()):
+        davis_phase = find_davis_phase(session, slug, phase)
+        run = find_session_run(session, request, davis_phase)
+    if not may_see_scores(davis_phase, run, site.now()):
         return JSONResponse({})
     return JSONResponse(
         published_report(
-            site.folder.run_folders.fetch(run.id), event, request.headers["session-key"]
+            site.folder.run_folders.fetch(run.id), davis_phase, request.headers["session-key"]
         )
     )
 
@@ -173,54 +177,56 @@ def give_report(request: Request, slug: str, phase: str) -> Response:
 @router.post("/api/evaluation/finish")
 @require_role("participant")
 async def finish_session(request: Request, slug: str, phase: str) -> Response:
-    """End the session's run; return the summary, as far as the phase shows it."""
+    """End the run of the session; return the summary as far as the phase shows it."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
     site_of(request).hurry()
-    told = await run_in_threadpool(_summary, request, slug, phase)
+    summary = await run_in_threadpool(_summary, request, slug, phase)
     until = time.monotonic() + PATIENCE_S
     with site_of(request).news.listen(run_id) as listener:
-        while told is None:
+        while summary is None:
             if time.monotonic() > until or site_of(request).is_draining():
                 raise http_errors.busy("the run is not judged yet; ask again", 1.0)
             await listener.wait(0.5)
-            told = await run_in_threadpool(_summary, request, slug, phase)
-    return JSONResponse(told)
+            summary = await run_in_threadpool(_summary, request, slug, phase)
+    return JSONResponse(summary)
 
 
 @router.get("/leaderboard/")
 @require_role(ANYONE)
 def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
-    """Return the best sessions as JSON to whoever says that this is what they speak; people are sent to the board."""
+    """Return the best sessions to programs, which send the content type of JSON; redirect browsers to the board."""
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_davis_phase(session, slug, phase)
-        may_look = event.is_public or visitor_of(request).may("viewer")
-        finished = finished_runs(session, event, site.now()) if may_look else None
+        davis_phase = find_davis_phase(session, slug, phase)
+        may_look = davis_phase.is_public or visitor_of(request).may("viewer")
+        finished = finished_runs(session, davis_phase, site.now()) if may_look else None
     if finished is None:
         raise http_errors.unknown()
     if "application/json" not in request.headers.get("content-type", ""):
-        return RedirectResponse(f"/challenges/{event.challenge.slug}/{event.phase.name}/board", 303)
-    return JSONResponse(leaderboard(site, event, finished))
+        return RedirectResponse(
+            f"/challenges/{davis_phase.challenge.slug}/{davis_phase.phase.name}/board", 303
+        )
+    return JSONResponse(leaderboard(site, davis_phase, finished))
 
 
-def _limits(event: DavisPhase) -> dict[str, Any]:
+def _limits(davis_phase: DavisPhase) -> dict[str, Any]:
     return {
-        "max_time": event.most_seconds,
-        "max_interactions": event.rules.rounds,
-        "metric_to_optimize": event.metric,
+        "max_time": davis_phase.most_seconds,
+        "max_interactions": davis_phase.rules.rounds,
+        "metric_to_optimize": davis_phase.metric,
     }
 
 
-def _where(
+def _locate(
     request: Request, slug: str, phase: str, sequence: str, number: int
 ) -> tuple[DavisPhase, DavisSample, Shape]:
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_davis_phase(session, slug, phase)
-        told = find_davis_sample(
-            session, find_session_run(session, request, event), sequence, number
+        davis_phase = find_davis_phase(session, slug, phase)
+        sample = find_davis_sample(
+            session, find_session_run(session, request, davis_phase), sequence, number
         )
-    return event, told, stored_sample_shape(site.folder.samples, told.place.sha256)
+    return davis_phase, sample, stored_sample_shape(site.folder.samples, sample.place.sha256)
 
 
 def _check_run(request: Request, slug: str, phase: str) -> None:
@@ -228,28 +234,28 @@ def _check_run(request: Request, slug: str, phase: str) -> None:
         find_session_run(session, request, find_davis_phase(session, slug, phase))
 
 
-def _open(request: Request, told: DavisSample) -> TurnKey | None:
-    """Ask for the first scribbles of a sample, unless they were asked for; None when nothing more will be said."""
+def _open_dialogue(request: Request, sample: DavisSample) -> TurnKey | None:
+    """Send the turn that asks for the first scribbles, unless it was sent; return None when the dialogue is over."""
     with site_of(request).database.reading() as session:
-        sent = turns_about(session, told)
+        sent = turns_about(session, sample)
     if sent.turns:
         return None if sent.is_over else _key(sent.turns[-1])
-    frame = pack_turn(TurnMessage(id=_id(told, 0), open=[told.number], silent=True))
+    frame = pack_turn(TurnMessage(id=_turn_id(sample, 0), open=[sample.number], silent=True))
     now = Moment.now()
     incoming = IncomingTurn.of(
         frame, read_turn_header(frame), first=now, last=now, is_committed=True
     )
-    key = take_turn(request, told.place.run_id, told.place.key, sent.next, incoming)
+    key = take_turn(request, sample.place.run_id, sample.place.key, sent.next, incoming)
     site_of(request).hurry()
     return key
 
 
 def _answer(
-    request: Request, told: DavisSample, interaction: int, incoming: IncomingTurn
+    request: Request, sample: DavisSample, interaction: int, incoming: IncomingTurn
 ) -> TurnKey | None:
-    """Keep the answer of an interaction; None when the sample is over, and nothing is judged any more."""
+    """Send the answer of an interaction; return None when the dialogue is over and nothing is judged any more."""
     with site_of(request).database.reading() as session:
-        sent = turns_about(session, told)
+        sent = turns_about(session, sample)
     if not sent.turns:
         raise http_errors.conflict("get the scribbles of this sample first")
     if interaction < len(sent.turns):
@@ -260,21 +266,25 @@ def _answer(
         raise http_errors.conflict(f"interaction: expected {len(sent.turns)}, got {interaction}")
     else:
         number = sent.next
-    key = take_turn(request, told.place.run_id, told.place.key, number, incoming)
+    key = take_turn(request, sample.place.run_id, sample.place.key, number, incoming)
     site_of(request).hurry()
     return key
 
 
-async def _said(
-    request: Request, event: DavisPhase, told: DavisSample, shape: Shape, key: TurnKey | None
+async def _scribbles_response(
+    request: Request,
+    davis_phase: DavisPhase,
+    sample: DavisSample,
+    shape: Shape,
+    key: TurnKey | None,
 ) -> Response:
     asked = None
     if key is not None:
         reply = await wait_for_reply(request, key, PATIENCE_S)
         if reply is None:
             raise http_errors.busy("this interaction is not judged yet; ask again", 1.0)
-        asked = reply_about(told, reply, shape)
-    return JSONResponse(dict(next_scribbles(event, told, asked, shape)))
+        asked = reply_about(sample, reply, shape)
+    return JSONResponse(dict(next_scribbles(davis_phase, sample, asked, shape)))
 
 
 def _end(request: Request, slug: str, phase: str) -> str:
@@ -283,42 +293,43 @@ def _end(request: Request, slug: str, phase: str) -> str:
         known = find_session_run(session, request, find_davis_phase(session, slug, phase))
         run = session.get_one(Run, known.id, with_for_update=True)
         if request_end(session, run, site.now()):
-            note(session, site.now(), "run ended early", run.id, **_who(request))
+            record_event(session, site.now(), "run ended early", run.id, **_who(request))
     return run.id
 
 
 def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
     site = site_of(request)
     with site.database.reading() as session:
-        event = find_davis_phase(session, slug, phase)
-        run = find_session_run(session, request, event)
-        told = davis_samples(session, run)
+        davis_phase = find_davis_phase(session, slug, phase)
+        run = find_session_run(session, request, davis_phase)
+        samples = davis_samples(session, run)
     if run.state != "over":
         return None
     if run.fault:
         raise http_errors.closed(run.fault)
-    is_shown = may_see_scores(event, run, site.now())
+    is_shown = may_see_scores(davis_phase, run, site.now())
     if is_shown:
-        summary = published_summary(site.folder.run_folders.fetch(run.id), event, told)
+        summary = published_summary(site.folder.run_folders.fetch(run.id), davis_phase, samples)
     else:
-        summary = empty_summary(event)
+        summary = empty_summary(davis_phase)
     return {**summary, "session_key": request.headers["session-key"]}
 
 
 def _candidates(sent: _Interaction, shape: Shape) -> list[int] | None:
-    """Return the frames of which the worst is drawn in; those that are none are left out, and none means all."""
+    """Return the frames from which the robot chooses the worst; unknown frames are ignored, None means all."""
     raw = bytes(sent.next_scribble_frame_candidates)
     try:
         if len(raw) > _MOST_CANDIDATES_BYTES:
             raise http_errors.too_large(_MOST_CANDIDATES_BYTES)
-        told = msgspec.json.decode(raw, type=list[int] | None)
+        frames = msgspec.json.decode(raw, type=list[int] | None)
     except msgspec.MsgspecError as error:
         raise http_errors.invalid(f"next_scribble_frame_candidates: {str(error)[:200]}") from error
-    return sorted({frame for frame in told or () if 0 <= frame < shape[0]}) or None
+    known = {frame for frame in frames or () if 0 <= frame < shape[0]}
+    return sorted(known) or None
 
 
-def _id(told: DavisSample, interaction: int) -> str:
-    return f"published-{told.place.number}-{told.number}-{interaction}"
+def _turn_id(sample: DavisSample, interaction: int) -> str:
+    return f"published-{sample.place.number}-{sample.number}-{interaction}"
 
 
 def _key(turn: Any) -> TurnKey:

@@ -1,4 +1,4 @@
-"""What a challenge must be to be held by the published package, and its limits in the words of that."""
+"""Requirements on a challenge that the published package can take part in, and its limits in their terms."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.http import http_errors
 
 NAME = "davis"
-"""What challenges that are held this way say in `interfaces`."""
+"""Name of this interface in the `interfaces` of a challenge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DavisPhase:
-    """A phase of a challenge, with its rules."""
+    """A phase of a challenge that is open to the published package, with its rules."""
 
     challenge: Row
     phase: Phase
@@ -33,25 +33,25 @@ class DavisPhase:
 
     @property
     def is_public(self) -> bool:
-        """Whether those who show no key may know of it."""
+        """Whether visitors without a key may know of the challenge."""
         return cached_description(self.challenge.description).is_public
 
     @property
     def most_seconds(self) -> float | None:
-        """The time of a sample for each of its objects; None: no limit."""
+        """Seconds of a dialogue for each object; None for no limit."""
         return None if self.rules.budget is None else self.rules.budget.seconds_per_object
 
     @property
     def metric(self) -> str:
-        """What the robot looks at and the curve shows: "J", "F" or "J_AND_F"."""
+        """The metric that the robot maximises and the curve shows: "J", "F" or "J_AND_F"."""
         return str(self.rules.options["metric"])
 
 
 def find_davis_phase(session: Session, slug: str, name: str) -> DavisPhase:
-    """Return a phase of a challenge that is held this way.
+    """Return a phase of a challenge.
 
     Raises:
-        Refusal: there is none.
+        Refusal: it is unknown, or not open to the published package.
     """
     challenge = find_challenge(session, slug)
     phase = find_phase(challenge, name)
@@ -61,7 +61,7 @@ def find_davis_phase(session: Session, slug: str, name: str) -> DavisPhase:
 
 
 def check_davis_challenge(challenge: ChallengeDescription) -> None:
-    """Raise `InvalidInput` unless a challenge is about videos and scribbles by the challenge's own benchmark."""
+    """Raise `InvalidInput` unless all phases of a challenge use the benchmark davis with one user."""
     for phase in challenge.phases:
         rules = participant_plan(challenge, phase).benchmark
         if rules.name != "davis" or len(rules.users) != 1:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from segarena.engine.store import RunFolder
-from segarena.options import as_protocol
+from segarena.options import parse_protocol
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS
 from segarena.systems.videos.measures.challenge_report import (
     METRICS,
@@ -63,7 +63,8 @@ def published_summary(
     asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in samples)
     rules = davis_phase.rules
     horizon = CurveEnd(
-        seconds_per_object=rules.options["seconds_per_object"], protocol=as_protocol(rules.protocol)
+        seconds_per_object=rules.options["seconds_per_object"],
+        protocol=parse_protocol(rules.protocol),
     )
     rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
     return _rounded(

@@ -26,7 +26,7 @@ from segarena_server.db.orm_models import Job
 from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 _DRAFT_LIFETIME_S = 30 * 86400.0
 
@@ -82,7 +82,7 @@ class BuildPoolTask:
 
     challenge: str
     pools: tuple[str, ...]
-    storage: Storage
+    storage: ContentStore
 
     def run(self, context: WorkerContext, /) -> SamplePool:
         """Store the samples and return their pool."""

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput, SegarenaError, WorkStopped
 from segarena.work.jobs import Outcome, UnitResult
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.db.orm_models import Job
-from segarena_server.extensions.site_sections import rooms
+from segarena_server.extensions.site_sections import site_sections
 from segarena_server.jobs.challenge_preparation import (
     ChangeChallenge,
     MakeChallenge,
@@ -51,7 +51,7 @@ _UNNECESSARY = object()
 def job_kinds() -> Mapping[str, JobKind]:
     """Return all kinds of jobs by name: those of the server, and those of its extensions."""
     kinds = {kind.name: kind for kind in _OWN_KINDS}
-    for room in rooms().values():
+    for room in site_sections().values():
         kinds |= {kind.name: kind for kind in room.kinds}
     return kinds
 
@@ -129,7 +129,7 @@ class JobRunner(RowRunner[Job]):
             job = session.get_one(Job, row.id)
             job.done_at = site.now()
             job_kinds()[row.kind].fail(session, site, job, error)
-            note(session, site.now(), "job failed", f"{row.kind} {row.about}: {error}")
+            record_event(session, site.now(), "job failed", f"{row.kind} {row.about}: {error}")
 
     def _renew(self, leased: LeasedRow) -> None:
         if self._must_stop():

@@ -17,7 +17,7 @@ from segarena_server.challenges.duplicate_detection import (
     sketch_of,
 )
 from segarena_server.challenges.leak_meter import Leak
-from segarena_server.db.orm_models import Challenge, Finding, Job, Run, RunSample, Turn
+from segarena_server.db.orm_models import Challenge, Job, Run, RunFinding, RunSample, Turn
 from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.job_queue import AUDIT_RUN, enqueue_job
 from segarena_server.jobs.worker import WorkerContext
@@ -122,7 +122,7 @@ class AuditRun(JobKind):
         run = session.get_one(Run, job.about)
         _save_audit(session, run.id, site.now(), result)
         meanwhile = _audited_runs_of_others(session, run).where(
-            Finding.made_at >= (job.begun_at or 0.0)
+            RunFinding.made_at >= (job.begun_at or 0.0)
         )
         if session.scalar(meanwhile.limit(1)):
             enqueue_job(session, AUDIT_RUN, run.id, site.now())
@@ -132,9 +132,9 @@ def _save_audit(session: Session, run_id: str, now: float, audit: RunAudit) -> N
     """Write the audit of a run over an earlier one."""
     peaks = [leak.peak for leak in audit.leaks]
     run_id_of_other, similarity = audit.most_similar or (None, Similarity(share=0.0, compared=0))
-    row = session.get(Finding, run_id)
+    row = session.get(RunFinding, run_id)
     if row is None:
-        row = Finding(run_id=run_id)
+        row = RunFinding(run_id=run_id)
         session.add(row)
     row.made_at = now
     row.targets = len(peaks)
@@ -169,7 +169,7 @@ def _received_prompts(session: Session, run: Run) -> dict[str, tuple[bytes, ...]
 
 def _audited_runs_of_others(session: Session, run: Run) -> Select[str, bytes]:
     """Return the query for audited runs of other teams in the same phase, with their sketches."""
-    audited = select(Run.id, Finding.sketch).join(Finding, Finding.run_id == Run.id)
+    audited = select(Run.id, RunFinding.sketch).join(RunFinding, RunFinding.run_id == Run.id)
     same_phase = (Run.challenge_id == run.challenge_id) & (Run.phase == run.phase)
     own_circle = circle_of(session, run.team_id)
     return audited.where(same_phase, Run.state == "over", Run.team_id.not_in(own_circle))

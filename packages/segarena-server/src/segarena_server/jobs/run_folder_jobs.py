@@ -11,7 +11,7 @@ from segarena.engine.evaluate import finish
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.records.configuration import configuration_text, read_configuration
 from segarena.records.row_types import RoundRecord
 from segarena.reports.boards.extracts import extract_of, extract_text
@@ -124,7 +124,7 @@ class RemoveNameTask:
             return
         config = read_configuration(file).config
         segmenter = replace(config.segmenter, name=account_deletion.NAMELESS)
-        write_whole(file, configuration_text(replace(config, segmenter=segmenter)))
+        write_atomic(file, configuration_text(replace(config, segmenter=segmenter)))
         self.run_folders.keep(self.run_id)
 
 

@@ -15,7 +15,7 @@ from segarena.errors import (
     InvalidInput,
     RunConflict,
     SegarenaError,
-    StoreAway,
+    StoreUnavailable,
     WorkersInvalid,
     WorkStopped,
 )
@@ -32,7 +32,7 @@ WorkerProcess = PersistentProcess[WorkerTask[Any], Any]
 _RENEW_EVERY_S = 5.0
 _RETRY_WRITE_S = 1.0
 
-_NOT_COUNTED = (WorkersInvalid, RunConflict, StoreAway, WorkStopped)
+_NOT_COUNTED = (WorkersInvalid, RunConflict, StoreUnavailable, WorkStopped)
 """Errors that are not the row's fault, so that the try is not counted.
 
 No process can be started, another process works on the run, the disk is full or away, or the server ends.
@@ -113,7 +113,7 @@ def write_patiently(site: Site, write: Callable[[Session], Written]) -> Written:
         try:
             with site.database.writing() as session:
                 return write(session)
-        except StoreAway:
+        except StoreUnavailable:
             if time.monotonic() > until:
                 raise
             time.sleep(_RETRY_WRITE_S)

@@ -19,7 +19,7 @@ from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.challenges.submissions import masks, programs
 from segarena_server.challenges.submissions.archives import content_root, unpack_submission
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 _PREFIX = "segarena-sent-"
 _SAMPLE_KINDS: dict[type, str] = {
@@ -44,7 +44,7 @@ class SubmissionContent:
 
     kind: ParticipationMode
     sha256: str
-    storage: Storage = field(compare=False)
+    storage: ContentStore = field(compare=False)
     most_bytes: int
     sandbox: Sandbox
     answer_s: float
@@ -63,7 +63,7 @@ class MaskSample:
 
     key: str
     sha256: str
-    storage: Storage = field(compare=False)
+    storage: ContentStore = field(compare=False)
     objects: tuple[int, ...]
 
     def expected_masks(self) -> masks.ExpectedMasks:
@@ -130,7 +130,7 @@ class UnpackedSubmission:
         """Stop the program and remove the folder."""
         self._rehearsal = None
         if self._worker is not None:
-            self._worker.conversation.end()
+            self._worker.client.end()
         self._temporary.cleanup()
 
 

@@ -17,7 +17,7 @@ from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, read_turn_header
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
@@ -37,7 +37,7 @@ from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs import submissions
 from segarena_server.runs.run_repository import end_run_sample, refund_run
 from segarena_server.site import Site
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 from segarena_server.storage.run_folders import RunFolders
 
 LocalTurn: TypeAlias = tuple[ChargedTurn, EvaluationResult]
@@ -198,7 +198,7 @@ class JudgeSubmission(JobKind):
             told = json.dumps({"given_up": reason})
             enqueue_job(session, self.name, job.about, site.now(), told)
         else:
-            note(session, site.now(), "sample not judged", f"{job.about}: {error}")
+            record_event(session, site.now(), "sample not judged", f"{job.about}: {error}")
             reason = "a sample could not be judged; the organiser sees why"
             refund_run(session, run.id, site.now(), reason)
 
@@ -212,8 +212,8 @@ def _turn_row(sample: RunSample, number: int, turn: LocalTurn, now: float) -> Tu
         number=number,
         state="done",
         sha256=sha256(charged.body),
-        request=pack(charged.body),
-        response=pack(result.reply),
+        request=compress_body(charged.body),
+        response=compress_body(result.reply),
         # No participant saw these prompts, so they do not count against a budget.
         given=b"",
         judged=json.dumps([asdict(status) for status in result.judged]),

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.errors import EarlierNeeded, InvalidInput, SegarenaError
+from segarena.errors import EarlierStateMissing, InvalidInput, SegarenaError
 from segarena.work.jobs import Outcome, UnitResult
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
@@ -26,7 +26,7 @@ from segarena_server.jobs.runner import LeasedRow, RowRunner, WorkerProcess
 from segarena_server.jobs.worker import EvaluateTurn
 from segarena_server.runs import run_repository
 from segarena_server.site import Site
-from segarena_server.storage.compression import pack, unpack
+from segarena_server.storage.compression import compress_body, decompress_body
 from segarena_server.turns import turn_repository
 from segarena_server.turns.turn_repository import TurnKey
 
@@ -80,7 +80,7 @@ class TurnRunner(RowRunner[Turn]):
         outcome = self.process.do(task, leased.renew, limit_s)
         # The process may have been restarted, or have dropped the dialogues from its cache.
         is_forgotten = not isinstance(outcome, UnitResult) and isinstance(
-            outcome.error, EarlierNeeded
+            outcome.error, EarlierStateMissing
         )
         if is_forgotten:
             task = self._task(row, is_in_memory=False)
@@ -98,7 +98,7 @@ class TurnRunner(RowRunner[Turn]):
             session,
             state="done",
             done_at=now,
-            response=pack(result.reply),
+            response=compress_body(result.reply),
             given=result.given,
             judged=json.dumps([asdict(status) for status in result.judged]),
             digest=result.digest,
@@ -124,7 +124,7 @@ class TurnRunner(RowRunner[Turn]):
             reason = "a sample could not be evaluated; the organiser sees why"
             run_repository.refund_run(session, row.run_id, site.now(), reason)
             event = f"{row.run_id} {row.place} {row.number}: {error}"
-            note(session, site.now(), "turn failed", event)
+            record_event(session, site.now(), "turn failed", event)
 
     def _log(self, row: Turn) -> None:
         """Log how long the turn waited for this runner, and how long the process took."""
@@ -207,4 +207,6 @@ def _earlier_prompts(
 
 
 def _charged_turn(turn: Turn) -> ChargedTurn:
-    return ChargedTurn(body=unpack(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s)
+    return ChargedTurn(
+        body=decompress_body(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s
+    )

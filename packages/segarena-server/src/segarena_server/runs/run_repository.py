@@ -15,17 +15,17 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.protocol.challenge_info import ParticipationMode
-from segarena_server.auth.teams import circle_of, hold, is_own, runs_counted, team_of
+from segarena_server.auth.teams import circle_of, is_own, lock_circles, runs_counted, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.ladder import decide_step
 from segarena_server.challenges.quotas import RunSpan, may_begin, must_end
 from segarena_server.challenges.sample_selection import draw_samples
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Submission, Turn
 from segarena_server.http import http_errors
 from segarena_server.jobs.job_queue import AUDIT_RUN, END_RUN, enqueue_job
-from segarena_server.mail.mail_outbox import tell_of_run
+from segarena_server.mail.mail_outbox import queue_run_over_email
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
 """Kinds of runs whose participants see the samples. Runs of other kinds are answered by what was submitted."""
@@ -93,7 +93,7 @@ def create_run(
     """
     person = session.get_one(Person, person_id, with_for_update=True)
     # Without this lock two requests at once could both use the last run of a quota.
-    hold(session, person.team_id)
+    lock_circles(session, person.team_id)
     known = session.get(Run, asked.id)
     if known is not None:
         return _check_is_same(known, challenge, phase, person_id, asked)
@@ -144,7 +144,7 @@ def may_begin_now(
     session: Session, challenge: Challenge, phase: Phase, team_id: int, now: float
 ) -> http_errors.Refusal | None:
     """Return why a team may not begin a run; None if it may."""
-    moment = moment_of(now)
+    moment = utc_datetime(now)
     if challenge.state == "closed" or not phase.is_open(moment):
         refused = may_begin(phase, [], moment)
         reason = refused.reason if refused else f"challenge {challenge.slug} is closed"
@@ -216,7 +216,7 @@ def check_accepts_turns(session: Session, run: Run, now: float) -> None:
     """Raise `Refusal` unless a run takes further turns."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
-    if run.state != "open" or must_end(phase, moment_of(now)) or challenge.state == "closed":
+    if run.state != "open" or must_end(phase, utc_datetime(now)) or challenge.state == "closed":
         raise http_errors.closed(run.fault or "this run is over: nothing more can be sent")
 
 
@@ -273,7 +273,7 @@ def close_run(session: Session, run_id: str, now: float, *, extract: str, fault:
     decide_step(session, run)
     if extract:
         enqueue_job(session, AUDIT_RUN, run.id, now)
-    tell_of_run(session, run, now)
+    queue_run_over_email(session, run, now)
 
 
 def overdue_runs(session: Session, now: float) -> list[str]:
@@ -289,7 +289,7 @@ def overdue_runs(session: Session, now: float) -> list[str]:
         .where(Run.state == "open")
     )
     overdue: list[str] = []
-    moment = moment_of(now)
+    moment = utc_datetime(now)
     for run, challenge in session.execute(open_runs):
         is_late = must_end(find_phase(challenge, run.phase), moment)
         if challenge.state == "closed" or (is_late and run.id not in awaits_judging):
@@ -390,9 +390,9 @@ def _busy_samples(
 
 
 def _span(run: Run, *, is_over: bool) -> RunSpan:
-    begun = moment_of(run.made_at)
+    begun = utc_datetime(run.made_at)
     ended: datetime | None = None
     if is_over:
         # A closing run without turns in evaluation is over for the quota, and has no end yet.
-        ended = moment_of(run.ended_at) if run.ended_at else begun
+        ended = utc_datetime(run.ended_at) if run.ended_at else begun
     return RunSpan(begun=begun, ended=ended)

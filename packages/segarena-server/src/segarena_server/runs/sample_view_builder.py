@@ -29,7 +29,7 @@ from segarena_server.runs.run_views import (
     Visibility,
 )
 from segarena_server.site import Site
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_server.turns.delayed_replies import delayed_turns
 from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
@@ -234,7 +234,10 @@ class SampleViewBuilder:
         )
         with site.database.reading() as session:
             stored = session.execute(done.order_by(Turn.number)).all()
-        turns = [(unpack(request), unpack(response or b"")) for request, response in stored]
+        turns = [
+            (decompress_body(request), decompress_body(response or b""))
+            for request, response in stored
+        ]
         exchanged = ExchangeLog(
             challenge=description_of(self._challenge),
             phase=run.phase,

@@ -9,7 +9,7 @@ from segarena.reports.boards.board import Entry, board_of
 from segarena.reports.boards.extracts import read_extract
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.score_visibility import shows_own_scores
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Run
 
 
@@ -20,7 +20,7 @@ def visible_scores(
     if not run.extract:
         return None
     if not sees_all:
-        is_hidden = not shows_own_scores(phase, moment_of(now))
+        is_hidden = not shows_own_scores(phase, utc_datetime(now))
         if is_hidden or withheld_reason(run, phase, now):
             return None
     board = board_of([Entry(extract=read_extract(run.extract))])
@@ -48,7 +48,7 @@ def withheld_reason(run: Run, phase: Phase, now: float) -> str:
     """
     if run.state != "over" or not run.extract or run.is_step:
         return ""
-    moment = moment_of(now)
+    moment = utc_datetime(now)
     if phase.is_closed(moment) or not shows_own_scores(phase, moment):
         return ""
     return (

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, object_session
 from segarena.errors import StoreError
 from segarena.protocol.challenge_info import ParticipationMode
 from segarena.segmenters.workers.sandbox import Sandbox
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
@@ -24,9 +24,9 @@ from segarena_server.http.middleware import LOG
 from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, enqueue_job
 from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent
 from segarena_server.runs import run_repository
-from segarena_server.settings import Sent
+from segarena_server.settings import SubmissionSettings
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 SUBMISSION_KINDS: tuple[ParticipationMode, ...] = tuple(
     kind for kind in get_args(ParticipationMode) if kind != "dialogue"
@@ -133,7 +133,7 @@ def store_submission(
     session.add(submission)
     session.flush()
     enqueue_job(session, INSPECT_SUBMISSION, submission.id, site.now())
-    note(session, site.now(), f"{asked.kind} sent", submission.id, person_id=person_id)
+    record_event(session, site.now(), f"{asked.kind} sent", submission.id, person_id=person_id)
     return submission
 
 
@@ -198,7 +198,7 @@ def refuse_submission(site: Site, submission: Submission, faults: Sequence[str])
         drop_when_written(session, site.folder.sent, submission.sha256)
 
 
-def drop_when_written(session: Session, storage: Storage, name: str) -> None:
+def drop_when_written(session: Session, storage: ContentStore, name: str) -> None:
     """Delete a file after the transaction has been committed; after a rollback the file is still needed."""
 
     def remove(_: Session) -> None:
@@ -248,7 +248,7 @@ def submission_content(site: Site, submission: Submission) -> SubmissionContent:
     )
 
 
-def sandbox_of(settings: Sent) -> Sandbox:
+def sandbox_of(settings: SubmissionSettings) -> Sandbox:
     """Return the sandbox for programs."""
     return Sandbox(
         command=settings.sandbox,

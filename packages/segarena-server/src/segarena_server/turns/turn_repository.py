@@ -15,7 +15,7 @@ from segarena_server.challenges.time_charge import Moment, TimeCharge
 from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.http import http_errors
 from segarena_server.jobs.lease import lease_row
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 
 TurnKey: TypeAlias = tuple[str, int, int]
 """The primary key of a turn: id of the run, index of the sample, number of the turn."""
@@ -54,7 +54,7 @@ class IncomingTurn:
     ) -> IncomingTurn:
         """Compress and hash a body. Of a large one this takes seconds, so call it in a thread."""
         return cls(
-            packed=pack(body),
+            packed=compress_body(body),
             sha256=sha256(body),
             client_s=head.client_s,
             round_trip_s=head.round_trip_s,

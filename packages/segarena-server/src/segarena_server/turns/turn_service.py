@@ -22,7 +22,7 @@ from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
 from segarena_server.runs.run_repository import check_accepts_turns, find_run_sample, own_run
 from segarena_server.site import Site
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_server.turns.delayed_replies import remaining_delay_s, reply_time_s
 from segarena_server.turns.turn_repository import (
     IncomingTurn,
@@ -106,7 +106,7 @@ async def wait_for_reply(
                 evaluated_at = evaluated_at or time.monotonic()
                 if delay_s <= 0:
                     request.state.held_s = time.monotonic() - evaluated_at
-                    reply = await run_in_threadpool(unpack, turn.response or b"")
+                    reply = await run_in_threadpool(decompress_body, turn.response or b"")
                     if not turn.sent:
                         request.state.on_sent = _SendingRecorder(site, key, len(reply))
                     return reply

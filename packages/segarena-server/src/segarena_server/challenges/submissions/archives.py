@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 from segarena.errors import DatasetError, InvalidInput
-from segarena.files.zip_archives import unpack
+from segarena.files.zip_archives import extract_zip
 
 _END = struct.Struct("<4s4H2LH")
 _LARGE_END = struct.Struct("<4sQ2H2L4Q")
@@ -33,7 +33,7 @@ def unpack_submission(archive: Path, folder: Path, *, most_bytes: int) -> None:
     """
     _check_listing(archive)
     try:
-        unpack(archive, folder, most_bytes=most_bytes)
+        extract_zip(archive, folder, most_bytes=most_bytes)
     except DatasetError as error:
         raise InvalidInput(
             str(error).replace(f"{archive}: ", "").replace(str(archive), "the zip")

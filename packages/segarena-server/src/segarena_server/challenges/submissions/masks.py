@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.files.images import read_stored_size, read_values
+from segarena.files.images import read_mask_values, read_stored_size
 from segarena.files.npy import read_arrays
 from segarena.samples import Labels, Mask, Shape
 from segarena_server.challenges.submissions.archives import content_root, files_in
@@ -136,7 +136,7 @@ def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
             raise InvalidInput(
                 f"{name}: expected one header of a PNG, got several of different sizes"
             )
-        values = read_values(path)
+        values = read_mask_values(path)
     except InvalidMask as error:
         raise InvalidInput(str(error).replace(str(path), name)) from error
     if values.shape != tuple(size):

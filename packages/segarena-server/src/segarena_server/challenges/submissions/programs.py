@@ -81,7 +81,7 @@ def program_faults(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -
     try:
         return list(_faults(worker, plan, limit_s))
     finally:
-        worker.conversation.end()
+        worker.client.end()
 
 
 def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
@@ -96,14 +96,14 @@ def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
     else:
         given = {kind for kinds in asked if kinds for kind in kinds}
     kinds = {plan.benchmark.sample_kind} & set(worker.sample_kinds) or {"image"}
-    with worker.conversation.within(limit_s):
+    with worker.client.response_limit(limit_s):
         for kind in sorted(given & set(tested_prompt_kinds(worker))):
             for of in kinds:
                 checked = run_check(
                     f"{kind} prompts ({of})", lambda kind=kind, of=of: _answered(worker, kind, of)
                 )
-                if not checked.is_right:
-                    yield f"{checked.what}: {_without_command(checked.told)}"
+                if not checked.has_passed:
+                    yield f"{checked.check}: {_without_command(checked.details)}"
 
 
 def _answered(worker: Worker, kind: str, of: str) -> str:

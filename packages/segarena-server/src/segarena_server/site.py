@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from segarena_server.auth.login_throttle import Attempts
-from segarena_server.auth.rate_limit import Pace
+from segarena_server.auth.login_throttle import AttemptLimiter
+from segarena_server.auth.rate_limit import RateLimiter
 from segarena_server.challenges.boards import BoardCache
 from segarena_server.challenges.time_charge import Moment
 from segarena_server.db.database import Database
-from segarena_server.http.upload_limits import Intake
-from segarena_server.prometheus import Requests
+from segarena_server.http.upload_budget import UploadBudget
+from segarena_server.prometheus import RequestMetrics
 from segarena_server.settings import Settings
 from segarena_server.storage.data_folder import DataFolder
-from segarena_server.storage.image_cache import Album
+from segarena_server.storage.image_cache import ImageCache
 from segarena_server.turns.notifier import Notifier
 from segarena_server.turns.turn_repository import TurnKey
 
@@ -53,17 +53,17 @@ class Site:
     folder: DataFolder
     database: Database
     secret: bytes
-    requests: Pace = field(init=False)
-    attempts: Attempts = field(init=False)
+    requests: RateLimiter = field(init=False)
+    attempts: AttemptLimiter = field(init=False)
     news: Notifier = field(default_factory=Notifier)
     sent: dict[TurnKey, Moment] = field(default_factory=dict[TurnKey, Moment])
     hurry: Callable[[], object] = field(default=lambda: None)
-    counted: Requests = field(default_factory=Requests)
+    counted: RequestMetrics = field(default_factory=RequestMetrics)
     held: set[str] = field(default_factory=set[str])
     is_draining: Callable[[], bool] = field(default=lambda: False)
     clock: Callable[[], float] = time.time
-    intake: Intake = field(init=False)
-    album: Album = field(init=False)
+    intake: UploadBudget = field(init=False)
+    album: ImageCache = field(init=False)
     boards: BoardCache = field(default_factory=BoardCache)
     only_person: int | None = None
     things: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
@@ -71,11 +71,11 @@ class Site:
 
     def __post_init__(self) -> None:
         """Make what counts."""
-        self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
+        self.requests = RateLimiter(self.settings.limits.requests_per_minute, 60.0)
         most = self.settings.limits.sign_ins
-        self.attempts = Attempts(self.database, most, _QUARTER_HOUR_S, self.now)
-        self.intake = Intake(int(self.settings.limits.bodies_mb * 2**20))
-        self.album = Album(self.folder.pictures, self.settings.limits)
+        self.attempts = AttemptLimiter(self.database, most, _QUARTER_HOUR_S, self.now)
+        self.intake = UploadBudget(int(self.settings.limits.bodies_mb * 2**20))
+        self.album = ImageCache(self.folder.pictures, self.settings.limits)
 
     def now(self) -> float:
         """Return the time: seconds since 1970."""

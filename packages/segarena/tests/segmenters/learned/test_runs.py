@@ -166,8 +166,8 @@ def test_a_user_of_other_prompts_is_refused_before_the_run(folder_of, photograph
 def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(
     folder_of, photographs, tmp_path, monkeypatch
 ):
-    from segarena.segmenters.learned.promptable.network import FAMILIES as NETWORKS
-    from segarena.segmenters.learned.promptable.network import SamVariant
+    from segarena.segmenters.learned.promptable.sam_network import SAM_VARIANTS as NETWORKS
+    from segarena.segmenters.learned.promptable.sam_network import SamVariant
 
     calls = []
 

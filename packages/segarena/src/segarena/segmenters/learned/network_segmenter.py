@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from segarena.segmenters.learned.promptable.devices import Batches
+    pass
 
 
 @dataclass(kw_only=True, eq=False)
@@ -33,9 +33,9 @@ class NetworkSegmenter:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all weights and of the configuration."""
-        from segarena.segmenters.learned.promptable import tensors
+        from segarena.segmenters.learned.promptable import tensor_serialization
 
-        return tensors.fingerprint(self.model)
+        return tensor_serialization.model_fingerprint(self.model)
 
     def load(self, family: str) -> None:
         """Set `model`, in evaluation mode on its device, and the torch objects `place` and `numbers`.
@@ -80,10 +80,10 @@ class BatchingSegmenter(NetworkSegmenter):
 
     def choose_batches(self, side_px: int) -> "Batches":
         """Return how much to do at once, for a network that sees a square of so many pixels."""
-        from segarena.segmenters.learned.promptable.devices import Batches, choose_batch_size
+        from segarena.segmenters.learned.promptable.devices import BatchRunner, choose_batch_size
 
         bytes_per_number = self.numbers.itemsize
-        return Batches(
+        return BatchRunner(
             choose_batch_size(
                 self.batch_size, self.place, side_px=side_px, bytes_per_number=bytes_per_number
             )

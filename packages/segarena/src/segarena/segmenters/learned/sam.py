@@ -13,7 +13,7 @@ from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
-from segarena.segmenters.learned.promptable.habits import Habits
+from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,17 +45,17 @@ class SamNetworkSegmenter(BatchingSegmenter):
 
 
 @dataclass(kw_only=True, eq=False)
-class SamFamily(Habits, SamNetworkSegmenter):
+class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
     """What all of the family have in common; every option is explained in docs/segmenters.md."""
 
     prompt_kinds = frozenset({"click", "box", "mask"})
 
     def __post_init__(self) -> None:
-        from segarena.segmenters.learned.promptable.network import PromptedNetwork
+        from segarena.segmenters.learned.promptable.sam_network import SamNetwork
 
         super().__post_init__()
         self.load(self.name)
-        self.network = PromptedNetwork(self.model, self.name, self, self.sam_batches())
+        self.network = SamNetwork(self.model, self.name, self, self.sam_batches())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its clicks, its newest box, and the previous logits or its newest mask.
@@ -69,7 +69,7 @@ class SamFamily(Habits, SamNetworkSegmenter):
 
 
 @segmenter("sam")
-class SamSegmenter(SamFamily):
+class SamSegmenter(SamFamilySegmenter):
     """SAM, and networks of its shape such as MedSAM.
 
     Source: Kirillov et al., Segment Anything, ICCV 2023. The image keeps its ratio and is padded. Boxes are given by
@@ -80,7 +80,7 @@ class SamSegmenter(SamFamily):
 
 
 @segmenter("sam-hq")
-class SamHqSegmenter(SamFamily):
+class SamHqSegmenter(SamFamilySegmenter):
     """SAM-HQ: SAM with one more output token, and features of an early layer in its masks.
 
     Source: Ke et al., Segment Anything in High Quality, NeurIPS 2023. Prepared like SAM; every mask is the sum of
@@ -91,7 +91,7 @@ class SamHqSegmenter(SamFamily):
 
 
 @segmenter("sam2")
-class Sam2Segmenter(SamFamily):
+class Sam2Segmenter(SamFamilySegmenter):
     """SAM 2 and SAM 2.1 on images.
 
     Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025. The image fills a square whatever its
@@ -102,7 +102,7 @@ class Sam2Segmenter(SamFamily):
 
 
 @segmenter("edgetam")
-class EdgeTamSegmenter(SamFamily):
+class EdgeTamSegmenter(SamFamilySegmenter):
     """EdgeTAM on images: SAM 2 with a small backbone. The library needs the package timm for that backbone.
 
     Source: Zhou et al., EdgeTAM: On-Device Track Anything Model, CVPR 2025. Prepared like SAM 2.
@@ -112,7 +112,7 @@ class EdgeTamSegmenter(SamFamily):
 
 
 @segmenter("sam3-tracker")
-class Sam3TrackerSegmenter(SamFamily):
+class Sam3TrackerSegmenter(SamFamilySegmenter):
     """The part of SAM 3 that answers clicks and boxes, on images.
 
     Source: Carion et al., SAM 3: Segment Anything with Concepts, 2025. Prepared like SAM 2, in a square of 1008 pixels

@@ -12,14 +12,14 @@ from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
-from segarena.segmenters.learned.promptable.habits import VideoHabits
-from segarena.segmenters.learned.promptable.video_prompting import PROMPT_KINDS
-from segarena.segmenters.videos.tracking.frames import video_of
+from segarena.segmenters.learned.promptable.inference_options import VideoOptions
+from segarena.segmenters.learned.promptable.video_prompts import VIDEO_PROMPT_KINDS
+from segarena.segmenters.videos.tracking.working_video import video_of
 
 
 @segmenter("sam2-video")
 @dataclass(kw_only=True, eq=False)
-class Sam2VideoSegmenter(VideoHabits, NetworkSegmenter):
+class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
     """SAM 2 and SAM 2.1 on videos; every option is explained in docs/segmenters.md.
 
     Each frame is encoded once, when it is first needed. A round is answered by tracking from all prompts of all rounds,
@@ -33,7 +33,7 @@ class Sam2VideoSegmenter(VideoHabits, NetworkSegmenter):
         features_gb: main memory for the features of one video, in GB; beyond it frames are encoded again.
     """
 
-    prompt_kinds = PROMPT_KINDS
+    prompt_kinds = VIDEO_PROMPT_KINDS
     sample_kinds = frozenset({"video"})
 
     features_gb: float = 2.0
@@ -46,7 +46,7 @@ class Sam2VideoSegmenter(VideoHabits, NetworkSegmenter):
             )
         self.load("sam2-video")
         # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable.tracking import TrackingNetwork
+        from segarena.segmenters.learned.promptable.tracking_network import TrackingNetwork
 
         self.network = TrackingNetwork(self.model, self, int(self.features_gb * 1e9))
 

@@ -58,7 +58,7 @@ FAMILIES: Mapping[str, WeightsFamily] = {
     ),
 }
 # Files that people have and that no family reads, by a tensor in them.
-UNREAD = {
+UNSUPPORTED_FILES = {
     "image_encoder.patch_embed.seq.0.c.weight": "the TinyViT encoder of MobileSAM, for which the library has no model",
 }
 
@@ -101,11 +101,11 @@ def load_model(
 
 
 def _from_file(path: Path, family: str, dtype: str) -> Any:
-    from segarena.files.checkpoint import read_checkpoint, state_dict_of
+    from segarena.files.checkpoint import extract_state_dict, read_checkpoint
 
     if path.suffix == ".safetensors":
         raise InvalidInput(f"{path}: give the folder that holds this file and its config.json")
-    state = state_dict_of(read_checkpoint(path), path)
+    state = extract_state_dict(read_checkpoint(path), path)
     _check_mark(path, state, family)
     mapping = importlib.import_module(f"segarena.segmenters.weights.{FAMILIES[family].mapping}")
     try:
@@ -127,7 +127,7 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
 
 
 def _check_mark(path: Path, state: Mapping[str, Any], family: str) -> None:
-    reason = next((text for mark, text in UNREAD.items() if mark in state), None)
+    reason = next((text for mark, text in UNSUPPORTED_FILES.items() if mark in state), None)
     if reason:
         raise InvalidInput(f"{path} holds {reason}")
     found = next(
@@ -245,7 +245,7 @@ def _filled(kind: Any, source: str | None, shown: str, dtype: str, **how: Any) -
 
 
 def _misfits(info: Mapping[str, Any]) -> str:
-    from segarena.files.checkpoint import some
+    from segarena.files.checkpoint import abbreviated_keys
 
     shapes = [
         f"{name} {tuple(found)} for {tuple(wanted)}"
@@ -257,7 +257,9 @@ def _misfits(info: Mapping[str, Any]) -> str:
         "of another shape": sorted(shapes),
     }
     return "; ".join(
-        f"{len(names)} {what} ({some(names)})" for what, names in problems.items() if names
+        f"{len(names)} {what} ({abbreviated_keys(names)})"
+        for what, names in problems.items()
+        if names
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import (
+from segarena.segmenters.weights.tensor_renaming import (
     Rules,
     Shapes,
-    count,
-    renamed,
+    count_numbered,
+    rename_tensors,
     shapes_of,
     stack_rules,
 )
@@ -71,7 +71,9 @@ def sam_weights(
     weights: Mapping[str, Any], more: Rules = (), perceptrons: str = PERCEPTRONS
 ) -> dict[str, Any]:
     """Return the weights in the library's names; `more` rules come first."""
-    new = renamed(weights, (*more, *ENCODER_RULES, *PROMPT_RULES, *DECODER_RULES), perceptrons)
+    new = rename_tensors(
+        weights, (*more, *ENCODER_RULES, *PROMPT_RULES, *DECODER_RULES), perceptrons
+    )
     return new | {copy: new[source] for copy, source in TIED.items() if source in new}
 
 
@@ -84,7 +86,9 @@ def sam_config(shapes: Shapes) -> dict[str, Any]:
         "image_size": grid * patch_px,
         "patch_size": patch_px,
         "mask_input_channels": shapes["prompt_encoder.mask_downscaling.6.weight"][1],
-        "num_point_embeddings": count(shapes, r"prompt_encoder\.point_embeddings\.(\d+)\."),
+        "num_point_embeddings": count_numbered(
+            shapes, r"prompt_encoder\.point_embeddings\.(\d+)\."
+        ),
     }
     vision = {
         "hidden_size": width,
@@ -116,18 +120,20 @@ def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
     return {
         "hidden_size": width,
         "mlp_dim": shapes[mlp][0],
-        "num_hidden_layers": count(shapes, r"mask_decoder\.transformer\.layers\.(\d+)\."),
+        "num_hidden_layers": count_numbered(shapes, r"mask_decoder\.transformer\.layers\.(\d+)\."),
         "num_attention_heads": 8,
         "attention_downsample_rate": width // cross[0],
         "num_multimask_outputs": shapes["mask_decoder.mask_tokens.weight"][0] - 1,
-        "iou_head_depth": count(shapes, r"mask_decoder\.iou_prediction_head\.layers\.(\d+)\."),
+        "iou_head_depth": count_numbered(
+            shapes, r"mask_decoder\.iou_prediction_head\.layers\.(\d+)\."
+        ),
         "iou_head_hidden_dim": shapes["mask_decoder.iou_prediction_head.layers.0.weight"][0],
     }
 
 
 def _attention(shapes: Shapes, width: int, grid: int) -> dict[str, Any]:
     """Read heads, windows and global layers from the tables of relative positions: 2n - 1 rows for n positions."""
-    depth = count(shapes, r"image_encoder\.blocks\.(\d+)\.")
+    depth = count_numbered(shapes, r"image_encoder\.blocks\.(\d+)\.")
     tables = [shapes[f"image_encoder.blocks.{index}.attn.rel_pos_h"] for index in range(depth)]
     sides = [(rows + 1) // 2 for rows, _ in tables]
     return {

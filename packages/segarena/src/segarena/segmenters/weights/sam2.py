@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from segarena.errors import InvalidInput
-from segarena.segmenters.weights.renaming import (
+from segarena.segmenters.weights.sam import DECODER_RULES, PERCEPTRONS, PROMPT_RULES, decoder_config
+from segarena.segmenters.weights.tensor_renaming import (
     Rules,
     Shapes,
-    count,
-    renamed,
+    count_numbered,
+    rename_tensors,
     shapes_of,
     stack_rules,
 )
-from segarena.segmenters.weights.sam import DECODER_RULES, PERCEPTRONS, PROMPT_RULES, decoder_config
 
 DOWNSAMPLER_LAYERS = {
     **{3 * number: f"layers.{number}.conv" for number in range(4)},
@@ -133,7 +133,9 @@ def sam2_config(shapes: Shapes) -> dict[str, Any]:
         "hidden_size": width,
         "image_size": side_px,
         "mask_input_channels": shapes["prompt_encoder.mask_downscaling.6.weight"][1],
-        "num_point_embeddings": count(shapes, r"prompt_encoder\.point_embeddings\.(\d+)\."),
+        "num_point_embeddings": count_numbered(
+            shapes, r"prompt_encoder\.point_embeddings\.(\d+)\."
+        ),
     }
     decoder = decoder_config(shapes, "mask_decoder.transformer.layers.0.mlp.layers.0.weight")
     return {
@@ -144,7 +146,7 @@ def sam2_config(shapes: Shapes) -> dict[str, Any]:
 
 
 def _backbone(shapes: Shapes) -> dict[str, Any]:
-    depth = count(shapes, r"image_encoder\.trunk\.blocks\.(\d+)\.")
+    depth = count_numbered(shapes, r"image_encoder\.trunk\.blocks\.(\d+)\.")
     # The first block of each later stage widens its input, and has a projection for it.
     starts = [
         n for n in range(depth) if n == 0 or f"image_encoder.trunk.blocks.{n}.proj.weight" in shapes
@@ -175,7 +177,9 @@ def _backbone(shapes: Shapes) -> dict[str, Any]:
 def _weights(plain: Mapping[str, Any]) -> dict[str, Any]:
     from segarena.pytorch import torch
 
-    new = renamed(plain, (*RULES, *PROMPT_RULES, *DECODER_RULES), PERCEPTRONS + MORE_PERCEPTRONS)
+    new = rename_tensors(
+        plain, (*RULES, *PROMPT_RULES, *DECODER_RULES), PERCEPTRONS + MORE_PERCEPTRONS
+    )
     points = sorted(name for name in new if name.startswith("prompt_encoder.point_embed."))
     new["prompt_encoder.point_embed.weight"] = torch.cat([new.pop(name) for name in points])
     position = new["shared_image_embedding.positional_embedding"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import Shapes, count, shapes_of
 from segarena.segmenters.weights.sam2 import convert as convert_image
+from segarena.segmenters.weights.tensor_renaming import Shapes, count_numbered, shapes_of
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -32,7 +32,7 @@ def _memory(shapes: Shapes, side_px: int) -> dict[str, Any]:
         "enable_occlusion_spatial_embedding": "no_obj_embed_spatial" in shapes,
         "enable_temporal_pos_encoding_for_object_pointers": "obj_ptr_tpos_proj.weight" in shapes,
         "memory_attention_hidden_size": width,
-        "memory_attention_num_layers": count(shapes, r"memory_attention\.layers\.(\d+)\."),
+        "memory_attention_num_layers": count_numbered(shapes, r"memory_attention\.layers\.(\d+)\."),
         "memory_attention_feed_forward_hidden_size": shapes[
             "memory_attention.layers.0.linear1.weight"
         ][0],
@@ -42,7 +42,9 @@ def _memory(shapes: Shapes, side_px: int) -> dict[str, Any]:
         "mask_downsampler_embed_dim": shapes["memory_encoder.mask_downsampler.encoder.12.weight"][
             0
         ],
-        "memory_fuser_num_layers": count(shapes, r"memory_encoder\.fuser\.layers\.(\d+)\."),
+        "memory_fuser_num_layers": count_numbered(
+            shapes, r"memory_encoder\.fuser\.layers\.(\d+)\."
+        ),
         "memory_fuser_embed_dim": shapes["memory_encoder.fuser.layers.0.gamma"][0],
         "memory_fuser_intermediate_dim": shapes["memory_encoder.fuser.layers.0.pwconv1.weight"][0],
     }

@@ -7,7 +7,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from segarena.errors import PluginInvalid, SegmenterError  # noqa: E402
-from segarena.segmenters.learned.promptable.devices import Batches, choose_batch_size, choose_device  # noqa: E402
+from segarena.segmenters.learned.promptable.devices import (  # noqa: E402
+    BatchRunner,
+    choose_batch_size,
+    choose_device,
+)
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
 
@@ -27,13 +31,13 @@ class Memory:
 
 def test_batches_answer_in_order():
     work = Memory(room=4)
-    assert Batches(4).map(work, list(range(10))) == [item * 10 for item in range(10)]
+    assert BatchRunner(4).map(work, list(range(10))) == [item * 10 for item in range(10)]
     assert work.given == [4, 4, 2]
-    assert Batches(4).map(work, []) == []
+    assert BatchRunner(4).map(work, []) == []
 
 
 def test_out_of_memory_halves_the_batch_for_good_and_says_so():
-    work, batches = Memory(room=2), Batches(8)
+    work, batches = Memory(room=2), BatchRunner(8)
     with pytest.warns(RuntimeWarning, match="out of memory with") as caught:
         assert batches.map(work, list(range(9))) == [item * 10 for item in range(9)]
     assert work.given == [8, 4, 2, 2, 2, 2, 1]
@@ -45,7 +49,7 @@ def test_out_of_memory_halves_the_batch_for_good_and_says_so():
 
 
 def test_each_batch_size_is_warned_about_once():
-    batches = Batches(8)
+    batches = BatchRunner(8)
     with pytest.warns(RuntimeWarning) as caught:
         batches.map(Memory(room=4), list(range(16)))
     assert len(caught) == 1
@@ -55,7 +59,7 @@ def test_a_single_item_that_does_not_fit_is_an_error():
     with pytest.raises(
         SegmenterError, match=r"decoding one dialogue: CUDA out of memory\.; take dtype='bfloat16'"
     ):
-        Batches(1).map(Memory(room=0), [1])
+        BatchRunner(1).map(Memory(room=0), [1])
 
 
 @NO_GPU

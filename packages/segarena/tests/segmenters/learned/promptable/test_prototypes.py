@@ -10,9 +10,9 @@ pytest.importorskip("torch")
 import torch
 
 from segarena.segmenters.learned.promptable.prototypes import (
-    directions,
     find_prototypes,
-    similarity,
+    nearest_cosine,
+    unit_vectors,
 )
 
 
@@ -27,7 +27,7 @@ def sorted_degrees(prototypes):
 
 def test_directions_have_unit_length_and_zeros_stay():
     given = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
-    assert torch.allclose(directions(given), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
+    assert torch.allclose(unit_vectors(given), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
 
 
 def test_one_prototype_is_the_weighted_mean():
@@ -58,23 +58,23 @@ def test_there_are_no_more_prototypes_than_different_features():
 
 
 def test_similarity_is_the_cosine_with_the_nearest():
-    cosines = similarity(rays(0, 60, 100), rays(0, 90))
+    cosines = nearest_cosine(rays(0, 60, 100), rays(0, 90))
     assert np.allclose(cosines, [1, np.cos(np.pi / 6), np.cos(np.pi / 18)], atol=1e-6)
-    assert similarity(rays(0, 60), rays(0)[:0]).tolist() == [0, 0]
+    assert nearest_cosine(rays(0, 60), rays(0)[:0]).tolist() == [0, 0]
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_clusters_are_at_rest_and_better_than_one(points, count, seed):
     rng = np.random.default_rng(seed)
-    features = directions(torch.from_numpy(rng.normal(size=(points, 5)).astype(np.float32)))
+    features = unit_vectors(torch.from_numpy(rng.normal(size=(points, 5)).astype(np.float32)))
     weights = torch.from_numpy(rng.random(points).astype(np.float32) + 0.01)
     found = find_prototypes(features, weights, count)
     assert 1 <= len(found) <= count
     assert torch.allclose(found.norm(dim=1), torch.ones(len(found)), atol=1e-5)
     one = find_prototypes(features, weights, 1)
     assert (
-        float(weights @ similarity(features, found))
-        >= float(weights @ similarity(features, one)) - 1e-4
+        float(weights @ nearest_cosine(features, found))
+        >= float(weights @ nearest_cosine(features, one)) - 1e-4
     )
     nearest = (features @ found.T).argmax(1)
     for index, prototype in enumerate(found):
@@ -82,6 +82,6 @@ def test_clusters_are_at_rest_and_better_than_one(points, count, seed):
         if (
             count > 1 and members.any()
         ):  # with little to move, the search has come to rest within its rounds
-            mean = directions(weights[members] @ features[members])
+            mean = unit_vectors(weights[members] @ features[members])
             assert torch.allclose(mean, prototype, atol=1e-4)
     assert torch.equal(found, find_prototypes(features, weights, count))

@@ -63,7 +63,7 @@ def choose_batch_size(
     return max(1, min(LARGEST_BATCH, int(free_bytes / 2 / each_bytes)))
 
 
-class Batches:
+class BatchRunner:
     """Does work in batches of at most `size`, and halves that for good when memory runs out."""
 
     def __init__(self, size: int) -> None:
@@ -96,7 +96,7 @@ class Batches:
             return work(batch)
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
-                raise out_of_memory("decoding one dialogue", error) from error
+                raise out_of_memory_error("decoding one dialogue", error) from error
             return None
 
     def _halve(self, failed: int) -> None:
@@ -111,7 +111,7 @@ class Batches:
 
 
 @contextmanager
-def encoding_one_image() -> Generator[None]:
+def encoding_context() -> Generator[None]:
     """Let a network look at an image, without keeping what training would need.
 
     Raises:
@@ -121,10 +121,10 @@ def encoding_one_image() -> Generator[None]:
         with torch.inference_mode():
             yield
     except torch.OutOfMemoryError as error:
-        raise out_of_memory("encoding one image", error) from error
+        raise out_of_memory_error("encoding one image", error) from error
 
 
-def out_of_memory(doing: str, error: Exception) -> SegmenterError:
+def out_of_memory_error(doing: str, error: Exception) -> SegmenterError:
     """Return the error to raise when even the smallest piece of work does not fit."""
     first: Any = str(error).partition("\n")[0]
     return SegmenterError(

@@ -16,7 +16,7 @@ from PIL import Image
 
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, Shape
-from segarena.segmenters.learned.promptable.preparation import normalised
+from segarena.segmenters.learned.promptable.image_preparation import normalize_image
 
 _SURE = 10.0
 """The logit of a pixel that a drawn mask says is in, or with a minus, out (SAM 2's own values for masks as input)."""
@@ -65,7 +65,9 @@ class ImageSpace:
     ) -> Tensor:
         """Return the image as the network takes it: resized, normalised, padded with 0; float32 (1, 3, side, side)."""
         square = np.zeros((3, self.side, self.side), np.float32)
-        square[:, : self.inner[0], : self.inner[1]] = normalised(self._resize(image), mean, std)
+        square[:, : self.inner[0], : self.inner[1]] = normalize_image(
+            self._resize(image), mean, std
+        )
         return torch.from_numpy(square)[None]
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -8,7 +8,7 @@ _ROUNDS = 50
 _ALIKE = 1e-6
 
 
-def directions(features: Tensor) -> Tensor:
+def unit_vectors(features: Tensor) -> Tensor:
     """Return features (..., c) scaled to unit length, float32; zeros stay."""
     return functional.normalize(features.float(), dim=-1)
 
@@ -28,7 +28,7 @@ def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
     return _cluster(features, weights, _spread(features, weights, mean, count))
 
 
-def similarity(features: Tensor, prototypes: Tensor) -> Tensor:
+def nearest_cosine(features: Tensor, prototypes: Tensor) -> Tensor:
     """Return the cosine of each feature, (n, c), with the nearest prototype, (m, c), as (n,); 0 where m is 0."""
     if not len(prototypes):
         return features.new_zeros(len(features))
@@ -39,7 +39,7 @@ def _spread(features: Tensor, weights: Tensor, mean: Tensor, count: int) -> Tens
     """Return features to start from: the one nearest to the mean, then the farthest, where heavy ones seem farther."""
     chosen = features[(features @ mean[0]).argmax()][None]
     while len(chosen) < min(count, len(features)):
-        distances = (1 - similarity(features, chosen)) * weights
+        distances = (1 - nearest_cosine(features, chosen)) * weights
         if float(distances.max()) <= _ALIKE * float(weights.max()):
             break
         chosen = torch.cat([chosen, features[distances.argmax()][None]])

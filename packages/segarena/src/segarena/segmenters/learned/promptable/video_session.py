@@ -13,7 +13,7 @@ from segarena.segmenters.learned.promptable.video_features import EncodedVideo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inputs:
+class FrameInputs:
     """What the network is told about one object in one frame: the object itself, or points and a hint.
 
     Attributes:
@@ -31,12 +31,12 @@ class Inputs:
     is_correction: bool = False
 
 
-Told = Mapping[int, Mapping[int, Inputs]]
+ObjectInputs = Mapping[int, Mapping[int, FrameInputs]]
 """By object id and frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tracked:
+class TrackedFrame:
     """One frame: low-resolution logits (n, low, low) of the objects with these ids."""
 
     frame: int
@@ -44,7 +44,7 @@ class Tracked:
     logits: Tensor
 
 
-class Track:
+class TrackingSession:
     """One dialogue on its way through a video.
 
     The library's session keeps what it was told and what it found, by object index and frame. In two things it is
@@ -53,14 +53,14 @@ class Track:
     Each object is told about in at least one frame that is no correction.
     """
 
-    def __init__(self, model: Any, encoded: EncodedVideo, told: Told) -> None:
+    def __init__(self, model: Any, encoded: EncodedVideo, told: ObjectInputs) -> None:
         self._model = model
         self._told = told
         self._session = _new_session(model, encoded)
         self._hints: list[tuple[Tensor, Tensor]] = []
         self._corrections = self._frames(is_correction=True)
 
-    def run(self, last: int) -> Generator[Tracked]:
+    def run(self, last: int) -> Generator[TrackedFrame]:
         """Yield every frame, forwards from the first given one, then backwards from it to `last`.
 
         The first given frame comes again on the way back, as in the library; what came last counts. Corrections are
@@ -91,7 +91,7 @@ class Track:
             self._model(self._session, frame_idx=frame)
         return min(given)
 
-    def _walk(self, start: int, last: int) -> Iterator[Tracked]:
+    def _walk(self, start: int, last: int) -> Iterator[TrackedFrame]:
         forwards = [(frame, False) for frame in range(start, self._session.num_frames)]
         if last < start:
             backwards = [(frame, True) for frame in range(start, last - 1, -1)]
@@ -107,7 +107,7 @@ class Track:
                 }
             output = self._model(self._session, frame_idx=frame, reverse=reverse)
             self._settle(corrected, frame)
-            yield Tracked(frame, output.object_ids, output.pred_masks.float()[:, 0])
+            yield TrackedFrame(frame, output.object_ids, output.pred_masks.float()[:, 0])
 
     def _tell(self, ids: list[int], frame: int) -> None:
         """Enter what is said of these objects in the frame."""

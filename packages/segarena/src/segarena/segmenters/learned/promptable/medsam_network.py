@@ -1,0 +1,45 @@
+"""MedSAM's way to feed SAM's network, and to read its masks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.dialogue import Prediction
+from segarena.pytorch import Tensor, torch
+from segarena.segmenters.learned.promptable.devices import BatchRunner, encoding_context
+from segarena.segmenters.learned.promptable.image_space import ImageSpace
+from segarena.segmenters.learned.promptable.inference_options import ImageOptions
+from segarena.segmenters.learned.promptable.sam_network import EmbeddedImage, SamNetwork
+from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
+from segarena.segmenters.volumes.intensity_windows import unit_square
+
+
+class MedSamNetwork(SamNetwork):
+    """SAM's network on a square of values from 0 to 1; masks are upsampled as probabilities."""
+
+    def __init__(self, model: Any, batches: BatchRunner) -> None:
+        super().__init__(
+            model, "sam", ImageOptions(multimask="never", mask_choice="first"), batches
+        )
+        self.family = replace(self.family, is_padded=False)
+
+    def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
+        """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically and stretched to 0..1.
+
+        Raises:
+            SegmenterError: out of memory.
+        """
+        space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
+        square = np.ascontiguousarray(unit_square(image, self.side).transpose(2, 0, 1))
+        with encoding_context():
+            pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
+            return EmbeddedImage(space, self.family.embed(self.model, pixels))
+
+    def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
+        check_finite(masks[0], f"as {self.dtype}")
+        mask = (space.upsample(masks[0].sigmoid()) > 0.5).cpu().numpy()
+        return Prediction(mask=mask, score=float(scores[0]))

@@ -7,8 +7,9 @@ import math
 import pytest
 from rich.console import Console
 
+from segarena.reports.cells import Column, Link, Value
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_terminal, sheet_tex
-from segarena.reports.sheets import Column, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
 
 HOSTILE = "\"'><script>alert(1)</script>{{7*7}}{% raw %}&amp;"
 

@@ -8,12 +8,13 @@ import re
 
 import pytest
 
+from segarena.reports.cells import Column, Link, Value
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html
-from segarena.reports.renderers.html import MAX_WRITTEN_ROWS, NOSCRIPT_ROWS
 from segarena.reports.report import report_html
-from segarena.reports.sheets import Column, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
+from segarena.reports.table_html import MAX_WRITTEN_ROWS, NOSCRIPT_ROWS
 from segarena.reports.targets_table import target_values_sheet
 
 HOSTILE = "</script><script>alert(1)</script>"

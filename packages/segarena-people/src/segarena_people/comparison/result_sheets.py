@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from segarena.reports.sheets import Cell, CellMark, Column, Sheet, Value, p_value_text
+from segarena.reports.cells import Cell, CellMark, Column, Value, p_value_text
+from segarena.reports.sheets import Sheet
 from segarena_people.comparison.answer_features import COARSE_FEATURES, FEATURE_DEFINITIONS
 from segarena_people.comparison.results import Estimate, FeatureResult, ScopeResult, UserResult
 from segarena_people.comparison.segmenter_ranking import SegmenterRanking

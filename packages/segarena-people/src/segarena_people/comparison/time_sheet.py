@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from segarena.reports.sheets import Cell, Column, Sheet, Value, p_value_text
+from segarena.reports.cells import Cell, Column, Value, p_value_text
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import seconds_text
 from segarena.users.habits.prompt_time import PromptTimeModel
 from segarena_people.comparison.results import AnswerScope

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.cells import Cell, Value
+from segarena.reports.sheets import Sheet
 from segarena_server.challenges.challenge_repository import all_challenges, description_of
 from segarena_server.challenges.rehearsal import SampleRehearsal
 from segarena_server.challenges.sample_pool import PhasePreview

@@ -18,10 +18,10 @@ from segarena.abilities import (
     class_made_by,
 )
 from segarena.errors import InvalidInput
-from segarena.options import options_of, show_options
+from segarena.options import format_options, options_of
 from segarena.published.table_registry import broken_tables, find_table, table_names
 from segarena.published.table_types import PublishedTable
-from segarena.registry import broken, kinds, names
+from segarena.registry import import_errors, plugin_kinds, plugins_by_name
 from segarena.reports.cells import Column
 from segarena.reports.renderers import sheet_rows
 from segarena.reports.sheets import Sheet
@@ -46,7 +46,7 @@ def list_plugins(
     my_model.py:MyClass.
     """
     with one_line_errors():
-        there = (*kinds(), _TABLE)
+        there = (*plugin_kinds(), _TABLE)
         wanted = [known for known in there if kind is None or kind.rstrip("s") == known]
         if not wanted:
             raise InvalidInput(
@@ -56,8 +56,8 @@ def list_plugins(
             wanted.remove(_TABLE)
             _show_tables()
         for known in wanted:
-            columns = {"what it is": _what, **_ABILITIES.get(known, {}), "options": show_options}
-            plugins = names(known).items()
+            columns = {"what it is": _what, **_ABILITIES.get(known, {}), "options": format_options}
+            plugins = plugins_by_name(known).items()
             rows = tuple(
                 (name, *(tell(factory) for tell in columns.values())) for name, factory in plugins
             )
@@ -67,7 +67,7 @@ def list_plugins(
                 ),
                 "",
             )
-        for line in broken():
+        for line in import_errors():
             typer.secho(line, fg="yellow", err=True)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.charts import ChartColour
 from segarena.reports.html_document import macros
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import summary_metrics, user_names
-from segarena.roles import Statistic
 
 MAX_NARROW_LABEL = 14
 """Longest curve label, in characters, that fits into a narrow chart (three or more in a row)."""

@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.axes import nice_ticks, number
 from segarena.reports.baselines import FLOOR_NOTE, with_floors
 from segarena.reports.chart_series import (
@@ -33,7 +34,6 @@ from segarena.reports.run_statistics import (
     summary_thresholds,
 )
 from segarena.reports.wording import count_text, seconds_text
-from segarena.roles import Statistic
 
 MAX_NAMED_CURVES = 7
 """Maximum number of curves with bands and labels in a chart."""

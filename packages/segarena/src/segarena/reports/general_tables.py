@@ -7,7 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from segarena.benchmark_rules import Statistic
 from segarena.records.failures import group_by_cause
+from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.chart_series import area_statistic, run_column_names
 from segarena.reports.display_names import metric_name
 from segarena.reports.hardest_targets import RankedTarget
@@ -21,7 +23,7 @@ from segarena.reports.run_statistics import (
     summary_thresholds,
     timing_rows,
 )
-from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import (
     baseline_text,
     bounds_text,
@@ -32,7 +34,6 @@ from segarena.reports.wording import (
     statistic_definition,
     value_text,
 )
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference
 
 MAX_HARDEST_ROWS = 12

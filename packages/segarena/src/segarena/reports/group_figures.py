@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.chart_series import (
     Figure,
     area_statistic,
@@ -25,7 +26,6 @@ from segarena.reports.run_statistics import (
     mean_over_users,
     target_values,
 )
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 
 MAX_GROUPS = 8

@@ -15,6 +15,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.chart_series import (
     Figure,
     Series,
@@ -31,9 +33,8 @@ from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import image_clusters, summary_metrics, user_names
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import seconds_text
-from segarena.roles import Statistic
 from segarena.statistics.intervals import bootstrap_means
 from segarena.statistics.mixtures import mixture_quantile, mixture_shares
 from segarena.users.habits.prompt_time import PromptTimeModel

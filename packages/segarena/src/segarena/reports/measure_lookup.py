@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from segarena.published.table_files import in_words
-from segarena.published.table_types import Found, Measure, Words
+from segarena.published.table_files import fill_placeholders
+from segarena.published.table_types import Measure, Measurement, RowWords
 from segarena.reports.cells import Cell, Link, Value
 from segarena.reports.general_tables import summary_sheet
 from segarena.reports.pages import Page
@@ -20,7 +20,9 @@ def page_tables(own: Page) -> Mapping[str, Sheet]:
     return {SUMMARY_TABLE: summary_sheet(own.whole_runs), **own.sheets}
 
 
-def look_up_measure(sheets: Mapping[str, Sheet], measure: Measure, words: Words) -> Found | None:
+def look_up_measure(
+    sheets: Mapping[str, Sheet], measure: Measure, words: RowWords
+) -> Measurement | None:
     """Return the value of a measure in the tables of one run; None without a unique matching row.
 
     Args:
@@ -32,8 +34,8 @@ def look_up_measure(sheets: Mapping[str, Sheet], measure: Measure, words: Words)
         InvalidInput: a placeholder of the measure names a heading that the row does not have.
     """
     sheet = sheets.get(measure.sheet)
-    column = in_words(measure.column, words)
-    where = {key: in_words(text, words) for key, text in measure.row.items()}
+    column = fill_placeholders(measure.column, words)
+    where = {key: fill_placeholders(text, words) for key, text in measure.row.items()}
     if sheet is None or not {column, *where} <= set(sheet.keys):
         return None
     places = {key: sheet.keys.index(key) for key in (column, *where)}
@@ -49,13 +51,13 @@ def _text(cell: Cell) -> str:
     return cell.text if isinstance(cell, (Link, Value)) else str(cell)
 
 
-def _number(cell: Cell) -> Found | None:
+def _number(cell: Cell) -> Measurement | None:
     match cell:
         case Value():
             if cell.mean != cell.mean:
                 return None
-            return Found(mean=cell.mean, low=cell.low, high=cell.high)
+            return Measurement(mean=cell.mean, low=cell.low, high=cell.high)
         case int():
-            return Found(mean=float(cell))
+            return Measurement(mean=float(cell))
         case _:
             return None

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, TypeVar
 
 from rich.console import RenderableType
 
+from segarena.benchmark_rules import Statistic
 from segarena.errors import PluginError
-from segarena.registry import import_packages
+from segarena.registry import import_entry_points
 from segarena.reports.baselines import floors_of
 from segarena.reports.chart_series import round_word
 from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_targets
@@ -27,7 +28,6 @@ from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import UnitWords, verdict_texts
 from segarena.reports.wording import count_text, sample_word
-from segarena.roles import Statistic
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 PAGES_ENTRY_POINTS = "segarena.pages"
@@ -271,7 +271,7 @@ def page_of(runs: Sequence[Run]) -> Page:
 
     The page registered for the benchmark comes first, then any other page that applies, then `Page`.
     """
-    import_packages(PAGES_ENTRY_POINTS)
+    import_entry_points(PAGES_ENTRY_POINTS)
     candidates = list(dict.fromkeys(_pages.values()))
     registered = _pages.get(runs[0].config.benchmark.name)
     if registered is not None:
@@ -285,4 +285,4 @@ def broken_pages() -> Sequence[str]:
 
     Reports are made without them.
     """
-    return import_packages(PAGES_ENTRY_POINTS)
+    return import_entry_points(PAGES_ENTRY_POINTS)

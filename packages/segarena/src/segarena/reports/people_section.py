@@ -15,7 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.prompts import Click
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.chart_series import Figure, area_statistic, make_figure
 from segarena.reports.charts import Curve, line_chart
 from segarena.reports.display_names import metric_name
@@ -26,9 +28,8 @@ from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import image_clusters, summary_metrics, target_values
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text, seconds_text
-from segarena.roles import Statistic
 from segarena.statistics.intervals import (
     Interval,
     bootstrap_mean,

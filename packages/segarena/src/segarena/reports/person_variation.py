@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.page_parts import Note, Part
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import image_clusters, user_names
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import value_text
-from segarena.roles import Statistic
 from segarena.statistics.between import between_units
 from segarena.statistics.over_rounds import statistic_values
 

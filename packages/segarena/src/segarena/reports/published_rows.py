@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from segarena.plugin_spec import PluginSpec
-from segarena.published.table_files import told_apart
-from segarena.published.table_types import Figure, Found, Measure, PublishedTable
+from segarena.published.table_files import condition_label
+from segarena.published.table_types import Measure, Measurement, PublishedFigure, PublishedTable
 from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import Page
@@ -148,10 +148,10 @@ def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[s
 
 def _rows_of(
     own: Page, run: Run, dataset: str, usable: Mapping[str, Measure], table: PublishedTable
-) -> Iterable[tuple[str, str, str, Mapping[str, Found]]]:
+) -> Iterable[tuple[str, str, str, Mapping[str, Measurement]]]:
     """Yield (label, dataset, user, values) for each user of the run that the table has."""
     sheets = page_tables(type(own)([run]))
-    found: dict[str, dict[str, Found]] = {}
+    found: dict[str, dict[str, Measurement]] = {}
     for row in table.rows_on(dataset):
         user = row.words.get("user", "")
         if user and user not in run.users:
@@ -159,9 +159,9 @@ def _rows_of(
         for name, measure in usable.items():
             value = look_up_measure(sheets, measure, row.words)
             if value is not None:
-                found.setdefault(told_apart(row.condition if user else "", row.words, measure), {})[
-                    name
-                ] = value
+                found.setdefault(
+                    condition_label(row.condition if user else "", row.words, measure), {}
+                )[name] = value
     for told, values in found.items():
         yield run.label, dataset, told, values
 
@@ -169,15 +169,15 @@ def _rows_of(
 def _published_rows(
     table: PublishedTable, there: set[tuple[str, str]], measures: Mapping[str, Measure]
 ) -> list[tuple[Cell, ...]]:
-    rows: dict[tuple[str, str, str], dict[str, Figure]] = {}
+    rows: dict[tuple[str, str, str], dict[str, PublishedFigure]] = {}
     for figure in table.figures:
         if figure.measure in measures:
             measure = measures[figure.measure]
             has_user = bool(figure.words.get("user"))
-            told = told_apart(figure.condition, figure.words, measure)
+            told = condition_label(figure.condition, figure.words, measure)
             if (
                 figure.dataset,
-                told if has_user else told_apart("", figure.words, measure),
+                told if has_user else condition_label("", figure.words, measure),
             ) in there:
                 rows.setdefault((figure.model, figure.dataset, told), {})[figure.measure] = figure
     return [_cells(*about, values, measures, FROM_PAPER) for about, values in rows.items()]
@@ -187,7 +187,7 @@ def _cells(
     label: str,
     dataset: str,
     user: str,
-    values: Mapping[str, Found | Figure],
+    values: Mapping[str, Measurement | PublishedFigure],
     measures: Mapping[str, Measure],
     source: str,
 ) -> tuple[Cell, ...]:
@@ -200,11 +200,11 @@ def _cells(
     )
 
 
-def _value(found: Found | Figure | None, measure: Measure) -> Value:
+def _value(found: Measurement | PublishedFigure | None, measure: Measure) -> Value:
     match found:
-        case Figure():
+        case PublishedFigure():
             return Value(mean=found.value, printed=found.printed)
-        case Found():
+        case Measurement():
             mean, low, high = (
                 measure.scale * value for value in (found.mean, found.low, found.high)
             )

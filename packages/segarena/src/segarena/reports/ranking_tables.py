@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Cell, Column, Value, p_value_text
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
-from segarena.reports.sheets import Cell, Column, Sheet, Value, p_value_text
+from segarena.reports.sheets import Sheet
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.wording import (
     bounds_text,
@@ -17,7 +19,6 @@ from segarena.reports.wording import (
     statistic_definition,
     value_text,
 )
-from segarena.roles import Statistic
 
 RANK = (
     "rank by the mean; below it the range of ranks that a run may have, behind the runs that are significantly better "

@@ -20,11 +20,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
+from segarena.benchmark_rules import Statistic
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, move_data, plain_configuration
 from segarena.records.failures import Failure, FailureCause, group_by_cause
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena.reports.display_names import dataset_names, distinct_names, metric_name, run_labels
 from segarena.reports.round_table import (
     DialogueId,
@@ -33,7 +34,6 @@ from segarena.reports.round_table import (
     iterate_dialogues,
     read_rounds,
 )
-from segarena.roles import Statistic
 from segarena.samples import Mask
 from segarena.statistics.over_rounds import over_rounds
 
@@ -358,7 +358,7 @@ def _read_run(folder: RunFolder, **attributes: Any) -> Run:
 def _additional_statistics(run: Run) -> list[Statistic]:
     """Return the final value of each metric that the benchmark's summary does not read."""
     summarized = {statistic.metric for statistic in run.config.benchmark.summary}
-    factories: list[Any] = [names("metric").get(used.name) for used in run.config.metrics]
+    factories: list[Any] = [plugins_by_name("metric").get(used.name) for used in run.config.metrics]
     known = [factory for factory in factories if factory]
     shown: list[str] = []
     lower_is_better: set[str] = set()

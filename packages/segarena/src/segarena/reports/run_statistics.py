@@ -12,9 +12,9 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.roles import Statistic
 from segarena.statistics.intervals import (
     Interval,
     PairedDifference,

@@ -10,6 +10,7 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     SIGNIFICANCE_LEVEL,
@@ -19,7 +20,6 @@ from segarena.reports.run_statistics import (
     target_values,
     user_names,
 )
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference
 from segarena.statistics.pairs import Pairs, all_pairs, places
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey, target_values, user_names
-from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import statistic_definition, value_text
-from segarena.roles import Statistic
 
 
 def target_values_sheet(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from segarena.benchmark_rules import Statistic
+from segarena.reports.cells import p_value_text
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
-from segarena.reports.sheets import p_value_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.wording import bounds_text, count_text, value_text
-from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import over_rounds
 

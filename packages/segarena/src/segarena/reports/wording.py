@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
-from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import definition_of, over_rounds
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from segarena.published.table_files import told_apart
-from segarena.published.table_types import Figure, Found, Measure, PublishedTable
+from segarena.published.table_files import condition_label
+from segarena.published.table_types import Measure, Measurement, PublishedFigure, PublishedTable
 from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
-from segarena.reproduction.measurement import Key
-from segarena.reproduction.requirements import Need
+from segarena.reproduction.measurement import FigureKey
+from segarena.reproduction.requirements import Requirement
 
 SMALL = 0.01
 """Smaller numbers are printed with a power of ten."""
 
 
-def needs_sheet(table: PublishedTable, needs: Sequence[Need]) -> Sheet:
+def requirements_sheet(table: PublishedTable, needs: Sequence[Requirement]) -> Sheet:
     """Return what measuring a table takes, what is missing first."""
     rows = tuple(
         (need.kind, need.name, need.place or f"missing {need.wanted}".strip(), need.get)
@@ -29,8 +29,8 @@ def needs_sheet(table: PublishedTable, needs: Sequence[Need]) -> Sheet:
     return Sheet(name="needs", caption=caption, head=head, rows=rows)
 
 
-def comparison_sheet(
-    table: PublishedTable, found: Mapping[Key, Found], *, is_whole: bool = True
+def figure_comparison_sheet(
+    table: PublishedTable, found: Mapping[FigureKey, Measurement], *, is_whole: bool = True
 ) -> Sheet:
     """Return a row for each figure that was measured or that the paper prints of what was measured.
 
@@ -67,7 +67,7 @@ def comparison_sheet(
     return _told(sheet, keys)
 
 
-def dry_sheet(table: PublishedTable, found: Mapping[Key, Found]) -> Sheet:
+def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement]) -> Sheet:
     """Return what a dry run measured; nothing of it is about the paper's models or data."""
     rows: list[tuple[Cell, ...]] = []
     for (model, dataset, condition, name), value in found.items():
@@ -85,13 +85,13 @@ def dry_sheet(table: PublishedTable, found: Mapping[Key, Found]) -> Sheet:
     return _told(sheet, found)
 
 
-def unmeasured(table: PublishedTable) -> list[str]:
+def unmeasured_reasons(table: PublishedTable) -> list[str]:
     """Return which measures of a table no report has, and why; one line each."""
     measures = table.measures.values()
     return [f"{one.title}: {one.why_not}." for one in measures if one.why_not]
 
 
-def _told(sheet: Sheet, keys: Iterable[Key]) -> Sheet:
+def _told(sheet: Sheet, keys: Iterable[FigureKey]) -> Sheet:
     """Return a table without its column of conditions, where there are none."""
     has_conditions = any(condition for _, _, condition, _ in keys)
     if has_conditions:
@@ -99,18 +99,18 @@ def _told(sheet: Sheet, keys: Iterable[Key]) -> Sheet:
     return sheet.pick(*(key for key in sheet.keys if key != "condition"))
 
 
-def _key(table: PublishedTable, figure: Figure) -> Key:
+def _key(table: PublishedTable, figure: PublishedFigure) -> FigureKey:
     measure = table.measures[figure.measure]
     return (
         figure.model,
         figure.dataset,
-        told_apart(figure.condition, figure.words, measure),
+        condition_label(figure.condition, figure.words, measure),
         figure.measure,
     )
 
 
 def _row(
-    table: PublishedTable, key: Key, figure: Figure | None, found: Found | None
+    table: PublishedTable, key: FigureKey, figure: PublishedFigure | None, found: Measurement | None
 ) -> tuple[Cell, ...]:
     measure = table.measures[key[3]]
     if figure is None:
@@ -141,7 +141,7 @@ def _row(
     )
 
 
-def _measured(measure: Measure, found: Found) -> Value:
+def _measured(measure: Measure, found: Measurement) -> Value:
     mean, low, high = (measure.scale * value for value in (found.mean, found.low, found.high))
     decimals = 4 if measure.scale == 1 else 3
     if 0 < abs(mean) < SMALL:
@@ -150,7 +150,7 @@ def _measured(measure: Measure, found: Found) -> Value:
     return Value(mean=mean, low=low, high=high, decimals=decimals)
 
 
-def _decimals(figure: Figure) -> int:
+def _decimals(figure: PublishedFigure) -> int:
     return max(0, -math.floor(math.log10(figure.step)))
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import (
@@ -25,7 +26,6 @@ from segarena.reports.boards.panels import (
 )
 from segarena.reports.display_names import dataset_names, distinct_names, run_labels, short_name
 from segarena.reports.recorded_run import rule_difference
-from segarena.roles import Statistic
 
 Choice = Literal["all", "best", "last", "chosen"]
 """Which runs of a participant a board shows."""

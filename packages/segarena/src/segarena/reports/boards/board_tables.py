@@ -9,15 +9,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from segarena.files.spreadsheets import plain_cell
+from segarena.benchmark_rules import Statistic
+from segarena.files.spreadsheets import escape_formula
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.board_wording import range_text, statistic_of
 from segarena.reports.boards.panels import BoardRank, PanelKey
+from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.run_statistics import TargetKey
-from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import bounds_text, value_text
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 
 _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
@@ -70,7 +71,7 @@ def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all")
 
 
 def _spreadsheet_row(row: Sequence[Cell]) -> tuple[Cell, ...]:
-    return tuple(plain_cell(cell) if isinstance(cell, str) else cell for cell in row)
+    return tuple(escape_formula(cell) if isinstance(cell, str) else cell for cell in row)
 
 
 def board_tex(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:

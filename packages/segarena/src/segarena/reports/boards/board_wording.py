@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.board import Board
 from segarena.reports.boards.panels import BoardRank, PanelKey
 from segarena.reports.wording import (
@@ -18,7 +19,6 @@ from segarena.reports.wording import (
     intervals_text,
     value_text,
 )
-from segarena.roles import Statistic
 
 RANK_RANGE_NOTE = (
     "Below a rank is the range of ranks that the data leave open: behind the runs that are significantly better, ahead "

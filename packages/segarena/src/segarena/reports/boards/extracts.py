@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.abilities import ignores_image
+from segarena.benchmark_rules import Statistic
 from segarena.errors import StoreError
 from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.records.trust import restrict_plugins
-from segarena.registry import known
+from segarena.registry import lookup
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, benchmark_rules, read_runs
 from segarena.reports.run_statistics import (
@@ -30,7 +31,6 @@ from segarena.reports.run_statistics import (
     target_values,
 )
 from segarena.reports.wording import statistic_definition
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means
 
 EXTRACT_FORMAT = 1
@@ -165,7 +165,7 @@ def _extract(own: Page, run: Run) -> Extract:
         definitions={s.name: statistic_definition(s, run) for s in run.summary},
         segmenter=config.segmenter,
         dataset=replace(config.dataset, samples=()),
-        ignores_image=ignores_image(known("segmenter", config.segmenter.name)),
+        ignores_image=ignores_image(lookup("segmenter", config.segmenter.name)),
         users=run.users,
         created=config.created,
         finished=config.finished,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.board import Board, Entry
 from segarena.reports.boards.board_wording import NO_SHARED_SAMPLES_NOTE, SHARED_SAMPLES_NOTE
 from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import Panel, PanelKey, round_mean
 from segarena.reports.display_names import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text
-from segarena.roles import Statistic
 
 
 def board_data(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.board_tables import (
     board_targets_sheet,
@@ -31,10 +32,10 @@ from segarena.reports.boards.json_export import board_data
 from segarena.reports.boards.panels import PanelKey
 from segarena.reports.html_document import read_script, read_text, templates
 from segarena.reports.page_parts import Gallery
-from segarena.reports.renderers.html import NOSCRIPT_ROWS, sheet_html
+from segarena.reports.renderers.html import sheet_html
 from segarena.reports.run_statistics import TargetKey
+from segarena.reports.table_html import NOSCRIPT_ROWS
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
-from segarena.roles import Statistic
 
 _REPORTS = "segarena.reports"
 _BOARDS = "segarena.reports.boards"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.extracts import Extract
 from segarena.reports.group_figures import group_order, target_groupings
 from segarena.reports.run_statistics import TargetKey, image_clusters
-from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_means
 from segarena.statistics.pairs import all_pairs, places
 

@@ -7,7 +7,8 @@ import io
 import math
 from itertools import chain
 
-from segarena.reports.sheets import Cell, Link, Sheet, Value
+from segarena.reports.cells import Cell, Link, Value
+from segarena.reports.sheets import Sheet
 
 
 def sheet_csv(sheet: Sheet) -> str:

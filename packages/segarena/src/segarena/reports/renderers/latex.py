@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segarena.reports.sheets import BOLD, Cell, Link, Sheet, Value
+from segarena.reports.cells import BOLD, Cell, Link, Value
+from segarena.reports.sheets import Sheet
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

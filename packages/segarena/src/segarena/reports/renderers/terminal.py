@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from segarena.reports.sheets import Cell, Link, Sheet, Value
+from segarena.reports.cells import Cell, Link, Value
+from segarena.reports.sheets import Sheet
 
 ROWS_PER_TABLE = 4
 """Maximum number of rows of a sheet side by side in a transposed table."""

@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+from segarena.reports.cells import Column, Value
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page
 from segarena.reports.renderers import sheet_csv, sheet_terminal
-from segarena.reports.sheets import Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 
 
 @page("sample-steady")

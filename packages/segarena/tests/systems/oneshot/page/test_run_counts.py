@@ -19,12 +19,12 @@ from segarena.records.configuration import parse_configuration
 from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
+from segarena.reports.cells import Value
 from segarena.reports.chart_series import segmenter_colours
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
-from segarena.reports.sheets import Value
 from segarena.systems.oneshot.page.pair_pictures import choose_pairs
 from segarena.systems.oneshot.page.run_counts import (
     count_encoder_passes,

@@ -20,6 +20,7 @@ from segarena.records.configuration import DatasetRecord, parse_configuration
 from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import write_report
+from segarena.reports.cells import Value
 from segarena.reports.chart_series import segmenter_colours
 from segarena.reports.display_names import dataset_names
 from segarena.reports.measure_lookup import look_up_measure, page_tables
@@ -27,7 +28,7 @@ from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.report import report_html
-from segarena.reports.sheets import Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025, score_cases
 from segarena.systems.volumes.page.effort_figures import (
     effort_figures,

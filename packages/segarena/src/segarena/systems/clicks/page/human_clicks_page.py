@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from segarena.prompts import Click
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.gallery import open_run_dataset
 from segarena.reports.page_parts import Note, Part
 from segarena.reports.pages import Page, page
 from segarena.reports.people_section import HumanRounds, human_rounds_of
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.roles import Dataset
 from segarena.samples import ImageSample
 from segarena.statistics.intervals import Interval

@@ -8,9 +8,10 @@ from dataclasses import replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
-from segarena.reports.sheets import Cell, Column, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.statistics.correlations import CorrelationTable
 from segarena.systems.clicks.page.robustness_statistics import (
     DatasetHardness,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segarena.reports.sheets import Sheet, Value
+from segarena.reports.cells import Value
+from segarena.reports.sheets import Sheet
 from segarena.systems.oneshot.bias.class_negation import ColumnCorrelation
 from segarena.systems.oneshot.list_analysis.partition_recovery import (
     ATTRIBUTE_NAMES,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
-from segarena.terminal.worker_options import Share, takes_workers
+from segarena.terminal.worker_options import ShareOption, with_worker_options
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ DATASET_FILE = "dataset.txt"
 _SHOWN = 5
 
 
-@takes_workers
+@with_worker_options
 def build(
     images: Annotated[str, typer.Argument(help=IMAGES_HELP)],
     out: Annotated[
@@ -84,7 +84,7 @@ def build(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     workers: Workers = 0,
-    share: Share = False,
+    share: ShareOption = False,
 ) -> None:
     """Build tiers from images and masks: measure, split, pair. Needs neither weights nor download.
 
@@ -103,7 +103,7 @@ def build(
     lists cells with too few pairs); 1: built, but some images could not be used; 2: nothing can be
     built.
     """
-    from segarena.files.atomic_write import write_whole
+    from segarena.files.atomic_write import write_atomic
     from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
     from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
     from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
@@ -140,13 +140,13 @@ def build(
             built = build_tiers(
                 source, out, plan, workers=workers, share=share, on_progress=bar.update
             )
-        write_whole(out / DATASET_FILE, f"{dataset}\n")
+        write_atomic(out / DATASET_FILE, f"{dataset}\n")
         _show(built, out, str(dataset))
     if built.manifest["left_out"]:
         raise typer.Exit(FAILURES)
 
 
-@takes_workers
+@with_worker_options
 def judge(
     tiers: Annotated[Path, typer.Argument(help="What `segarena toss build` filled.")],
     segmenter: Annotated[
@@ -215,14 +215,14 @@ def open_image_source(images: str) -> ImageSource:
     """
     from segarena.errors import InvalidInput
     from segarena.plugin_spec import PluginSpec
-    from segarena.registry import names
+    from segarena.registry import plugins_by_name
     from segarena.systems.oneshot.datasets.folder import folder_source
 
     folder = Path(images).expanduser()
     if folder.is_dir():
         return folder_source(folder)
     spec = PluginSpec.parse(images)
-    if not spec.options and spec.reference not in names("dataset"):
+    if not spec.options and spec.reference not in plugins_by_name("dataset"):
         raise InvalidInput(
             f"{images}: expected an existing folder, or a one-shot dataset such as pascal5i(path='DIR')"
         )

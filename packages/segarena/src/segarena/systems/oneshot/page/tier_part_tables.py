@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.cells import Cell, Value
+from segarena.reports.sheets import Sheet
 from segarena.systems.oneshot.page.run_counts import (
     NEGATIVE_LEVELS,
     TIER_ORDER,

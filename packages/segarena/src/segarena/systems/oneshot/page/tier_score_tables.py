@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import polars as pl
 
+from segarena.reports.cells import Cell, Value
 from segarena.reports.recorded_run import Run
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
 from segarena.systems.oneshot.page.run_counts import (
     COGNIZANCE,

@@ -9,6 +9,7 @@ from functools import cached_property
 from rich.console import RenderableType
 from rich.text import Text
 
+from segarena.reports.cells import Value
 from segarena.reports.chart_series import Figure, segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
@@ -16,7 +17,7 @@ from segarena.reports.pictures import DialoguePictures
 from segarena.reports.recorded_run import Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.round_table import DialogueId, DialogueRecord
-from segarena.reports.sheets import Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page.pair_pictures import PairPictures, choose_pairs, pair_title

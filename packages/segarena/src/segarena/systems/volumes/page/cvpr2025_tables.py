@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from segarena.reports.cells import Cell, Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.volumes.measures.cvpr2025_scores import CaseScores, score_case
 

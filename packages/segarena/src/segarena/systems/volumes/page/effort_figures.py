@@ -12,6 +12,7 @@ import polars as pl
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
+from segarena.reports.cells import Value
 from segarena.reports.chart_series import Figure, chart_size_px, make_figure, segmenter_colours
 from segarena.reports.charts import (
     COLOUR_COUNT,
@@ -25,7 +26,6 @@ from segarena.reports.charts import (
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
-from segarena.reports.sheets import Value
 from segarena.systems.volumes.page.paper_tables import has_corrections
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from segarena.reports.cells import Cell, Value
 from segarena.reports.gallery import open_run_dataset
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.sheets import Sheet
 from segarena.roles import Dataset
 from segarena.samples import Mask
 from segarena.statistics.intervals import bootstrap_mean

@@ -9,7 +9,7 @@ from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
-from segarena.segmenters.controls import DegradedTruth, Nothing, TargetBox, Truth, meant_target
+from segarena.segmenters.controls import DegradedTruth, Nothing, TargetBox, Truth, find_meant_target
 
 SHAPE, SPACING_MM = (20, 50, 60), (2.0, 1.0, 1.0)
 
@@ -133,7 +133,7 @@ def test_lines_heal_around_them_and_lassos_within():
     ],
 )
 def test_prompts_tell_which_target_is_meant(prompts, meant):
-    assert meant_target(Truth(scan()), prompts).id == meant
+    assert find_meant_target(Truth(scan()), prompts).id == meant
 
 
 def test_limits_cut():

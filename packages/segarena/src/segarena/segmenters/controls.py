@@ -16,13 +16,13 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
 from segarena.registry import segmenter
 from segarena.samples import Labels, Mask, Sample, Support, Target, VideoSample, VolumeSample
-from segarena.segmenters.drawing.marks import check_kinds
-from segarena.segmenters.drawing.nearest import marked_places
-from segarena.segmenters.examples.support.examples import cell_shares, identity, supports_of
-from segarena.segmenters.volumes.lifting.drawing import limits_of
-from segarena.segmenters.volumes.seeding.blocks import Blocks
-from segarena.segmenters.volumes.seeding.drawing import Drawn, grown, points_of
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, volume_of
+from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.nearest_prompt import marked_places
+from segarena.segmenters.oneshot.support_segmenter import cell_coverage, support_key, supports_of
+from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
+from segarena.segmenters.volumes.seeding.seed_layout import VOLUME_KINDS, require_volume
+from segarena.segmenters.volumes.seeding.seed_marks import DrawnPrompt, grow_by_mm, prompt_points
+from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ class DegradedTruth:
         Raises:
             SegmenterError: the sample is no volume, has no target, or one of several objects.
         """
-        volume = volume_of(sample, "degraded-truth")
+        volume = require_volume(sample, "degraded-truth")
         if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
             raise SegmenterError(
                 f"degraded-truth looks at targets of one object each; scan {volume.id} has others, or none"
@@ -103,21 +103,21 @@ class DegradedTruth:
         return [self._answer(encoded, dialogue) for dialogue in dialogues]
 
     def _answer(self, truth: Truth, dialogue: Dialogue) -> Prediction:
-        check_kinds(dialogue.prompts, VOLUME_KINDS)
+        check_prompt_kinds(dialogue.prompts, VOLUME_KINDS)
         for prompt in dialogue.prompts:
             check_prompt(prompt, truth.sample.shape)
-        scan = volume_of(truth.sample, "degraded-truth")
-        target = meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
+        scan = require_volume(truth.sample, "degraded-truth")
+        target = find_meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
         window, worse = truth.memory.remember(
             ("worse", target.id), lambda: self._make_worse(scan, target)
         )
         mask = np.zeros(truth.sample.shape, dtype=np.bool_)
         mask[window] = worse
         for prompt in dialogue.prompts:
-            if isinstance(prompt, Drawn):
+            if isinstance(prompt, DrawnPrompt):
                 self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, scan)
         cut = np.zeros_like(mask)
-        limits = limits_of(dialogue.prompts, truth.sample.shape)
+        limits = limits_window(dialogue.prompts, truth.sample.shape)
         cut[limits] = mask[limits]
         return Prediction(mask=cut)
 
@@ -129,7 +129,7 @@ class DegradedTruth:
         if is_empty(extent):
             return extent, np.zeros((0, 0, 0), dtype=np.bool_)
         margin = abs(self.border_mm) + 3 * (self.wobble_mm + self.smooth_mm)
-        window = grown(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
+        window = grow_by_mm(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
         rng = np.random.default_rng([self.seed, zlib.crc32(f"{sample.id}/{target.id}".encode())])
         worse = _depth_mm(target.mask[window].astype(np.bool_), sample.spacing_mm) + self.border_mm
         worse = worse + self._wobble(worse.shape, sample.spacing_mm, rng) > 0
@@ -156,13 +156,13 @@ class DegradedTruth:
     ) -> None:
         """Give the truth wherever a prompt is near enough; what a lasso encloses is near itself alone."""
         everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
-        positions = everywhere.at(points_of(prompt, everywhere))
+        positions = everywhere.at(prompt_points(prompt, everywhere))
         if isinstance(prompt, Lasso):
             mask[tuple(positions.T)] = truth[tuple(positions.T)]
             return
         for position in positions:
             extent = tuple(slice(int(i), int(i) + 1) for i in position)
-            window = grown(extent, (self.heal_mm,) * 3, sample.spacing_mm, sample.shape)
+            window = grow_by_mm(extent, (self.heal_mm,) * 3, sample.spacing_mm, sample.shape)
             axes = np.ogrid[window]
             away = sum(
                 ((axis - i) * edge) ** 2
@@ -233,7 +233,7 @@ class TargetBox:
         for dialogue in dialogues:
             for prompt in dialogue.prompts:
                 check_prompt(prompt, encoded.sample.shape)
-            target = meant_target(encoded, dialogue.prompts)
+            target = find_meant_target(encoded, dialogue.prompts)
             has_frames = isinstance(encoded.sample, VideoSample)
             predictions.append(Prediction(mask=_boxed(target, has_frames=has_frames)))
         return predictions
@@ -270,7 +270,7 @@ class CopySupportMask(Nothing):
         shape = (encoded[0], encoded[1])
 
         def share_of(support: Support) -> NDArray[np.float32]:
-            return memory.remember(identity(support), lambda: cell_shares(support.mask, shape))
+            return memory.remember(support_key(support), lambda: cell_coverage(support.mask, shape))
 
         predictions: list[Prediction] = []
         for dialogue in dialogues:
@@ -279,7 +279,7 @@ class CopySupportMask(Nothing):
         return predictions
 
 
-def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
+def find_meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
     """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
     sample = truth.sample
     extents = truth.extents()
@@ -319,7 +319,7 @@ def _places(prompt: Click | Scribble | Lasso, sample: Sample) -> NDArray[np.intp
     if not isinstance(sample, VolumeSample):
         return marked_places(prompt, sample.shape)
     everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
-    return everywhere.at(points_of(prompt, everywhere))
+    return everywhere.at(prompt_points(prompt, everywhere))
 
 
 def _overlap(one: Window, other: Window) -> float:

@@ -11,9 +11,9 @@ from segarena.segmenters.drawing.marks import (
     INSIDE,
     OUTSIDE,
     UNKNOWN,
+    apply_marks,
     draw_marks,
-    image_of,
-    obey_marks,
+    require_image,
 )
 
 
@@ -68,14 +68,14 @@ def test_the_centre_of_a_box_is_not_marked_when_a_click_says_where():
 def test_obeying_marks_changes_only_marked_pixels():
     mask = np.array([True, True, False, False])
     marks = np.array([OUTSIDE, UNKNOWN, INSIDE, UNKNOWN], np.int8)
-    assert obey_marks(marks, mask).tolist() == [False, True, True, False]
+    assert apply_marks(marks, mask).tolist() == [False, True, True, False]
 
 
 def test_an_image_of_another_dtype_is_refused():
     with pytest.raises(InvalidImage, match="8-bit"):
-        image_of(ImageSample(id="f", image=np.zeros((4, 4, 3))), "graph")
+        require_image(ImageSample(id="f", image=np.zeros((4, 4, 3))), "graph")
 
 
 def test_something_that_is_no_image_sample_is_refused_by_name():
     with pytest.raises(SegmenterError, match="graph takes images only, got a ndarray"):
-        image_of(np.zeros((4, 4, 3), np.uint8), "graph")
+        require_image(np.zeros((4, 4, 3), np.uint8), "graph")

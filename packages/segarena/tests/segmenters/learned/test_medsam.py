@@ -8,7 +8,7 @@ from segarena.dialogue import Dialogue, Lift, Prediction
 from segarena.errors import SegmenterError
 from segarena.prompts import Box, Click, Limits
 from segarena.samples import ImageSample, VolumeSample
-from segarena.segmenters.volumes.preprocessing import unit_square
+from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
 
@@ -30,7 +30,9 @@ def test_masks_are_those_of_the_plain_network_on_the_square(medsam, tiny_model):
     corners = torch.tensor([[[20 * side / 70, 10 * side / 50, 65 * side / 70, 40 * side / 50]]])
     with torch.inference_mode():
         low = model(
-            pixel_values=torch.from_numpy(unit_square(IMAGE, side).transpose(2, 0, 1))[None],
+            pixel_values=torch.from_numpy(resize_to_unit_square(IMAGE, side).transpose(2, 0, 1))[
+                None
+            ],
             input_boxes=corners,
             multimask_output=False,
         ).pred_masks[0, 0]

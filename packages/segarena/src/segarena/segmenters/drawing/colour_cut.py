@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.samples import Mask
-from segarena.segmenters.drawing.flooding import snap_border
+from segarena.segmenters.drawing.image_size import shrunk_size
+from segarena.segmenters.drawing.marker_watershed import snap_border
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN
-from segarena.segmenters.drawing.sizes import shrunk_size
 
-LEAST_COVER = 0.3
+MIN_MARK_COVER = 0.3
 """The part of a working pixel that marks must cover to mark it."""
 
 _CUTS = 4
@@ -19,7 +19,7 @@ _WORK_PX = 50_000
 _BAND_PX = 4
 
 
-def cut_by_colours(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: Mask) -> Mask:
+def refine_by_colours(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: Mask) -> Mask:
     """Return the mask after GrabCut at working size, its border then snapped to the pixels' edges.
 
     Sure are the half of either side that scores farthest from the threshold. A mask that is empty or full at working
@@ -49,7 +49,7 @@ def cut_guess(
     reach_px: int,
     work_px: int,
     cuts: int,
-    least_cover: float = LEAST_COVER,
+    least_cover: float = MIN_MARK_COVER,
     guess_cover: float = 0.5,
 ) -> Mask:
     """Return what GrabCut makes of a guess, cut at working size; the guess itself where that is all or nothing.

@@ -22,7 +22,7 @@ UNKNOWN = 0
 OUTSIDE = -1
 
 
-def image_of(sample: Any, segmenter: str) -> NDArray[np.uint8]:
+def require_image(sample: Any, segmenter: str) -> NDArray[np.uint8]:
     """Return the sample's image, uint8 (H, W, 3), RGB.
 
     Raises:
@@ -56,7 +56,7 @@ def draw_marks(
         SegmenterError: a prompt of another kind, or about another object than the first.
     """
     prompts = dialogue.prompts
-    check_kinds(prompts, PROMPT_KINDS)
+    check_prompt_kinds(prompts, PROMPT_KINDS)
     marks = np.full(shape, UNKNOWN, np.int8)
     boxes = [prompt for prompt in prompts if isinstance(prompt, Box)]
     if boxes:
@@ -84,12 +84,12 @@ def fill_outline(points: Sequence[Sequence[float]], shape: tuple[int, ...]) -> M
     return enclosed.astype(np.bool_)
 
 
-def obey_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:
+def apply_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:
     """Return `mask` with the marked pixels as the marks say."""
     return (mask | (marks == INSIDE)) & (marks != OUTSIDE)
 
 
-def check_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> None:
+def check_prompt_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> None:
     """Raise unless every prompt is of one of the `kinds`, and about the first object.
 
     Raises:

@@ -15,17 +15,17 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
-from segarena.segmenters.drawing.colour_cut import LEAST_COVER, cut_guess
-from segarena.segmenters.drawing.flooding import snap_border
+from segarena.segmenters.drawing.colour_cut import MIN_MARK_COVER, cut_guess
+from segarena.segmenters.drawing.marker_watershed import snap_border
 from segarena.segmenters.drawing.marks import (
     INSIDE,
     OUTSIDE,
     PROMPT_KINDS,
     UNKNOWN,
-    check_kinds,
+    check_prompt_kinds,
     draw_marks,
     fill_outline,
-    image_of,
+    require_image,
 )
 
 _BOX_REACH = 0.2
@@ -103,7 +103,7 @@ class GrabCutSegmenter:
         Raises:
             SegmenterError: the sample is not an image.
         """
-        return image_of(sample, "grabcut")
+        return require_image(sample, "grabcut")
 
     def predict(
         self, encoded: NDArray[np.uint8], dialogues: Sequence[Dialogue]
@@ -112,7 +112,7 @@ class GrabCutSegmenter:
         return [Prediction(mask=self._segment(encoded, dialogue)) for dialogue in dialogues]
 
     def _segment(self, image: NDArray[np.uint8], dialogue: Dialogue) -> Mask:
-        check_kinds(dialogue.prompts, self.prompt_kinds)
+        check_prompt_kinds(dialogue.prompts, self.prompt_kinds)
         shape = image.shape[:2]
         previous = dialogue.previous_mask(shape).astype(np.bool_)
         is_given = self._is_given(previous, dialogue)
@@ -310,7 +310,7 @@ def _least_cover(dialogue: Dialogue) -> float:
     """Return what part of a working pixel marks must cover: strokes are thin, and mark what they touch."""
     if any(isinstance(prompt, Scribble) for prompt in dialogue.prompts):
         return 0.0
-    return LEAST_COVER
+    return MIN_MARK_COVER
 
 
 def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]) -> Mask:

@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
-from segarena.segmenters.drawing.flooding import snap_border
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, PROMPT_KINDS, draw_marks, image_of
+from segarena.segmenters.drawing.marker_watershed import snap_border
+from segarena.segmenters.drawing.marks import (
+    INSIDE,
+    OUTSIDE,
+    PROMPT_KINDS,
+    draw_marks,
+    require_image,
+)
 from segarena.segmenters.drawing.superpixels import SuperpixelGraph, cut_into_superpixels
 
 
@@ -81,7 +87,7 @@ class GraphSegmenter:
         Raises:
             SegmenterError: the sample is not an image.
         """
-        image = image_of(sample, "graph")
+        image = require_image(sample, "graph")
         graph = cut_into_superpixels(
             image,
             superpixels=self.superpixels,

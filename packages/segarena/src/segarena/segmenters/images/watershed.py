@@ -13,8 +13,8 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
-from segarena.segmenters.drawing.flooding import flood, snap_border
-from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, image_of
+from segarena.segmenters.drawing.marker_watershed import marker_watershed, snap_border
+from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, require_image
 
 
 @segmenter("watershed")
@@ -58,7 +58,7 @@ class WatershedSegmenter:
         Raises:
             SegmenterError: the sample is not an image.
         """
-        image = image_of(sample, "watershed")
+        image = require_image(sample, "watershed")
         if self.sigma_px <= 0:
             return image, image
         return image, np.asarray(cv2.GaussianBlur(image, (0, 0), self.sigma_px), dtype=np.uint8)
@@ -75,5 +75,5 @@ class WatershedSegmenter:
         marks = draw_marks(dialogue, image.shape[:2], radius_px=self.radius_px)
         if not (marks == INSIDE).any():
             return np.zeros(marks.shape, dtype=np.bool_)
-        mask = flood(smooth, marks, frame_step=self.frame_step)
+        mask = marker_watershed(smooth, marks, frame_step=self.frame_step)
         return snap_border(image, mask, marks, band_px=self.band_px)

@@ -8,7 +8,7 @@ from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
-from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.drawing.marks import check_prompt_kinds
 from segarena.segmenters.learned.sam import SamNetworkSegmenter
 
 
@@ -29,7 +29,7 @@ class MedSamSegmenter(SamNetworkSegmenter):
     slice_intensity = "slice-foreground-percentiles"
 
     def __post_init__(self) -> None:
-        from segarena.segmenters.learned.promptable.medsam import MedSamNetwork
+        from segarena.segmenters.learned.promptable.medsam_network import MedSamNetwork
 
         self.load("sam")
         self.network = MedSamNetwork(self.model, self.sam_batches())
@@ -43,5 +43,5 @@ class MedSamSegmenter(SamNetworkSegmenter):
             PredictionInvalid: the network gave NaN or infinity.
         """
         for dialogue in dialogues:
-            check_kinds(dialogue.prompts, self.prompt_kinds)
+            check_prompt_kinds(dialogue.prompts, self.prompt_kinds)
         return self.network.predict(encoded, dialogues)

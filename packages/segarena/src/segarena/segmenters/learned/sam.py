@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Sample
-from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 
@@ -29,7 +29,7 @@ class SamNetworkSegmenter(BatchingSegmenter):
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
         """
-        return self.network.encode(image_of(sample, self.name))
+        return self.network.encode(require_image(sample, self.name))
 
     def pack(self, encoded: Any) -> dict[str, NDArray[Any]]:
         """Return embeddings as arrays, so that other runs can have them."""

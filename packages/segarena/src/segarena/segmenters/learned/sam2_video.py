@@ -14,7 +14,7 @@ from segarena.samples import Sample
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
 from segarena.segmenters.learned.promptable.inference_options import VideoOptions
 from segarena.segmenters.learned.promptable.video_prompts import VIDEO_PROMPT_KINDS
-from segarena.segmenters.videos.tracking.working_video import video_of
+from segarena.segmenters.videos.tracking.working_video import require_video
 
 
 @segmenter("sam2-video")
@@ -57,7 +57,7 @@ class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
             SegmenterError: the sample is not a video.
             InvalidInput: it has no frames, or frames without pixels.
         """
-        return self.network.encode(video_of(sample, "sam2-video"))
+        return self.network.encode(require_video(sample, "sam2-video"))
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue with masks of all frames.

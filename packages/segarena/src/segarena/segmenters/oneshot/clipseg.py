@@ -18,9 +18,9 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape, Support
-from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
-from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegmenter, identity
+from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegmenter, support_key
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
@@ -88,7 +88,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         """
         from segarena.pytorch import torch
 
-        image = image_of(sample, "clipseg")
+        image = require_image(sample, "clipseg")
         hidden = self._look(image, output_hidden_states=True).hidden_states
         return ClipLayers(
             image.shape[:2], torch.stack([hidden[index + 1] for index in self.model.extract_layers])
@@ -114,12 +114,12 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         self, encoded: ClipLayers, asked: Sequence[Supports], memory: Memory
     ) -> list[Prediction]:
         # Each support is looked at once, however many dialogues hold it.
-        distinct = {identity(support): support for support in chain(*asked)}
+        distinct = {support_key(support): support for support in chain(*asked)}
         decoded = self.batches.map(
             lambda batch: self._decode(encoded, batch), list(distinct.values())
         )
         logits = dict(zip(distinct, decoded, strict=True))
-        own = [[logits[identity(support)] for support in supports] for supports in asked]
+        own = [[logits[support_key(support)] for support in supports] for supports in asked]
         return [self._finish(each, encoded.shape) for each in own]
 
     def _look(self, image: NDArray[np.uint8], **how: Any) -> Any:
@@ -138,7 +138,9 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         from segarena.pytorch import torch
 
         pictures = [
-            show_object(image_of(support.sample, "clipseg"), support.mask, self.shown, self.side_px)
+            highlight_object(
+                require_image(support.sample, "clipseg"), support.mask, self.shown, self.side_px
+            )
             for support in supports
         ]
         vectors = torch.cat([self._look(picture).pooler_output for picture in pictures])
@@ -158,7 +160,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 
 
-def show_object(
+def highlight_object(
     image: NDArray[np.uint8], mask: Mask, shown: Shown, side_px: int = 352
 ) -> NDArray[np.uint8]:
     """Return a picture in which the object stands out, uint8 (height, width, 3).

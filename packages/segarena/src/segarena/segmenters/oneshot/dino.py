@@ -15,17 +15,17 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Shape, Support
-from segarena.segmenters.drawing.colour_cut import cut_by_colours
-from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.drawing.colour_cut import refine_by_colours
+from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
 from segarena.segmenters.oneshot.support_segmenter import (
     Supports,
     SupportSegmenter,
-    cell_shares,
+    cell_coverage,
+    empty_prediction,
     encoding_of,
-    identity,
-    nothing_of,
     shows_object,
+    support_key,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
             SegmenterError: the sample is not an image, or does not fit into memory.
             PredictionInvalid: the network gave NaN or infinity.
         """
-        image = image_of(sample, "dino")
+        image = require_image(sample, "dino")
         height, width = image.shape[:2]
         scale = self.side_px / max(height, width) / self.patch_px
         grid = max(1, round(height * scale)), max(1, round(width * scale))
@@ -161,9 +161,11 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors
 
         if not shows_object(supports):
-            return nothing_of(encoded.shape)
+            return empty_prediction(encoded.shape)
         parts = [
-            memory.remember(("parts", identity(each)), lambda each=each: self._parts(each, memory))
+            memory.remember(
+                ("parts", support_key(each)), lambda each=each: self._parts(each, memory)
+            )
             for each in supports
         ]
         patches = unit_vectors(encoded.features)
@@ -174,7 +176,7 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         shown = full[0, 0].cpu().numpy()
         mask = shown > self.threshold
         return Prediction(
-            mask=cut_by_colours(encoded.image, shown, mask) if self.refine == "grabcut" else mask
+            mask=refine_by_colours(encoded.image, shown, mask) if self.refine == "grabcut" else mask
         )
 
     def _parts(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
@@ -183,7 +185,7 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors
 
         features: Tensor = encoding_of(support, self.encode, memory).features
-        share = cell_shares(support.mask, (features.shape[0], features.shape[1])).ravel()
+        share = cell_coverage(support.mask, (features.shape[0], features.shape[1])).ravel()
         rest = np.where(share < 1 - _ROUNDING, 1 - share, 0)
         weights = (
             torch.from_numpy(part / max(part.sum(), 1e-12)).float().to(self.place)

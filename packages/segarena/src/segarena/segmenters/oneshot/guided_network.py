@@ -18,7 +18,7 @@ from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 from segarena.segmenters.learned.promptable.network_prompt import NetworkPrompt
 from segarena.segmenters.learned.promptable.sam_network import EmbeddedImage, SamNetwork
-from segarena.segmenters.oneshot.support_segmenter import cell_shares
+from segarena.segmenters.oneshot.support_segmenter import cell_coverage
 
 _FLAT = 1e-6
 
@@ -55,7 +55,7 @@ class GuidedNetwork(SamNetwork):
         features = _features(encoded)
         _, height, width = features.shape
         shares = torch.from_numpy(
-            cell_shares(mask, (height, width), _extent(encoded.space, (height, width)))
+            cell_coverage(mask, (height, width), _extent(encoded.space, (height, width)))
         )
         return features.flatten(1) @ (shares / shares.sum()).flatten().to(features)
 

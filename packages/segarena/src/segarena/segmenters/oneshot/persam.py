@@ -14,10 +14,10 @@ from segarena.segmenters.learned.sam import SamNetworkSegmenter
 from segarena.segmenters.oneshot.support_segmenter import (
     Supports,
     SupportSegmenter,
+    empty_prediction,
     encoding_of,
-    identity,
-    nothing_of,
     shows_object,
+    support_key,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
         targets = [self._target(supports, memory) for supports in asked if shows_object(supports)]
         found = iter(self.network.segment(encoded, targets))
         answers = [
-            next(found) if shows_object(supports) else nothing_of(encoded.space.shape)
+            next(found) if shows_object(supports) else empty_prediction(encoded.space.shape)
             for supports in asked
         ]
         # The next round starts over from all supports, so no logits are handed back.
@@ -78,7 +78,7 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
             return self.network.target_in(encoding_of(support, self.encode, memory), support.mask)
 
         each = [
-            memory.remember(("target", identity(one)), lambda one=one: target_of(one))
+            memory.remember(("target", support_key(one)), lambda one=one: target_of(one))
             for one in supports
             if one.mask.any()
         ]

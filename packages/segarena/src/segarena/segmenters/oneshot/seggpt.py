@@ -15,7 +15,7 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape
-from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegmenter, encoding_of
 
@@ -76,7 +76,7 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         """
         from segarena.segmenters.learned.promptable.image_preparation import BICUBIC, prepare_image
 
-        image = image_of(sample, "seggpt")
+        image = require_image(sample, "seggpt")
         return PreparedImage(image.shape[:2], prepare_image(image, self.size, BICUBIC))
 
     def _answer(

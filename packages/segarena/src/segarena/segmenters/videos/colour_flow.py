@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
-from segarena.segmenters.videos.tracking.colours import colour_bins, colour_table
-from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo, watch
-from segarena.segmenters.videos.tracking.rounds import Stretch, StrokeRound
-from segarena.segmenters.videos.tracking.seeds import sure_labels
-from segarena.segmenters.videos.tracking.segmenter import StrokeSegmenter
-from segarena.segmenters.videos.tracking.strokes import Marks
+from segarena.segmenters.videos.tracking.colour_models import colour_bins, colour_table
+from segarena.segmenters.videos.tracking.frame_strokes import LabelMarks
+from segarena.segmenters.videos.tracking.stroke_round import FrameRange, StrokeRound
+from segarena.segmenters.videos.tracking.stroke_seeds import seed_labels
+from segarena.segmenters.videos.tracking.stroke_segmenter import StrokeSegmenter
+from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo, prepare_video
 
 _UNCOVERED_PX = 4.0
 """How far around a pixel is looked for what may have been uncovered there."""
@@ -65,7 +65,7 @@ class ColourFlowSegmenter(StrokeSegmenter):
             InvalidInput: it has no frames, or frames without pixels.
             InvalidImage: a frame is not an 8-bit image of the video's shape.
         """
-        video = watch(sample, "colour-flow", self.work_px)
+        video = prepare_video(sample, "colour-flow", self.work_px)
         return EncodedFlow(video, colour_bins(video.lab))
 
     def _advance(self, encoded: EncodedFlow, drawn: StrokeRound) -> Labels:
@@ -82,7 +82,7 @@ class ColourFlowSegmenter(StrokeSegmenter):
 
     def _cut(self, encoded: EncodedFlow, drawn: StrokeRound, frame: int, table: Field) -> Field:
         """Return the labels of a frame with strokes as probabilities (labels, h, w)."""
-        sure = sure_labels(
+        sure = seed_labels(
             drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach
         )
         colour = table[:, encoded.bins[frame]]
@@ -93,7 +93,7 @@ class ColourFlowSegmenter(StrokeSegmenter):
         return probabilities
 
     def _carry(
-        self, encoded: EncodedFlow, stretch: Stretch, found: dict[int, Field], table: Field
+        self, encoded: EncodedFlow, stretch: FrameRange, found: dict[int, Field], table: Field
     ) -> Iterator[tuple[int, Field]]:
         """Yield each frame of a stretch with its probabilities, from both ends of it."""
         frames = range(stretch.first, stretch.last + 1)
@@ -157,7 +157,7 @@ def _distances(lab: NDArray[np.uint8], colour: Field, seeds: Sequence[NDArray[np
     return np.minimum(away, farthest)
 
 
-def _impose(probabilities: Field, marks: Marks, ids: Sequence[int]) -> None:
+def _impose(probabilities: Field, marks: LabelMarks, ids: Sequence[int]) -> None:
     for number, label in enumerate(ids):
         is_marked = marks == label
         probabilities[:, is_marked] = 0

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
 from segarena.segmenters.drawing.superpixels import SuperpixelGraph, cut_into_superpixels
-from segarena.segmenters.videos.tracking.colours import colour_bins, colour_table
-from segarena.segmenters.videos.tracking.connections import connect, mean_of
-from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo, watch
-from segarena.segmenters.videos.tracking.rounds import StrokeRound
-from segarena.segmenters.videos.tracking.seeds import sure_labels
-from segarena.segmenters.videos.tracking.segmenter import StrokeSegmenter
+from segarena.segmenters.videos.tracking.colour_models import colour_bins, colour_table
+from segarena.segmenters.videos.tracking.stroke_round import StrokeRound
+from segarena.segmenters.videos.tracking.stroke_seeds import seed_labels
+from segarena.segmenters.videos.tracking.stroke_segmenter import StrokeSegmenter
+from segarena.segmenters.videos.tracking.superpixel_connections import (
+    connect_superpixels,
+    superpixel_means,
+)
+from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo, prepare_video
 
 _PULL = 1e3
 """The conductance by which a superpixel hangs on what is sure of it: large, so that it takes that value."""
@@ -85,7 +88,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
             InvalidInput: it has no frames, or frames without pixels.
             InvalidImage: a frame is not an 8-bit image of the video's shape.
         """
-        video = watch(sample, "video-walk", self.work_px)
+        video = prepare_video(sample, "video-walk", self.work_px)
         graphs = [
             cut_into_superpixels(
                 np.asarray(cv2.cvtColor(lab, cv2.COLOR_LAB2RGB), dtype=np.uint8),
@@ -101,7 +104,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
             bins=colour_bins(video.lab),
             graphs=graphs,
             starts=starts,
-            conductances=connect(
+            conductances=connect_superpixels(
                 video, graphs, starts, beta=self.beta, through_time=self.through_time
             ),
         )
@@ -153,10 +156,10 @@ class VideoWalkSegmenter(StrokeSegmenter):
     ) -> NDArray[np.float64]:
         """Return what colours say, and the labels before: probabilities (labels, superpixels)."""
         graph = encoded.graphs[frame]
-        mean = np.stack([mean_of(graph, layer) for layer in table[:, encoded.bins[frame]]])
+        mean = np.stack([superpixel_means(graph, layer) for layer in table[:, encoded.bins[frame]]])
         shares = np.exp(mean - mean.max(axis=0))
         if drawn.previous is not None and frame not in drawn.marks:
-            before = np.stack([mean_of(graph, layer) for layer in drawn.layers(frame)])
+            before = np.stack([superpixel_means(graph, layer) for layer in drawn.layers(frame)])
             shares *= 1 - self.memory + self.memory * before
         return shares / shares.sum(axis=0)
 
@@ -164,11 +167,11 @@ class VideoWalkSegmenter(StrokeSegmenter):
         """Return which part of each superpixel is sure to have which label, (labels, superpixels)."""
         graph = encoded.graphs[frame]
         if frame not in drawn.fresh:
-            return np.stack([mean_of(graph, layer) for layer in drawn.layers(frame)])
-        sure = sure_labels(
+            return np.stack([superpixel_means(graph, layer) for layer in drawn.layers(frame)])
+        sure = seed_labels(
             drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach
         )
-        return np.stack([mean_of(graph, sure == label) for label in drawn.ids])
+        return np.stack([superpixel_means(graph, sure == label) for label in drawn.ids])
 
 
 def _reaches(drawn: StrokeRound) -> list[tuple[int, int]]:

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from segarena.registry import segmenter
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
-from segarena.segmenters.volumes.seeding.layout import SeededBlocks
-from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_likelihood
-from segarena.segmenters.volumes.seeding.segmenter import SeededSegmenter
+from segarena.segmenters.volumes.seeding.intensity_likelihood import (
+    inside_likelihood,
+    keep_seeded_parts,
+)
+from segarena.segmenters.volumes.seeding.seed_layout import SeededBlocks
+from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 
 
 @segmenter("geodesic")
@@ -43,7 +46,7 @@ class GeodesicSegmenter(SeededSegmenter):
         to_inside = self._distances(1 - likelihood, marks == INSIDE, layout)
         to_outside = self._distances(likelihood, marks == OUTSIDE, layout)
         # A share, so that levels between blocks can be interpolated.
-        return hold_seeds(
+        return keep_seeded_parts(
             (to_outside - to_inside) / np.maximum(to_outside + to_inside, 1e-9), marks
         )
 

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from segarena.registry import segmenter
 from segarena.segmenters.drawing.marks import INSIDE, UNKNOWN
-from segarena.segmenters.volumes.seeding.layout import SeededBlocks
-from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_likelihood
-from segarena.segmenters.volumes.seeding.segmenter import SeededSegmenter
+from segarena.segmenters.volumes.seeding.intensity_likelihood import (
+    inside_likelihood,
+    keep_seeded_parts,
+)
+from segarena.segmenters.volumes.seeding.seed_layout import SeededBlocks
+from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 
 
 @segmenter("random-walker")
@@ -49,7 +52,7 @@ class RandomWalkerSegmenter(SeededSegmenter):
             beta=self.beta,
             range_mm=self.range_mm,
         )
-        return hold_seeds(inside - 0.5, marks)
+        return keep_seeded_parts(inside - 0.5, marks)
 
 
 def meeting_probability(

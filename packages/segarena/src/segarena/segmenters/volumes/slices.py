@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Literal
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import abilities_of_segmenter
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.options import Protocol
@@ -14,11 +14,11 @@ from segarena.prompts import check_prompt
 from segarena.registry import build, segmenter
 from segarena.roles import Segmenter
 from segarena.samples import Sample, VolumeSample
-from segarena.segmenters.drawing.marks import check_kinds
-from segarena.segmenters.volumes.lifting.drawing import UNDERSTOOD_IF_SILENT, kinds_in_volume
-from segarena.segmenters.volumes.lifting.pictures import Intensity, SliceEncodings, SlicePictures
-from segarena.segmenters.volumes.lifting.propagation import Answers, Asked
-from segarena.segmenters.volumes.lifting.rounds import converse
+from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.volumes.lifting.propagation import SliceDialogues, SlicePredictions
+from segarena.segmenters.volumes.lifting.slice_images import Intensity, SliceEncodings, SliceImages
+from segarena.segmenters.volumes.lifting.slice_prompts import UNDERSTOOD_IF_SILENT, kinds_in_volume
+from segarena.segmenters.volumes.lifting.slice_rounds import answer_by_slices
 
 
 @segmenter("slices")
@@ -100,7 +100,7 @@ class Slices:
                 f"slices takes volumes only, got a {type(sample).__name__}; give it to the image segmenter itself"
             )
         return SliceEncodings(
-            SlicePictures(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes
+            SliceImages(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes
         )
 
     def predict(self, encoded: SliceEncodings, dialogues: Sequence[Dialogue]) -> list[Prediction]:
@@ -114,8 +114,8 @@ class Slices:
         waiting = {
             index: self._begin(encoded, dialogue) for index, dialogue in enumerate(dialogues)
         }
-        asked: dict[int, Asked] = {}
-        answers: dict[int, Answers | None] = dict.fromkeys(waiting)
+        asked: dict[int, SliceDialogues] = {}
+        answers: dict[int, SlicePredictions | None] = dict.fromkeys(waiting)
         finished: dict[int, Prediction] = {}
         while waiting:
             for index, conversation in list(waiting.items()):
@@ -134,21 +134,25 @@ class Slices:
 
     def _begin(
         self, encoded: SliceEncodings, dialogue: Dialogue
-    ) -> Generator[Asked, Any, Prediction]:
+    ) -> Generator[SliceDialogues, Any, Prediction]:
         if not dialogue.rounds:
             raise SegmenterError("slices needs at least one round of prompts, got none")
-        check_kinds(dialogue.prompts, self.prompt_kinds)
+        check_prompt_kinds(dialogue.prompts, self.prompt_kinds)
         for prompt in dialogue.prompts:
             check_prompt(prompt, encoded.shape)
-        return converse(dialogue, encoded.shape, self.image_kinds, dialogue.lift or self.lift)
+        return answer_by_slices(
+            dialogue, encoded.shape, self.image_kinds, dialogue.lift or self.lift
+        )
 
-    def _answer(self, encoded: SliceEncodings, asked: dict[int, Asked]) -> dict[int, Answers]:
+    def _answer(
+        self, encoded: SliceEncodings, asked: dict[int, SliceDialogues]
+    ) -> dict[int, SlicePredictions]:
         """Return what the image segmenter says, asked once about each slice."""
         who_asks: dict[int, list[int]] = defaultdict(list)
         for index, dialogues in asked.items():
             for plane in dialogues:
                 who_asks[plane].append(index)
-        answers: dict[int, Answers] = {index: {} for index in asked}
+        answers: dict[int, SlicePredictions] = {index: {} for index in asked}
         for plane, indices in sorted(who_asks.items()):
             given: Any = self.segmenter.predict(
                 encoded.of(plane), [asked[index][plane] for index in indices]

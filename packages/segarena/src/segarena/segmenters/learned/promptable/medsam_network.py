@@ -15,7 +15,7 @@ from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 from segarena.segmenters.learned.promptable.sam_network import EmbeddedImage, SamNetwork
 from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
-from segarena.segmenters.volumes.intensity_windows import unit_square
+from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 
 class MedSamNetwork(SamNetwork):
@@ -34,7 +34,7 @@ class MedSamNetwork(SamNetwork):
             SegmenterError: out of memory.
         """
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
-        square = np.ascontiguousarray(unit_square(image, self.side).transpose(2, 0, 1))
+        square = np.ascontiguousarray(resize_to_unit_square(image, self.side).transpose(2, 0, 1))
         with encoding_context():
             pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
             return EmbeddedImage(space, self.family.embed(self.model, pixels))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue
 from segarena.errors import SegmenterError
 from segarena.prompts import Box, MaskPrompt, check_prompt
-from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.drawing.marks import check_prompt_kinds
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 
@@ -57,7 +57,7 @@ def build_network_prompt(
         raise SegmenterError(
             f"round {len(dialogue.rounds)} has no prompts; expected a click, a box or a mask"
         )
-    check_kinds(dialogue.prompts, IMAGE_PROMPT_KINDS)
+    check_prompt_kinds(dialogue.prompts, IMAGE_PROMPT_KINDS)
     for prompt in dialogue.prompts:
         check_prompt(prompt, space.shape)
     boxes = [prompt for prompt in dialogue.prompts if isinstance(prompt, Box)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.pytorch import Tensor, torch
 from segarena.samples import VideoSample
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
-from segarena.segmenters.videos.tracking.frames import frame_of
+from segarena.segmenters.videos.tracking.working_video import read_frame
 
 Maps = list[Tensor]
 """Feature maps of one frame, fine to coarse."""
@@ -70,7 +70,7 @@ class EncodedVideo:
         return {"vision_feats": self._current[1], "vision_pos_embeds": self._position}
 
     def _encode(self, frame: int) -> Maps:
-        image = frame_of(self.sample, frame)
+        image = read_frame(self.sample, frame)
         started = time.perf_counter()
         maps, position = self._look(image)
         self._keep(frame, maps)

@@ -18,7 +18,7 @@ from segarena.segmenters.videos.tracking.frame_strokes import (
     BACKGROUND,
     check_in_video,
     check_round,
-    frame_drawn_in,
+    frame_of_prompt,
 )
 
 VIDEO_PROMPT_KINDS = frozenset({"click", "box", "mask", "scribble"})
@@ -210,7 +210,7 @@ def _frames_of(prompt: Prompt) -> Iterator[int]:
             )
         yield prompt.start[0]
     elif isinstance(prompt, Click | Scribble):
-        yield frame_drawn_in(prompt)
+        yield frame_of_prompt(prompt)
 
 
 def _drawn(line: tuple[Place, ...], shape: Shape) -> Mask:

@@ -13,12 +13,12 @@ from segarena.arrays.slices import snapped_centre, snapped_mean, tight_box
 from segarena.dialogue import Dialogue, Prediction
 from segarena.options import Protocol
 from segarena.prompts import Box, Click, Prompt
-from segarena.segmenters.volumes.lifting.drawing import OnSlices
+from segarena.segmenters.volumes.lifting.slice_prompts import SlicePrompts
 
-Asked: TypeAlias = dict[int, Dialogue]
+SliceDialogues: TypeAlias = dict[int, Dialogue]
 """What an image segmenter is asked about slices; the answers come back under the same numbers."""
 
-Answers: TypeAlias = dict[int, Prediction]
+SlicePredictions: TypeAlias = dict[int, Prediction]
 
 PUBLISHED_POINTS = 5
 """The published code takes so many points for granted in the prompted slice."""
@@ -37,8 +37,8 @@ class _Front:
 
 
 def propagate(
-    seeds: OnSlices, first: int, last: int, protocol: Protocol = "careful"
-) -> Generator[Asked, Answers, tuple[Answers, OnSlices]]:
+    seeds: SlicePrompts, first: int, last: int, protocol: Protocol = "careful"
+) -> Generator[SliceDialogues, SlicePredictions, tuple[SlicePredictions, SlicePrompts]]:
     """Ask about the seeds, then their neighbours, and so on; return all answers, and what each slice was asked.
 
     The prediction of a slice becomes the prompt of the next: its tight box when the seed was prompted with a box, else
@@ -58,7 +58,7 @@ def propagate(
     answers = dict((yield {plane: _dialogue(prompts) for plane, prompts in seeds.items()}))
     fronts = _fronts(sorted(seeds), first, last)
     while fronts:
-        asked: OnSlices = {}
+        asked: SlicePrompts = {}
         for front in fronts:
             prompts = _following(
                 front, seeds[front.seed], answers[front.plane], is_published=is_published
@@ -103,7 +103,7 @@ def _following(
     return () if middle is None else (Click(middle),)
 
 
-def _dropped(seeds: OnSlices) -> set[int]:
+def _dropped(seeds: SlicePrompts) -> set[int]:
     """Return the slices whose prompts get lost as published: it takes a shorter list of points for a longer one."""
     lost: set[int] = set()
     for plane, prompts in seeds.items():

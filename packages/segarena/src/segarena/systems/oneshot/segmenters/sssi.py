@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import abilities_of_segmenter
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Prompt
@@ -20,8 +20,8 @@ from segarena.readonly import without_truth
 from segarena.registry import build, segmenter
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
-from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.examples.support.examples import PROMPT_KINDS, supports_of
+from segarena.segmenters.drawing.marks import require_image
+from segarena.segmenters.oneshot.support_segmenter import SUPPORT_PROMPT_KINDS, supports_of
 from segarena.systems.oneshot.saliency import build_saliency
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class LazyBlurredImage:
     @cached_property
     def blurred(self) -> Any:
         """The segmenter's encoding of the image with its salient region blurred."""
-        image = self._blur(image_of(self.sample, "sssi"), self.salient)
+        image = self._blur(require_image(self.sample, "sssi"), self.salient)
         return self._timed(lambda: self._encode(replace(self.shown, image=image)))
 
     def _timed(self, compute: Callable[[], T]) -> T:
@@ -118,7 +118,7 @@ class SssiSegmenter:
     Source: TOSS, section 5 (SSSI); width, threshold and edge of its blur are not published.
     """
 
-    prompt_kinds = PROMPT_KINDS
+    prompt_kinds = SUPPORT_PROMPT_KINDS
     sees_truth = True  # of "oracle", the default mode
 
     def __init__(
@@ -143,7 +143,7 @@ class SssiSegmenter:
             build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         )
         abilities = abilities_of_segmenter(self.segmenter)
-        if not any(map(abilities.understands, PROMPT_KINDS)):
+        if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             name = type(self.segmenter).__name__
             raise PluginInvalid(f"sssi needs a segmenter that answers supports; {name} does not")
         self.sees_truth = mode == "oracle"

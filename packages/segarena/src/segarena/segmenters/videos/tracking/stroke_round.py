@@ -1,0 +1,164 @@
+"""Round after round: new strokes change their own frame, and the others only up to the next frame with strokes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import NamedTuple, TypeAlias
+
+import cv2
+import numpy as np
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.samples import Labels, Shape
+from segarena.segmenters.videos.tracking.frame_strokes import (
+    BACKGROUND,
+    FrameStroke,
+    LabelMarks,
+    apply_marks_to_labels,
+    check_round,
+    draw_strokes,
+    group_by_frame,
+    read_strokes,
+    stroke_object_ids,
+)
+from segarena.segmenters.videos.tracking.stroke_seeds import mark_border
+from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo
+
+Rounds: TypeAlias = Sequence[Sequence[FrameStroke]]
+Advance: TypeAlias = Callable[[Labels | None, Rounds], Labels]
+"""Labels (T, H, W) of the round before, None in the first, and the strokes of all rounds, to new labels."""
+
+
+class FrameRange(NamedTuple):
+    """Frames to solve again, `first` to `last`, and the frames with strokes before and after them, if any."""
+
+    first: int
+    last: int
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StrokeRound:
+    """What a round is answered from.
+
+    Attributes:
+        video: at working size.
+        previous: uint8 (T, H, W), labels of the round before; None in the first.
+        strokes: of all rounds, by frame.
+        marks: the same, drawn at working size; in the first round with the border of `mark_border`.
+        fresh: those of this round, drawn at working size.
+        ids: 0 and the objects' numbers, ascending; layers are in this order.
+    """
+
+    video: WorkingVideo
+    previous: Labels | None
+    strokes: Mapping[int, Sequence[FrameStroke]]
+    marks: Mapping[int, LabelMarks]
+    fresh: Mapping[int, LabelMarks]
+    ids: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        video: WorkingVideo,
+        previous: Labels | None,
+        rounds: Rounds,
+        *,
+        stroke_px: int,
+        reach: float,
+    ) -> StrokeRound:
+        """Draw the strokes of all rounds."""
+        strokes = list(chain(*rounds))
+
+        def draw(frames: Mapping[int, Sequence[FrameStroke]]) -> dict[int, LabelMarks]:
+            drawn: dict[int, LabelMarks] = {}
+            for frame, said in frames.items():
+                drawn[frame] = draw_strokes(said, video.size, scale=video.scale, width_px=stroke_px)
+            return drawn
+
+        frames = group_by_frame(strokes)
+        marks = draw(frames)
+        fresh = draw(group_by_frame(rounds[-1]))
+        if previous is None:
+            marks = {frame: mark_border(drawn, reach=reach) for frame, drawn in marks.items()}
+        ids = (BACKGROUND, *stroke_object_ids(strokes))
+        return cls(
+            video=video, previous=previous, strokes=frames, marks=marks, fresh=fresh, ids=ids
+        )
+
+    @property
+    def has_object(self) -> bool:
+        """Whether any stroke so far says where an object is."""
+        return any(stroke.label != BACKGROUND for stroke in chain(*self.strokes.values()))
+
+    def empty(self) -> Labels:
+        """Return labels without any object."""
+        return np.zeros(self.video.shape, dtype=np.uint8)
+
+    def previous_at(self, frame: int) -> Labels | None:
+        """Return the labels of the round before in one frame, at working size; None in the first round."""
+        if self.previous is None:
+            return None
+        return np.asarray(self.ids, dtype=np.uint8)[self.layers(frame).argmax(axis=0)]
+
+    def layers(self, frame: int) -> Field:
+        """Return the labels of the round before in one frame as layers, float32 (labels, h, w)."""
+        labels = self.empty()[frame] if self.previous is None else self.previous[frame]
+        size = self.video.size[::-1]
+        stack = [
+            cv2.resize((labels == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)
+            for label in self.ids
+        ]
+        return np.stack(stack).astype(np.float32)
+
+    def stretches(self) -> Iterator[FrameRange]:
+        """Yield the stretches between neighbouring frames with strokes, of which at least one has fresh ones."""
+        ends: list[int | None] = [None, *sorted(self.marks), None]
+        for before, after in pairwise(ends):
+            first = 0 if before is None else before + 1
+            last = self.video.shape[0] - 1 if after is None else after - 1
+            if first <= last and (before in self.fresh or after in self.fresh):
+                yield FrameRange(first, last, before, after)
+
+    def turn(self, layers: Mapping[int, Field]) -> Labels:
+        """Return new labels: in these frames the highest layer, else those of the round before, and strokes obeyed."""
+        labels = self.empty() if self.previous is None else self.previous.copy()
+        shape = (self.video.shape[1], self.video.shape[2])
+        for frame, stack in layers.items():
+            if self.video.size == shape:
+                full = stack
+            else:
+                full = np.stack(
+                    [
+                        cv2.resize(layer, shape[::-1], interpolation=cv2.INTER_LINEAR)
+                        for layer in stack
+                    ]
+                )
+            labels[frame] = np.asarray(self.ids, dtype=np.uint8)[full.argmax(axis=0)]
+        for frame in self.fresh:
+            labels[frame] = apply_marks_to_labels(
+                labels[frame], draw_strokes(self.strokes[frame], shape)
+            )
+        return labels
+
+
+def answer_round(dialogue: Dialogue, shape: Shape, advance: Advance) -> Prediction:
+    """Return the prediction of the newest round; rounds without a prediction before them are gone through in order.
+
+    Bool while nothing but object 1 and the background was asked about, else labels.
+
+    Raises:
+        SegmenterError: no prompt in this round, or one that cannot be taken.
+        InvalidPrompt: a prompt outside of the video.
+    """
+    check_round(dialogue)
+    rounds = [read_strokes(prompts, shape) for prompts in dialogue.rounds]
+    labels = None if dialogue.previous is None else dialogue.previous.mask.astype(np.uint8)
+    for count in range(1 if labels is None else len(rounds), len(rounds) + 1):
+        labels = advance(labels, rounds[:count])
+    answer = np.zeros(shape, dtype=np.uint8) if labels is None else labels
+    is_one = set(stroke_object_ids(chain(*rounds))) <= {1}
+    return Prediction(mask=answer == 1 if is_one else answer)

@@ -1,0 +1,59 @@
+"""What is sure in a frame with strokes: the strokes, and what they leave standing of the labels before."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.samples import Labels
+from segarena.segmenters.videos.tracking.frame_strokes import BACKGROUND, UNMARKED, LabelMarks
+
+_BAND_PX = 2
+"""How near a border of the labels before nothing is sure."""
+
+
+def seed_labels(
+    marks: LabelMarks, fresh: LabelMarks, previous: Labels | None, *, reach: float
+) -> LabelMarks:
+    """Return the label of every pixel that is sure, int16 (H, W), else `UNMARKED`.
+
+    A stroke in a region of another label puts a disc around each of its pixels in doubt, half again as large as that
+    pixel lies deep in the region. What the labels before say outside of these discs and away from borders is sure.
+
+    At most `reach` of the frame's longer side is taken as depth. `fresh` are the strokes of this round; `previous` is
+    None in the first, whose strokes alone are sure.
+    """
+    if previous is None:
+        return marks
+    farthest = reach * max(marks.shape)
+    sure: NDArray[np.int16] = np.full(marks.shape, UNMARKED, dtype=np.int16)
+    doubt = np.zeros(marks.shape, dtype=np.uint8)
+    square = np.ones((2 * _BAND_PX + 1,) * 2, np.uint8)
+    for label in np.unique(previous):
+        region = (previous == label).astype(np.uint8)
+        depth = np.minimum(cv2.distanceTransform(region, cv2.DIST_L2, 3), farthest)
+        contradicted = (region > 0) & (fresh != UNMARKED) & (fresh != label)
+        for row, column in np.argwhere(contradicted):
+            cv2.circle(
+                doubt, (int(column), int(row)), int(1.5 * depth[row, column]) + _BAND_PX, 1, -1
+            )
+        core = cv2.erode(region, square, borderType=cv2.BORDER_CONSTANT, borderValue=1)
+        sure[np.asarray(core) > 0] = label
+    sure[doubt > 0] = UNMARKED
+    return np.where(marks == UNMARKED, sure, marks)
+
+
+def mark_border(marks: LabelMarks, *, reach: float) -> LabelMarks:
+    """Return `marks` with the frame's border as background where it is far from all strokes of objects.
+
+    Far is more than `reach` of the frame's longer side.
+    """
+    is_object = marks > BACKGROUND
+    if not is_object.any():
+        return marks
+    away = np.asarray(cv2.distanceTransform((~is_object).astype(np.uint8), cv2.DIST_L2, 3))
+    is_border = np.ones(marks.shape, dtype=np.bool_)
+    is_border[1:-1, 1:-1] = False
+    is_free = is_border & (marks == UNMARKED) & (away > reach * max(marks.shape))
+    return np.where(is_free, BACKGROUND, marks).astype(np.int16)

@@ -1,0 +1,62 @@
+"""What the segmenters of videos share that answer strokes with labels of all frames."""
+
+# Annotations are not postponed here: subclasses in other modules inherit these options, which are checked by them.
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.samples import Labels
+from segarena.segmenters.videos.tracking.frame_strokes import STROKE_PROMPT_KINDS
+from segarena.segmenters.videos.tracking.guided_filter import GuidedFilter
+from segarena.segmenters.videos.tracking.stroke_round import Rounds, StrokeRound, answer_round
+from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo
+
+
+@dataclass(kw_only=True, eq=False)
+class StrokeSegmenter(ABC):
+    """Answers clicks and scribbles in some frames of a video with labels of all of them.
+
+    Args:
+        work_px: frames are shrunk to at most so many pixels.
+        stroke_px: width of a stroke, in working pixels.
+        reach: how far around a stroke a previous label may be in doubt, as a share of the frame's longer side.
+        radius_px: of the windows that smooth along edges, or move borders to them.
+        edge: the step in lightness, of 0 to 255, that is an edge.
+    """
+
+    work_px: int = 100_000
+    stroke_px: int = 2
+    reach: float = 0.12
+    radius_px: int = 3
+    edge: float = 8.0
+
+    prompt_kinds: ClassVar[frozenset[str]] = STROKE_PROMPT_KINDS
+    sample_kinds: ClassVar[frozenset[str]] = frozenset({"video"})
+
+    def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue with masks of all frames; no object marked, nothing segmented.
+
+        Raises:
+            SegmenterError: no prompt in this round, one of another kind, or a scribble over several frames.
+            InvalidPrompt: a prompt outside of the video.
+        """
+        video: WorkingVideo = encoded.video
+
+        def advance(previous: Labels | None, rounds: Rounds) -> Labels:
+            drawn = StrokeRound.of(
+                video, previous, rounds, stroke_px=self.stroke_px, reach=self.reach
+            )
+            return self._advance(encoded, drawn) if drawn.has_object else drawn.empty()
+
+        return [answer_round(dialogue, video.shape, advance) for dialogue in dialogues]
+
+    def smooth(self, video: WorkingVideo, frame: int, layers: Field) -> Field:
+        """Return layers (n, h, w) of a frame smoothed, their borders moved to its edges."""
+        lightness = video.lab[frame, :, :, 0]
+        return GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)(layers)
+
+    @abstractmethod
+    def _advance(self, encoded: Any, drawn: StrokeRound) -> Labels:
+        """Return new labels of all frames, for a round in which some object is marked."""

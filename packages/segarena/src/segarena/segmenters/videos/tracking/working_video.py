@@ -1,0 +1,129 @@
+"""A video at working size, with the optical flow between neighbouring frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidImage, InvalidInput, SegmenterError
+from segarena.samples import Sample, VideoSample, as_image
+from segarena.segmenters.drawing.image_size import shrunk_size
+
+LEAST_FLOW_PX = 16
+"""Frames with a shorter side have no flow: nothing is said to move."""
+
+Field = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkingVideo:
+    """Frames shrunk to what a round can afford.
+
+    Attributes:
+        shape: (T, H, W) of the video itself.
+        lab: uint8 (T, h, w, 3), CIELAB as OpenCV scales it to 8 bits.
+        flows: float16 (2, T, h, w, 2). `flows[0, t]` leads from the pixels of frame t to frame t + 1, `flows[1, t]` to
+            frame t - 1, as (right, down); 0 where there is no such frame.
+    """
+
+    shape: tuple[int, int, int]
+    lab: NDArray[np.uint8]
+    flows: NDArray[np.float16]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(h, w)."""
+        return self.lab.shape[1], self.lab.shape[2]
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Working pixels per pixel, along rows and columns."""
+        return self.size[0] / self.shape[1], self.size[1] / self.shape[2]
+
+    def carry(self, layers: Field, frame: int, step: int) -> tuple[Field, Field]:
+        """Return layers (n, h, w) of frame `frame` - `step` as they lie in `frame`, and how far that is to be trusted.
+
+        Trust is (h, w), 1 where the flow there and back ends where it began, near 0 where it does not: there, something
+        has been uncovered.
+        """
+        back = self.flows[1 if step > 0 else 0, frame].astype(np.float32)
+        there = self.flows[0 if step > 0 else 1, frame - step].astype(np.float32)
+        rows, columns = np.indices(self.size, dtype=np.float32)
+        x = columns + back[..., 0]
+        y = rows + back[..., 1]
+
+        def fetch(field: Field) -> Field:
+            fetched = cv2.remap(field, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+            return np.asarray(fetched, dtype=np.float32)
+
+        moved = np.stack([fetch(layer) for layer in layers])
+        returned = fetch(there)
+        apart = np.square(back + returned).sum(axis=2)
+        is_inside = (x > -1) & (y > -1) & (x < self.size[1]) & (y < self.size[0])
+        trust = np.exp(-apart / (2.0 + 0.05 * np.square(back).sum(axis=2))) * is_inside
+        return moved, trust.astype(np.float32)
+
+
+def require_video(sample: Sample, segmenter: str) -> VideoSample:
+    """Return the sample, which is a video.
+
+    Raises:
+        SegmenterError: it is an image or a volume.
+        InvalidInput: it has no frames, or frames without pixels.
+    """
+    if not isinstance(sample, VideoSample):
+        raise SegmenterError(f"{segmenter} takes videos only, got a {type(sample).__name__}")
+    if 0 in sample.shape:
+        raise InvalidInput(
+            f"sample {sample.id}: expected frames with pixels, got the shape {sample.shape}"
+        )
+    return sample
+
+
+def read_frame(video: VideoSample, number: int) -> NDArray[np.uint8]:
+    """Return a frame, uint8 (H, W, 3); raises `InvalidImage` when it is none of the shape that the video has."""
+    image = as_image(video.frames[number], name=f"sample {video.id}, frame {number}")
+    if image.shape[:2] != video.frame_shape:
+        raise InvalidImage(
+            f"sample {video.id}, frame {number}: expected {video.frame_shape} pixels, got {image.shape[:2]}"
+        )
+    return image
+
+
+def prepare_video(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
+    """Return the video at working size with its flow, at most `work_px` pixels per frame.
+
+    Raises:
+        SegmenterError: the sample is not a video.
+        InvalidInput: it has no frames, or frames without pixels.
+        InvalidImage: a frame is not an 8-bit image of the video's shape.
+
+    Source: Kroeger et al., Fast Optical Flow using Dense Inverse Search, ECCV 2016 (OpenCV's implementation).
+    """
+    video = require_video(sample, segmenter)
+    size = shrunk_size(video.frame_shape, work_px)[::-1]
+    lab = np.empty((len(video.frames), *size, 3), dtype=np.uint8)
+    flows = np.zeros((2, len(video.frames), *size, 2), dtype=np.float16)
+    grey: NDArray[np.uint8] | None = None
+    for number in range(len(video.frames)):
+        image = read_frame(video, number)
+        if size == video.frame_shape:
+            small = image
+        else:
+            small = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
+        lab[number] = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
+        before = grey
+        grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
+        if before is not None and min(size) >= LEAST_FLOW_PX:
+            flows[0, number - 1] = _flow(before, grey)
+            flows[1, number] = _flow(grey, before)
+    return WorkingVideo(video.shape, lab, flows)  # pyright: ignore[reportArgumentType]
+
+
+def _flow(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.float32]:
+    # A new one each time: its state would let one video's flow depend on the one before.
+    searcher = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    return np.asarray(searcher.calc(one, other, None), dtype=np.float32)  # pyright: ignore[reportCallIssue, reportArgumentType]

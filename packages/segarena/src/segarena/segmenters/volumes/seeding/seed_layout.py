@@ -1,0 +1,218 @@
+"""What part of a scan a round is about, and what all prompts so far say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, intersect_windows, is_empty, join_windows
+from segarena.dialogue import Dialogue
+from segarena.errors import PluginInvalid, SegmenterError
+from segarena.prompts import Box, Click, Limits, MaskPrompt, Prompt, Scribble
+from segarena.samples import Mask, Sample, VolumeSample
+from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
+from segarena.segmenters.volumes.seeding.seed_marks import (
+    Seeds,
+    grow_by_mm,
+    prompt_points,
+    prompt_window,
+)
+from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
+
+VOLUME_KINDS = frozenset({"click", "box", "limits", "scribble", "lasso", "mask"})
+"""What can be drawn as seeds."""
+
+_CORRECTION_REACH = 2.5
+"""A correction reaches so many times as far as its prompts lie from the border of the previous mask."""
+
+_SURE_SHARE = 0.5
+"""Within so much of that distance around it, all goes with a correcting prompt."""
+
+_DEPTHS = 4
+"""Of a long line the depths of about so many points are looked at."""
+
+
+@dataclass(kw_only=True, eq=False)
+class SeedingOptions:
+    """How far prompts reach.
+
+    Args:
+        reach_mm: how far an object may reach beyond its first clicks, scribbles, lassos and masks, and a correction.
+        least_mm: how far a correction reaches at least.
+        radius_mm: around a click or line, the ball that goes with it whatever the scan looks like.
+        most_blocks: a window is joined into at most so many blocks, cubes as nearly as its voxels allow.
+
+    Raises:
+        PluginInvalid: a length below 0, or no block at all.
+    """
+
+    reach_mm: float = 40.0
+    least_mm: float = 6.0
+    radius_mm: float = 2.0
+    most_blocks: int = 60_000
+
+    def __post_init__(self) -> None:
+        if not min(self.reach_mm, self.least_mm, self.radius_mm) >= 0 or self.most_blocks < 1:
+            raise PluginInvalid(
+                f"expected lengths of at least 0 mm and at least 1 block, got {self}"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeededBlocks:
+    """A round to be solved: `marks` of `blocks` are known, the rest is asked; outside of them `before` stays."""
+
+    blocks: Blocks
+    marks: NDArray[np.int8]
+    before: Mask
+
+
+def require_volume(sample: Sample, segmenter: str) -> VolumeSample:
+    """Return the sample, which is a volume.
+
+    Raises:
+        SegmenterError: it is an image or a video, or its spacing is not above 0.
+    """
+    if not isinstance(sample, VolumeSample):
+        raise SegmenterError(f"{segmenter} takes volumes only, got a {type(sample).__name__}")
+    if not all(edge > 0 for edge in sample.spacing_mm):
+        raise SegmenterError(
+            f"scan {sample.id}: spacing must be above 0 mm, got {sample.spacing_mm}"
+        )
+    return sample
+
+
+def plan_round(
+    sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: SeedingOptions
+) -> SeededBlocks | None:
+    """Return what this round is about; None when nothing is to be solved.
+
+    A round of clicks and lines after an answer that is not empty corrects that answer near these prompts: 2.5 times as
+    far as they lie from the border of the previous mask. The rest stays. A round of limits alone cuts the previous
+    mask. Any other round starts over with all prompts so far, as soon as something is marked as inside.
+    """
+    newest = [prompt for prompt in chain(*dialogue.rounds[-1:]) if not isinstance(prompt, Limits)]
+    if previous.any() and not newest:
+        return None
+    if previous.any() and all(isinstance(prompt, (Click, Scribble)) for prompt in newest):
+        return _correction(sample, dialogue, newest, previous, reach)
+    if not any(_says_inside(prompt) for prompt in dialogue.prompts):
+        return None
+    return _beginning(sample, dialogue.prompts, reach)
+
+
+def _says_inside(prompt: Prompt) -> bool:
+    if isinstance(prompt, MaskPrompt):
+        return bool(prompt.mask.any())
+    return not isinstance(prompt, Limits) and getattr(prompt, "is_positive", True)
+
+
+def _beginning(
+    sample: VolumeSample, prompts: Sequence[Prompt], reach: SeedingOptions
+) -> SeededBlocks | None:
+    masks = [prompt for prompt in prompts if isinstance(prompt, MaskPrompt) and prompt.mask.any()][
+        -1:
+    ]
+    boxes = [prompt for prompt in prompts if isinstance(prompt, Box)]
+    window: Window = (slice(0, 0),) * 3
+    for prompt in prompts:
+        extent = prompt_window(prompt)
+        if extent is not None and (not isinstance(prompt, MaskPrompt) or prompt in masks):
+            margins = _reach_of(prompt, extent, sample, reach)
+            window = join_windows(
+                window, grow_by_mm(extent, margins, sample.spacing_mm, sample.shape)
+            )
+    window = intersect_windows(window, limits_window(prompts, sample.shape))
+    if is_empty(window):
+        return None
+    blocks = Blocks.over(sample, window, reach.most_blocks)
+    seeds = Seeds(blocks)
+    for mask in masks:
+        seeds.draw_mask(mask.mask)
+    for box in boxes:
+        seeds.draw_box(box)
+    seeds.draw_faces()
+    seeds.draw_points(prompts, reach.radius_mm)
+    return SeededBlocks(blocks, seeds.marks, np.zeros(sample.shape, dtype=np.bool_))
+
+
+def _reach_of(
+    prompt: Prompt, extent: Window, sample: VolumeSample, reach: SeedingOptions
+) -> Sequence[float]:
+    """Return how far the object may reach beyond a prompt along each axis.
+
+    Beyond a box of a single slice: by its longer edge through the slices, by half of it within. A box of the volume
+    and a negative prompt take what surrounds them along, a voxel's width.
+    """
+    if isinstance(prompt, Box):
+        edges = [
+            (s.stop - s.start) * edge for s, edge in zip(extent, sample.spacing_mm, strict=True)
+        ]
+        flat = [s.stop - s.start == 1 for s in extent]
+        if any(flat):
+            return [max(edges) / (1 if is_flat else 2) for is_flat in flat]
+        return (0.0,) * 3
+    return ((reach.reach_mm if _says_inside(prompt) else 0.0),) * 3
+
+
+def _correction(
+    sample: VolumeSample,
+    dialogue: Dialogue,
+    newest: Sequence[Prompt],
+    previous: Mask,
+    reach: SeedingOptions,
+) -> SeededBlocks:
+    """Return the window around the newest prompts; what is too far from them is marked as the previous mask has it."""
+    from scipy import ndimage
+
+    everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+    points = np.concatenate(
+        [prompt_points(p, everywhere) for p in newest if isinstance(p, (Click, Scribble))]
+    )
+    depth_mm = _depth_mm(points, previous, sample, reach.reach_mm)
+    far_mm = min(max(_CORRECTION_REACH * depth_mm, reach.least_mm), reach.reach_mm)
+    extent = tuple(
+        slice(int(low), int(high) + 1)
+        for low, high in zip(np.rint(points.min(0)), np.rint(points.max(0)), strict=True)
+    )
+    blocks = Blocks.over(
+        sample,
+        grow_by_mm(extent, (far_mm,) * 3, sample.spacing_mm, sample.shape),
+        reach.most_blocks,
+    )
+    seeds = Seeds(blocks)
+    here = np.ones(blocks.shape, dtype=np.bool_)
+    here[tuple(blocks.at(points).T)] = False
+    is_far = ndimage.distance_transform_edt(here, sampling=blocks.spacing_mm) > far_mm
+    was_inside = blocks.means(previous) > 0.5
+    for prompt in dialogue.prompts:
+        if isinstance(prompt, Box):
+            seeds.draw_box(prompt)
+    seeds.marks[is_far] = np.where(was_inside, INSIDE, OUTSIDE)[is_far]
+    seeds.draw_points(dialogue.prompts, reach.radius_mm)
+    seeds.draw_points(newest, max(reach.radius_mm, _SURE_SHARE * depth_mm))
+    return SeededBlocks(blocks, seeds.marks, previous)
+
+
+def _depth_mm(
+    points: NDArray[np.float64], previous: Mask, sample: VolumeSample, most_mm: float
+) -> float:
+    """Return how far the deepest of the points lies from the border of the previous mask; at most `most_mm`."""
+    from scipy import ndimage
+
+    depths: list[float] = []
+    positions = np.unique(np.rint(points).astype(int), axis=0)
+    for position in positions[:: max(1, len(positions) // _DEPTHS)]:
+        extent = tuple(slice(int(i), int(i) + 1) for i in position)
+        window = grow_by_mm(extent, (most_mm,) * 3, sample.spacing_mm, sample.shape)
+        crop = previous[window]
+        alike = crop if previous[tuple(position)] else ~crop
+        away = ndimage.distance_transform_edt(alike, sampling=sample.spacing_mm)
+        centre = tuple(int(i) - s.start for i, s in zip(position, window, strict=True))
+        depths.append(most_mm if alike.all() else min(most_mm, float(np.asarray(away)[centre])))
+    return max(depths)

@@ -1,0 +1,74 @@
+"""What the segmenters of scans share that grow seeds in blocks of voxels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import check_prompt
+from segarena.samples import Sample, VolumeSample
+from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
+from segarena.segmenters.volumes.seeding.seed_layout import (
+    VOLUME_KINDS,
+    SeededBlocks,
+    SeedingOptions,
+    plan_round,
+    require_volume,
+)
+
+
+@dataclass(kw_only=True, eq=False)
+class SeededSegmenter(SeedingOptions, ABC):
+    """Answers prompts about a scan by solving which blocks belong to the INSIDE seeds, in the window of each round."""
+
+    name: ClassVar[str]
+    prompt_kinds: ClassVar[frozenset[str]] = VOLUME_KINDS
+    sample_kinds: ClassVar[frozenset[str]] = frozenset({"volume"})
+
+    def encode(self, sample: Sample) -> VolumeSample:
+        """Return the scan; there is nothing to prepare.
+
+        Raises:
+            SegmenterError: the sample is not a volume.
+        """
+        return require_volume(sample, self.name)
+
+    def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue; see `segarena.segmenters.volumes.seeding.seed_layout.plan_round` for what changes in a round.
+
+        Clicks and limits are obeyed to the voxel.
+
+        Raises:
+            SegmenterError: a prompt of another kind, or about another object than the first.
+            InvalidPrompt: a prompt outside of the scan.
+            InvalidImage: NaN or infinity among the intensities.
+        """
+        return [self._answer(encoded, dialogue) for dialogue in dialogues]
+
+    def _answer(self, sample: VolumeSample, dialogue: Dialogue) -> Prediction:
+        check_prompt_kinds(dialogue.prompts, VOLUME_KINDS)
+        for prompt in dialogue.prompts:
+            check_prompt(prompt, sample.shape)
+        previous = dialogue.previous_mask(sample.shape).astype(np.bool_, copy=False)
+        layout = plan_round(sample, dialogue, previous, self)
+        if layout is None:
+            mask = previous
+        else:
+            mask = layout.blocks.paste(self._solve(layout), layout.before)
+        limits = limits_window(dialogue.prompts, sample.shape)
+        cut = np.zeros(sample.shape, dtype=np.bool_)
+        cut[limits] = mask[limits]
+        for click in dialogue.clicks:
+            cut[click.position] = click.is_positive
+        return Prediction(mask=cut)
+
+    @abstractmethod
+    def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
+        """Return a level for each block, above 0 inside."""

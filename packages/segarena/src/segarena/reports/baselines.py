@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from segarena.abilities import ignores_image
-from segarena.registry import known
+from segarena.capabilities import ignores_image
+from segarena.registry import lookup
 from segarena.reports.chart_series import Series
 from segarena.reports.charts import DASH_COUNT
 from segarena.reports.recorded_run import Run
@@ -21,7 +21,7 @@ FLOOR_NOTE = "Thin grey lines: controls that ignore the image."
 def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Return the runs of controls that ignore the image; none if all runs are such controls."""
     floors = tuple(
-        run for run in runs if ignores_image(known("segmenter", run.config.segmenter.name))
+        run for run in runs if ignores_image(lookup("segmenter", run.config.segmenter.name))
     )
     return floors if len(floors) < len(runs) else ()
 
@@ -32,7 +32,7 @@ def floor_text(floors: Sequence[Run]) -> str:
         return ""
     descriptions: dict[str, str] = {}
     for run in floors:
-        docstring = inspect.getdoc(known("segmenter", run.config.segmenter.name)) or ""
+        docstring = inspect.getdoc(lookup("segmenter", run.config.segmenter.name)) or ""
         first_line = docstring.partition("\n")[0]
         topic = first_line.partition(":")[0].removesuffix(".")
         descriptions[run.segmenter] = run.segmenter

@@ -11,7 +11,7 @@ from typing import Any
 from segarena.options import options_of
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord
-from segarena.registry import known, names, todays_name
+from segarena.registry import current_name, lookup, plugins_by_name
 
 SEES_TRUTH = " (SEES THE TRUTH)"
 """Suffix of a control that is given the targets, in every table and figure."""
@@ -96,12 +96,12 @@ def _differing_options(plugin: PluginRecord, others: Sequence[PluginRecord]) -> 
 def _base_name(plugin: PluginRecord) -> str:
     if plugin.kind == "segmenter" and plugin.options.get("name"):
         return str(plugin.options["name"])
-    return short_name(todays_name(plugin.kind, plugin.name))
+    return short_name(current_name(plugin.kind, plugin.name))
 
 
 def non_default_options(used: PluginRecord) -> dict[str, Any]:
     """Return the options without those at their default; all options of an unknown plug-in."""
-    factory = known(used.kind, used.name) if used.kind else None
+    factory = lookup(used.kind, used.name) if used.kind else None
     declared = options_of(factory) if factory else ()
     defaults: dict[str, Any] = {}
     for option in declared:
@@ -140,6 +140,6 @@ def metric_name(column: str) -> str:
 def _metric_titles() -> dict[str, str]:
     """Return the titles that metrics define for their columns."""
     titles: dict[str, str] = {}
-    for metric in names("metric").values():
+    for metric in plugins_by_name("metric").values():
         titles |= getattr(metric, "titles", {})
     return titles

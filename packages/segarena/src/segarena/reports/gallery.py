@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from segarena.errors import NotTrusted
+from segarena.errors import UntrustedPlugin
 from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
 from segarena.records.trust import HOW_TO_TRUST, rebuild_plugin, source_change
 from segarena.reports.chart_series import area_statistic, labelled_colours, run_column_names
@@ -121,7 +121,7 @@ def open_configured_dataset(
         changed = source_change(described) if trust else ""
         if not changed and dataset.fingerprint != config.dataset.fingerprint:
             changed = f"Dataset {described.name} has changed since the run"
-    except NotTrusted as error:
+    except UntrustedPlugin as error:
         return None, f"No photographs: {error}. {HOW_TO_TRUST}"
     except (
         Exception

@@ -23,12 +23,12 @@ from segarena.arrays.boxes import bounding_window
 from segarena.arrays.rle import decode_rle, run_lengths
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, StoreError
-from segarena.files.atomic_write import whole_file, write_whole
-from segarena.files.safe_paths import within
+from segarena.files.atomic_write import open_atomic, write_atomic
+from segarena.files.safe_paths import safe_join
 from segarena.records.configuration import resolve_paths
 from segarena.records.parquet_scan import RETRY_HINT
 from segarena.records.trust import rebuild_plugin, trust_refusal
-from segarena.registry import import_packages
+from segarena.registry import import_entry_points
 from segarena.reports.pages import PAGES_ENTRY_POINTS
 from segarena.roles import Dataset
 
@@ -105,7 +105,7 @@ def export_masks(
         RunConflict: `out` holds other files.
         RunMissing: the folder holds no run.
     """
-    import_packages(PAGES_ENTRY_POINTS)
+    import_entry_points(PAGES_ENTRY_POINTS)
     folder = RunFolder.open(run)
     place = Path(out)
     kind = folder.config.benchmark.sample_kind
@@ -124,7 +124,7 @@ def export_masks(
 
     def recorded() -> Iterator[MaskPrediction]:
         for one in _predictions(folder, round_, trust=trust):
-            within(place, one.stem)
+            safe_join(place, one.stem)
             rows.append({key: getattr(one, key) for key in (*_KEY, "label", "round")})
             yield one
 
@@ -135,7 +135,7 @@ def export_masks(
             "records", without=("prompts", "attributes", "label", "benchmark", "dataset", "failure")
         )
         index = index.join(measured, on=[*_KEY, "round"], how="left", maintain_order="left")
-    return write_whole(place / INDEX_FILE, index.write_csv())
+    return write_atomic(place / INDEX_FILE, index.write_csv())
 
 
 def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[MaskPrediction]:
@@ -249,7 +249,7 @@ def _save(path: Path, mask: NDArray[Any]) -> None:
     image = Image.fromarray(mask.astype(np.uint8) * (255 if mask.dtype == np.bool_ else 1))
     if mask.dtype != np.bool_:
         image.putpalette(_palette())
-    with whole_file(path) as file:
+    with open_atomic(path) as file:
         image.save(file, format="PNG")
 
 
@@ -293,7 +293,7 @@ def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Gener
             "categories": [{"id": number, "name": label} for label, number in categories.items()],
             "annotations": own,
         }
-        write_whole(within(root, name), json.dumps(document))
+        write_atomic(safe_join(root, name), json.dumps(document))
 
 
 def _coco(one: MaskPrediction) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_whole
-from segarena.files.safe_paths import within
+from segarena.files.atomic_write import write_atomic
+from segarena.files.safe_paths import safe_join
 from segarena.published.table_registry import find_table
 from segarena.records.report_manifest import write_manifest
 from segarena.records.trust import restrict_plugins, trust_refusal
@@ -124,7 +124,7 @@ def write_report(
             texts["targets.csv"] = sheet_csv(targets)
         texts |= further
     for name, text in texts.items():
-        write_whole(within(folder, name), text)
+        write_atomic(safe_join(folder, name), text)
     write_manifest(folder, [folder / name for name in texts])
     drawn = _write_figures(sections, figures) if figures else ()
     notes: list[str] = []
@@ -191,8 +191,8 @@ def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path,
     folder = _create_folder(path)
     written: list[Path] = []
     for name, svg in chart_files(figures_in(sections)).items():
-        picture = within(folder, name)
-        write_whole(picture, svg)
-        write_whole(picture.with_suffix(".png"), png_of(svg))
+        picture = safe_join(folder, name)
+        write_atomic(picture, svg)
+        write_atomic(picture.with_suffix(".png"), png_of(svg))
         written += [picture, picture.with_suffix(".png")]
     return tuple(written)

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import ignores_image
 from segarena.benchmark_rules import Statistic
+from segarena.capabilities import ignores_image
 from segarena.errors import StoreError
 from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.records.trust import restrict_plugins

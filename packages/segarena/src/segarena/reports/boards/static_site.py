@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.records.trust import restrict_plugins
 from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets
@@ -105,7 +105,7 @@ def write_site(
                 before=_name(pages, samples, number - 1),
                 after=_name(pages, samples, number + 1),
             )
-            write_whole(folder / pages[sample], page)
+            write_atomic(folder / pages[sample], page)
     runs_of = _write_runs(board, key, folder, pages, anchors)
     texts["index.html"] = board_html(
         board,
@@ -117,7 +117,7 @@ def write_site(
         runs=runs_of,
     )
     for name, text in texts.items():
-        write_whole(folder / name, text)
+        write_atomic(folder / name, text)
     return SiteFiles(
         index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes))
     )
@@ -143,7 +143,7 @@ def _write_runs(
             pages=beside if board.data[number] == key.data else None,
             anchors=anchors,
         )
-        write_whole(folder / name, told)
+        write_atomic(folder / name, told)
     return names
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.html_document import document
 from segarena.reports.renderers import sheet_html
@@ -162,7 +162,7 @@ def _write(
     folder: Path, name: str, numbers: dict[str, Any], *, template: str = "", **values: Any
 ) -> Path:
     """Write NAME.json and NAME.html, from the template of that name or of another."""
-    write_whole(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
+    write_atomic(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
     page = document(
         "segarena.systems.scenes.page",
         f"{template or name}.html",
@@ -170,7 +170,7 @@ def _write(
         table=sheet_html,
         **values,
     )
-    return write_whole(folder / f"{name}.html", page)
+    return write_atomic(folder / f"{name}.html", page)
 
 
 def _plain(value: Any) -> Any:

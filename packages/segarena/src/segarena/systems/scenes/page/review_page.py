@@ -14,7 +14,7 @@ from pathlib import Path, PureWindowsPath
 
 from segarena.errors import DatasetError, InvalidImage, InvalidMask
 from segarena.files.images import read_image
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.systems.scenes.checks.consensus import check_each
@@ -172,7 +172,7 @@ def _photograph(scene: Scene, folder: Path) -> str:
     relative = stated.relative_to(stated.anchor).as_posix()
     for root, name in ((folder, relative), (folder / "images", stated.name)):
         try:
-            image = read_image(within(root, name))
+            image = read_image(safe_join(root, name))
         except (DatasetError, InvalidImage):
             continue
         if image.shape[:2] != scene.shape:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
-from segarena.options import as_protocol
+from segarena.options import parse_protocol
 from segarena.reports.gallery import open_run_dataset
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
@@ -81,7 +81,7 @@ class TimedRun:
         rules = self.run.config.benchmark
         return CurveEnd(
             seconds_per_object=rules.options["seconds_per_object"],
-            protocol=as_protocol(rules.protocol),
+            protocol=parse_protocol(rules.protocol),
         )
 
     @cached_property

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from segarena.arrays.orientation import Grid
-from segarena.files.atomic_write import whole_path
+from segarena.files.atomic_write import atomic_path
 from segarena.reports.mask_export import MaskPrediction, mask_format
 from segarena.systems.volumes.files.nifti import write_nifti
 
@@ -29,6 +29,6 @@ def write_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[
         depth, height, width = prediction.mask.shape
         grid = Grid((width, height, depth), affine[:, [2, 1, 0, 3]])
         name = f"{prediction.stem}.nii.gz"
-        with whole_path(root / name, ending=".nii.gz") as part:
+        with atomic_path(root / name, ending=".nii.gz") as part:
             write_nifti(part, voxels, grid)
         yield name

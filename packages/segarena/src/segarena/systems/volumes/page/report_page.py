@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from segarena.abilities import abilities_of_segmenter, abilities_of_user
 from segarena.benchmark_rules import Statistic
+from segarena.capabilities import abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserRecord
 from segarena.records.trust import rebuild_plugin, restrict_plugins

@@ -36,12 +36,12 @@ def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
     from segarena.files.npy import read_arrays
     from segarena.files.parquet import read_parquet
     from segarena.files.xml import parse_xml
-    from segarena.files.zip_archives import unpack
+    from segarena.files.zip_archives import extract_zip
     from segarena.systems.volumes.files.volume_io import read_labels
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
 
     def unpack_small(path: Path) -> None:
-        unpack(path, path.with_suffix(".out"), most_bytes=100 << 20)
+        extract_zip(path, path.with_suffix(".out"), most_bytes=100 << 20)
 
     def read_xml(path: Path) -> None:
         parse_xml(path.read_bytes(), path)

@@ -320,10 +320,10 @@ def _archive(folder: Path) -> None:
 
 
 def _unpack(folder: Path) -> None:
-    from segarena.files.zip_archives import unpack
+    from segarena.files.zip_archives import extract_zip
 
     with tempfile.TemporaryDirectory() as name:
-        unpack(folder / "a.zip", Path(name), most_bytes=1 << 20)
+        extract_zip(folder / "a.zip", Path(name), most_bytes=1 << 20)
 
 
 def _weights(folder: Path) -> None:
@@ -337,9 +337,9 @@ def _weights(folder: Path) -> None:
 
 
 def _read_weights(folder: Path) -> None:
-    from segarena.files.checkpoint import read_checkpoint, state_dict_of
+    from segarena.files.checkpoint import extract_state_dict, read_checkpoint
 
-    state_dict_of(read_checkpoint(folder / "network.pt"), folder / "network.pt")
+    extract_state_dict(read_checkpoint(folder / "network.pt"), folder / "network.pt")
 
 
 def _cache(folder: Path) -> None:

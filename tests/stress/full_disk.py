@@ -27,7 +27,7 @@ from participants import Participant, end, wait_for_progress
 from served import Server, draw_photographs, prepare
 
 from segarena.errors import StoreError
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 SIZE_MIB = 64
 LITTLE = 200_000
@@ -111,7 +111,7 @@ def main() -> int:
         )
         wait_for_progress(people)
         ended = end(server, people)
-        cut = Storage(data / "samples").damaged()
+        cut = ContentStore(data / "samples").damaged()
     how = f"a file system of {SIZE_MIB} MiB" if disk.is_mounted else "a limit on files"
     print(
         f"seed {given.seed}: full {given.times} times ({how}), {unread} looks not answered, {len(cut)} samples cut"
@@ -132,7 +132,7 @@ def fill_once(
     time.sleep(rng.uniform(0.0, 1.0) * longest_s)
     unread = unanswered(server, people[0])
     with suppress(StoreError):
-        Storage(disk.place / "data" / "samples").keep(rng.randbytes(1 << 20))
+        ContentStore(disk.place / "data" / "samples").keep(rng.randbytes(1 << 20))
         if disk.is_mounted:  # limits are on files of the server
             raise RuntimeError(f"{disk.place} is not full")
     disk.fill(server, LITTLE)

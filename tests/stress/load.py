@@ -36,7 +36,7 @@ from served import Server, draw_photographs, integrity_of, prepare, wait_until_e
 from sqlalchemy import text
 
 from segarena_server.db.database import Database
-from segarena_server.db.orm_models import Table
+from segarena_server.db.orm_models import OrmModel
 
 GROWTH = 0.05
 SHORTEST_MINUTES = 2.0
@@ -233,7 +233,7 @@ def tables_of(address: str, turns: int) -> str:
     with closing(database), database.reading() as session:
         counts = {
             name: session.scalar(text(f"SELECT count(*) FROM {name}"))
-            for name in Table.metadata.tables
+            for name in OrmModel.metadata.tables
         }
         asked = (
             "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"

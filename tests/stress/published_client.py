@@ -27,11 +27,11 @@ from PIL import Image
 
 from segarena.davis import DavisInteractiveSession
 from segarena.engine.store import RunFolder
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import Serving, open_site
+from segarena_server.serving import SiteServer, open_site
 from segarena_server.settings import Settings
 
 SEQUENCES = {"planes-crossing": (31, 2), "car-race": (31, 4), "rollercoaster": (70, 1)}
@@ -103,7 +103,7 @@ def make_videos(root: Path) -> None:
         np.save(root / f"{name}.npy", images)
 
 
-def serve(data: Path, dataset: str, benchmark: str) -> tuple[Serving, str, str]:
+def serve(data: Path, dataset: str, benchmark: str) -> tuple[SiteServer, str, str]:
     """Serve a challenge in a thread; return the server, its address and a participant's token."""
     site = open_site(data, Settings(port=0, workers=1))
     phase = Phase(name="test", shows="board", decimals=6)
@@ -127,8 +127,8 @@ def serve(data: Path, dataset: str, benchmark: str) -> tuple[Serving, str, str]:
         )
         session.add(person)
         session.flush()
-        token = make_key(session, "token", site.now(), person_id=person.id)
-    serving, ports, started = Serving(site), list[int](), threading.Event()
+        token = create_key(session, "token", site.now(), person_id=person.id)
+    serving, ports, started = SiteServer(site), list[int](), threading.Event()
     threading.Thread(
         target=serving.run, args=(lambda port: (ports.append(port), started.set()),), daemon=True
     ).start()

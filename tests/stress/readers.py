@@ -34,7 +34,7 @@ def _reader(name: str, make: Callable[[Path], Any], read: Callable[[Path], Any])
 def readers() -> list[Folder]:
     """Return all of them."""
     from segarena.datasets.bsds500 import read_compact, read_original
-    from segarena.files.images import read_colours, read_image, read_values
+    from segarena.files.images import read_image, read_mask_colours, read_mask_values
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.datasets.sbd import read_sbd_instances
     from segarena.systems.clicks.users.recorded_strokes import RecordedStrokes
@@ -73,9 +73,9 @@ def readers() -> list[Folder]:
         _reader("image.bmp", colour.save, read_image),
         _reader("image.webp", colour.save, read_image),
         _reader("image.ppm", colour.save, read_image),
-        _reader("mask.png", grey.save, read_values),
-        _reader("deep.png", Image.fromarray(LABELS).save, read_values),
-        _reader("palette.png", palette.save, read_colours),
+        _reader("mask.png", grey.save, read_mask_values),
+        _reader("deep.png", Image.fromarray(LABELS).save, read_mask_values),
+        _reader("palette.png", palette.save, read_mask_colours),
         _reader("edges.png", grey.save, read_detection),
         _reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
         _reader(

@@ -25,7 +25,7 @@ from sqlalchemy import func, select
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena_server.auth.accounts import invite, register
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.database import Database
@@ -39,12 +39,12 @@ SERVE = """
 import json, logging, sys
 from pathlib import Path
 import msgspec
-from segarena_server.serving import Serving, open_site
+from segarena_server.serving import SiteServer, open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.http.middleware import log_to
 log_to(Path(sys.argv[3]), logging.INFO)
-Serving(open_site(Path(sys.argv[1]), msgspec.convert(json.loads(sys.argv[2]), Settings))).run()
+SiteServer(open_site(Path(sys.argv[1]), msgspec.convert(json.loads(sys.argv[2]), Settings))).run()
 """
 PATIENT = {"requests_per_minute": 10**6}
 """All come from one address here."""
@@ -190,7 +190,7 @@ def add_person(site: Site, name: str, role: str = "participant") -> str:
         now = site.now()
         person = register(session, now, name=name, kept="-", invitation=invite(session, now, role))
         session.flush()
-        return make_key(session, "token", now, person_id=person.id)
+        return create_key(session, "token", now, person_id=person.id)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,8 @@ from studio_saves import Site, prepare
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from drawn import picture, someone
 
-from segarena_server.auth.keys import make_key
-from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.auth.keys import create_key
+from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_studio.orm_models import Project
@@ -239,10 +239,10 @@ def main() -> int:
         opened = open_site(site.data, Settings())
         lead = someone(opened, "Lead")
         with opened.database.writing() as session:
-            key = make_key(session, "session", opened.now(), person_id=lead)
+            key = create_key(session, "session", opened.now(), person_id=lead)
             project = session.scalars(select(Project.id)).one()
         opened.database.close()
-        cookie = f"{cookie_name(opened)}={cookie_of(opened, key)}"
+        cookie = f"{cookie_name(opened)}={session_cookie(opened, key)}"
         server = Server(site.data, log=Path(folder) / "log", settings={"workers": 0})
         server.start()
         server.wait()

@@ -33,12 +33,12 @@ from sqlalchemy import select
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from drawn import give_task, project_of, someone, tasks_of
 
-from segarena_server.auth.keys import end_keys, make_key
-from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.auth.keys import create_key, end_keys
+from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.db.database import Database
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.drafts import read_revision
 from segarena_studio.orm_models import LogSegment, Task
 
@@ -93,9 +93,9 @@ class Site:
         site = open_site(self.data, Settings())
         with site.database.writing() as session:
             end_keys(session, self.people[number], site.now(), kind="session")
-            key = make_key(session, "session", site.now(), person_id=self.people[number])
+            key = create_key(session, "session", site.now(), person_id=self.people[number])
         site.database.close()
-        return f"{cookie_name(site)}={cookie_of(site, key)}"
+        return f"{cookie_name(site)}={session_cookie(site, key)}"
 
     def sign_out(self, number: int) -> None:
         """End the sessions of one of them."""
@@ -115,7 +115,7 @@ class Site:
                 logs = session.scalars(
                     select(LogSegment.entries).where(LogSegment.task_id == number)
                 )
-                entries = sum(len(json.loads(unpack(each))) for each in logs)
+                entries = sum(len(json.loads(decompress_body(each))) for each in logs)
                 found.append(
                     (int(drawn[0].regions[0].name) if drawn else 0, task.revision, entries)
                 )

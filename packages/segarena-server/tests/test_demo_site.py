@@ -8,7 +8,7 @@ from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.challenges.showcases import showcases
-from segarena_server.demo_site import Demonstration, check_settings
+from segarena_server.demo_site import DemoSite, check_demo_settings
 from segarena_server.settings import Settings
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 )
 def test_nobody_else_reaches_a_demonstration(told):
     with pytest.raises(InvalidInput, match="only on this machine"):
-        check_settings(Settings(**told))
+        check_demo_settings(Settings(**told))
 
 
 def test_the_command_says_so_in_a_line(refused):
@@ -29,7 +29,7 @@ def test_the_command_says_so_in_a_line(refused):
 def test_a_folder_in_use_stays_as_it_is(served):
     served.person("Somebody")
     with pytest.raises(InvalidInput, match="is in use"):
-        Demonstration(served.site, [])
+        DemoSite(served.site, [])
 
 
 def test_what_packages_show_can_be_held_at_the_time_it_is_held():

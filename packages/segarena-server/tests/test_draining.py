@@ -11,7 +11,7 @@ from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Turns
 from segarena_server.jobs import lease as leases
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run
     key = (told["id"], 0, 0)
     with served.site.database.writing() as session:
         assert leases.finish_row(
-            session, Turns, key, "", state="done", response=pack(b"the reply"), done_at=1.0
+            session, Turns, key, "", state="done", response=compress_body(b"the reply"), done_at=1.0
         )
         assert session.get(Turns, (told["id"], 1, 0)) is None
     served.site.news.notify(key)

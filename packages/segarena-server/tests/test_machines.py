@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from segarena.engine.store import RunFolder
-from segarena.errors import StoreAway, StoreError
+from segarena.errors import StoreError, StoreUnavailable
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -77,7 +77,7 @@ def test_a_storage_that_is_away_is_told_as_busy_and_by_no_name(machines, s3, mon
     monkeypatch.setattr(remote, "_TIMES", 0)
     elsewhere = DataFolder(machines[0].folder.path / "none", "s3://files/event").samples
     s3.trouble = "busy"
-    with pytest.raises(StoreAway) as raised:
+    with pytest.raises(StoreUnavailable) as raised:
         elsewhere.fetch("0" * 64)
     s3.trouble = ""
     told = refusal_of(raised.value)

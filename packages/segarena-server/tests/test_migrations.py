@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.errors import InvalidInput
-from segarena_server.db.orm_models import Person, Table
+from segarena_server.db.orm_models import OrmModel, Person
 from segarena_server.db.schema import bring_up_to_date, migrate, revision_of
-from segarena_server.extensions.site_sections import rooms
+from segarena_server.extensions.site_sections import site_sections
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 
@@ -19,19 +19,19 @@ BASELINE = "turned"
 
 
 def test_the_migrations_create_the_tables_of_the_models(empty_database):
-    assert rooms()  # importing them defines the tables of the studio
+    assert site_sections()  # importing them defines the tables of the studio
     assert bring_up_to_date(empty_database) == ""
     with empty_database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, OrmModel.metadata) == []
 
 
 def test_tables_created_from_the_models_and_by_migrations_have_the_same_columns(empty_database):
-    assert rooms()
+    assert site_sections()
     bring_up_to_date(empty_database)
     inspector = inspect(empty_database.engine)
-    assert set(inspector.get_table_names()) == {*Table.metadata.tables, "alembic_version"}
-    for name, table in Table.metadata.tables.items():
+    assert set(inspector.get_table_names()) == {*OrmModel.metadata.tables, "alembic_version"}
+    for name, table in OrmModel.metadata.tables.items():
         columns = {column["name"]: column["nullable"] for column in inspector.get_columns(name)}
         assert columns == {column.name: column.nullable for column in table.columns}
         constraint = inspector.get_pk_constraint(name)
@@ -44,7 +44,7 @@ def test_the_baseline_downgrades_to_an_empty_database_and_upgrades_again(empty_d
     assert set(inspect(empty_database.engine).get_table_names()) == {"alembic_version"}
     assert bring_up_to_date(empty_database) == ""
     assert revision_of(empty_database) == BASELINE
-    assert set(Table.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
+    assert set(OrmModel.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
 
 
 def test_a_database_at_the_newest_revision_opens_with_its_rows(database):

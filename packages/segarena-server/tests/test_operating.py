@@ -13,10 +13,10 @@ import pytest
 from segarena.errors import InvalidInput, StoreError
 from segarena_server.config_file import read_settings
 from segarena_server.db.database import Database, DatabaseAway
-from segarena_server.db.orm_models import Event
+from segarena_server.db.orm_models import AuditEvent
 from segarena_server.http.middleware import LOG, JsonLines
 from segarena_server.preflight import faults_of
-from segarena_server.prometheus import Requests
+from segarena_server.prometheus import RequestMetrics
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.backup import DUMP, back_up
@@ -81,7 +81,7 @@ def test_figures_are_as_prometheus_reads_them(served):
 
 
 def test_methods_that_somebody_makes_up_are_counted_as_one():
-    counted = Requests()
+    counted = RequestMetrics()
     for number in range(3):
         counted.count(f"LOOK{number}", "", 405, 0.1)
     (line,) = (line for line in counted.text() if line.startswith("segarena_requests_total"))
@@ -117,7 +117,7 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
     def write():
         while not is_over.is_set():
             with served.site.database.writing() as session:
-                session.add(Event(at=0.0, action=f"line {len(written)}"))
+                session.add(AuditEvent(at=0.0, action=f"line {len(written)}"))
             written.append(1)
 
     served.site.folder.samples.keep(b"a sample")
@@ -134,7 +134,7 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
     assert not (tmp_path / "copy" / "exports").exists()
     copy = open_site(tmp_path / "copy", Settings())
     with copy.database.reading() as session:
-        lines = {event.action for event in session.query(Event)}
+        lines = {event.action for event in session.query(AuditEvent)}
     copy.database.close()
     assert {f"line {number}" for number in range(before)} <= lines
     assert copy.secret == served.site.secret
@@ -147,13 +147,13 @@ def test_a_copy_of_a_server_on_postgresql_has_its_database_as_pg_restore_takes_i
     db, other = postgres.new_database(), postgres.new_database()
     site = open_site(tmp_path / "data", Settings(db=db))
     with site.database.writing() as session:
-        session.add(Event(at=0.0, action="before the copy"))
+        session.add(AuditEvent(at=0.0, action="before the copy"))
     back_up(site.folder.path, tmp_path / "copy", db)
     site.database.close()
     postgres.restore(tmp_path / "copy" / DUMP, other)
     copy = open_site(tmp_path / "copy", Settings(db=other))
     with copy.database.reading() as session:
-        assert [event.action for event in session.query(Event)] == ["before the copy"]
+        assert [event.action for event in session.query(AuditEvent)] == ["before the copy"]
     copy.database.close()
     assert copy.secret == site.secret
     with pytest.raises(StoreError, match=r"pg_dump: .*does not exist"):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena_server import preflight
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.schema import migrate
@@ -133,7 +133,7 @@ def test_a_disk_that_is_nearly_full_is_told(data, monkeypatch):
 def test_clocks_that_are_wrong_are_told(data, monkeypatch, opened):
     site = opened(data)
     with site.database.writing() as session:
-        note(session, site.now() + 3600, "signed in")
+        record_event(session, site.now() + 3600, "signed in")
     assert "the clock was set back" in faults_of(data, Settings())[0]
     monkeypatch.setattr(preflight.time, "time", lambda: 0.0)
     assert "1970" in "\n".join(faults_of(data, Settings())) or "set it" in "\n".join(

@@ -8,11 +8,11 @@ from sqlalchemy import select
 from starlette.routing import Route
 
 from segarena_server.app import ROUTERS
-from segarena_server.auth.permissions import ANYONE, needed_by
+from segarena_server.auth.permissions import ANYONE, required_role
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
-from segarena_server.extensions.entry_points import OURS
+from segarena_server.extensions.entry_points import RESERVED_NAMES
 from segarena_server.extensions.interfaces import interfaces
 
 NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN = (
@@ -229,22 +229,24 @@ def is_refused(answer, path):
 
 def test_the_table_of_this_test_is_that_of_the_server():
     assert {(method, route.path) for method, route in routes()} == set(WHO)
-    assert all(isinstance(route, Route) and needed_by(route.endpoint) for _, route in routes())
+    assert all(isinstance(route, Route) and required_role(route.endpoint) for _, route in routes())
 
 
 def test_no_package_may_have_an_address_that_is_ours():
-    assert {route.path.split("/")[1] for _, route in routes()} == OURS
+    assert {route.path.split("/")[1] for _, route in routes()} == RESERVED_NAMES
 
 
 def test_routes_of_other_packages_stand_behind_the_same_guard(scene, served):
     served.client().get("/")
     for method, route in brought():
-        assert needed_by(route.endpoint), route.path
+        assert required_role(route.endpoint), route.path
         path = re.sub(r"\{\w+\}", "1", route.path)
         for headers in ({}, {"user-key": "sat_wrong"}, {"authorization": "Bearer sat_wrong"}):
             answer = served.client().request(method, path, headers=headers)
             assert answer.status_code < 500, route.path
-            assert (answer.status_code == 401) == (needed_by(route.endpoint) != ANYONE), route.path
+            assert (answer.status_code == 401) == (required_role(route.endpoint) != ANYONE), (
+                route.path
+            )
 
 
 @pytest.mark.parametrize("person", PERSONS)

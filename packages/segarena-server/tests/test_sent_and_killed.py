@@ -15,7 +15,7 @@ import pytest
 
 from segarena.engine.store import RunFolder
 from segarena.segmenters.workers.sandbox import Sandbox
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
@@ -86,7 +86,7 @@ def test_a_server_killed_while_it_judges_a_program_goes_on_and_writes_once(tmp_p
         )
         session.add(person)
         session.flush()
-        token = make_key(session, "token", site.now(), person_id=person.id)
+        token = create_key(session, "token", site.now(), person_id=person.id)
     site.database.close()
     sent = str(uuid.uuid4())
     headers = {"authorization": f"Bearer {token}"}

@@ -16,7 +16,7 @@ import pytest
 from segarena.errors import StoreError
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.auth.accounts import invite
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person, RunSample
@@ -25,7 +25,7 @@ from segarena_server.jobs import lease as leases
 from segarena_server.jobs.lease import new_lease
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 
 COMMAND = "from segarena.cli.main import app; app()"
 
@@ -109,7 +109,7 @@ def token(several):
         )
         session.add(person)
         session.flush()
-        return make_key(session, "token", site.now(), person_id=person.id)
+        return create_key(session, "token", site.now(), person_id=person.id)
 
 
 def ask(method, address, path, **options):
@@ -154,7 +154,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
     lease = new_lease().replace(f":{os.getpid()}:", f":{2**22 + 1}:")
     with site.database.writing() as session:  # as one leaves it that is killed in the middle
         place = session.get_one(RunSample, (run["id"], 0))
-        body = pack(pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])))
+        body = compress_body(pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])))
         turn = Turns(
             run_id=run["id"],
             place=0,

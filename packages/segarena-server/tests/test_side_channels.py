@@ -21,7 +21,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run
 from segarena_server.db.orm_models import Turn as Row
 from segarena_server.preflight import faults_of
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 from segarena_server.turns import delayed_replies, turn_service
 from segarena_server.turns.notifier import Notifier
 
@@ -100,7 +100,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
 
     def look(*told):
         looked.append(told)
-        return SimpleNamespace(response=pack(b"reply"), sent="{}"), 30.0
+        return SimpleNamespace(response=compress_body(b"reply"), sent="{}"), 30.0
 
     monkeypatch.setattr(turn_service, "_find_evaluated", look)
     site = SimpleNamespace(news=Notifier(), settings=SimpleNamespace(workers=1))

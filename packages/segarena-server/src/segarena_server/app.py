@@ -12,9 +12,9 @@ from segarena_server.api import turns as api_turns
 from segarena_server.auth.identities import provider_of
 from segarena_server.auth.permissions import guard
 from segarena_server.extensions.interfaces import interfaces
-from segarena_server.extensions.site_sections import rooms
-from segarena_server.http.middleware import Watch
-from segarena_server.http.responses import answer_errors
+from segarena_server.extensions.site_sections import site_sections
+from segarena_server.http.middleware import RequestMiddleware
+from segarena_server.http.responses import add_error_handlers
 from segarena_server.pages import (
     account_data,
     accounts,
@@ -53,7 +53,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def make_app(site: Site) -> Watch:
+def make_app(site: Site) -> RequestMiddleware:
     """Return what answers requests to a site.
 
     Raises:
@@ -75,8 +75,8 @@ def make_app(site: Site) -> Watch:
         app.state.provider = provider_of(site.settings.oidc, site.now)
     app.state.interfaces = interfaces()
     brought = [interface.router for interface in interfaces().values()]
-    brought += [router for room in rooms().values() for router in room.routers]
+    brought += [router for room in site_sections().values() for router in room.routers]
     for router in (*ROUTERS, *brought):
         app.include_router(router)
-    answer_errors(app)
-    return Watch(app, site)
+    add_error_handlers(app)
+    return RequestMiddleware(app, site)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena_server.db.orm_models import Event
+from segarena_server.db.orm_models import AuditEvent
 
 _LONGEST = 500
 
 
-def note(
+def record_event(
     session: Session,
     now: float,
     action: str,
@@ -22,10 +22,10 @@ def note(
     """Add a line; `about` is shortened to what a line can hold and has no secrets in it."""
     plain = " ".join(about.split())[:_LONGEST]
     session.add(
-        Event(at=now, person_id=person_id, address=address[:60], action=action, about=plain)
+        AuditEvent(at=now, person_id=person_id, address=address[:60], action=action, about=plain)
     )
 
 
-def latest(session: Session, count: int) -> list[Event]:
+def latest_events(session: Session, count: int) -> list[AuditEvent]:
     """Return the newest lines, the newest first."""
-    return list(session.scalars(select(Event).order_by(Event.id.desc()).limit(count)))
+    return list(session.scalars(select(AuditEvent).order_by(AuditEvent.id.desc()).limit(count)))

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena.options import close_to
+from segarena.options import suggest_names
 from segarena_server.settings import Limits, Settings
 
-OWN = "server.toml"
+SETTINGS_FILE = "server.toml"
 """The settings of a server in its data folder."""
 
 
 def own_settings(data: Path) -> Path | None:
     """Return the file of settings in a data folder; None when there is none."""
-    return data / OWN if (data / OWN).is_file() else None
+    return data / SETTINGS_FILE if (data / SETTINGS_FILE).is_file() else None
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
@@ -77,7 +77,7 @@ def _read_each(
             continue
         if name not in fields:
             hint = (
-                close_to(name, fields)
+                suggest_names(name, fields)
                 or f"there are {', '.join(where + field for field in fields)}"
             )
             yield f"{where}{name} is no setting; {hint}"

@@ -19,16 +19,16 @@ from segarena.client import participate
 from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena_server.auth.accounts import invite, register
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.auth.passwords import hash_password
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge, Person
-from segarena_server.extensions.site_sections import rooms
+from segarena_server.extensions.site_sections import site_sections
 from segarena_server.settings import Settings, is_loopback
 from segarena_server.site import Site
 
-ROLES = {"Olga": "admin", "Vera": "viewer"}
+DEMO_ROLES = {"Olga": "admin", "Vera": "viewer"}
 """Who does not take part."""
 
 WAITING = "Dana"
@@ -44,7 +44,7 @@ OnStep = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class DemoAccount:
     """Who can sign in.
 
     Attributes:
@@ -57,7 +57,7 @@ class Account:
     token: str
 
 
-class Demonstration:
+class DemoSite:
     """A site to click through.
 
     Args:
@@ -69,7 +69,7 @@ class Demonstration:
     """
 
     def __init__(self, site: Site, shown: Sequence[Showcase]) -> None:
-        check_settings(site.settings)
+        check_demo_settings(site.settings)
         with site.database.reading() as session:
             if session.query(Person).count() or session.query(Challenge).count():
                 raise InvalidInput(
@@ -79,19 +79,19 @@ class Demonstration:
         self._shown = shown
         self.password = secrets.token_hex(5)
         self.open_phase = f"{shown[0].challenge.slug}/{shown[0].challenge.phases[-1].name}"
-        self.accounts: dict[str, Account] = {}
+        self.accounts: dict[str, DemoAccount] = {}
 
     def lay(self, on_step: OnStep) -> None:
         """Make the accounts and the challenges; `on_step` is called with a line about each."""
         self._site.clock = partial(_then, _BEFORE_S)
         takers = {one.who: "participant" for each in self._shown for one in each.tries}
         on_step("making accounts")
-        for name, role in {**ROLES, **takers}.items():
-            self.accounts[name] = Account(name=name, role=role, token=self._account(name, role))
+        for name, role in {**DEMO_ROLES, **takers}.items():
+            self.accounts[name] = DemoAccount(name=name, role=role, token=self._account(name, role))
         self._account(WAITING, "")
         for each in reversed(self._shown):  # the newest stands first on the first page
             make_challenge(self._site, each.challenge, partial(_tell, on_step, each.challenge.slug))
-        for name, room in rooms().items():
+        for name, room in site_sections().items():
             on_step(f"making examples for {name}")
             room.show(self._site)
 
@@ -129,7 +129,7 @@ class Demonstration:
             invitation = invite(session, now, role) if role else ""
             person = register(session, now, name=name, kept=kept, invitation=invitation)
             if role:
-                return make_key(session, "token", now, person_id=person.id, label="demonstration")
+                return create_key(session, "token", now, person_id=person.id, label="demonstration")
             return ""
 
     def _hold(self, one: ShowcaseRun, challenge: str, out: Path) -> None:
@@ -142,10 +142,10 @@ class Demonstration:
             _leave_after(one.samples, challenge, one.segmenter, **how)
             return
         participate.evaluate(challenge, segmenter=one.segmenter, patience_s=_PATIENCE_S, **how)
-        participate.read_standing(out, token=how["token"])
+        participate.read_scores(out, token=how["token"])
 
 
-def check_settings(settings: Settings) -> None:
+def check_demo_settings(settings: Settings) -> None:
     """Raise `InvalidInput` where others than this machine could reach a demonstration: its accounts are for nobody."""
     if settings.url or settings.db or not is_loopback(settings.host):
         raise InvalidInput("--demo: only on this machine; leave --host, --url and --db out")

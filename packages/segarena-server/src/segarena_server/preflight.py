@@ -31,14 +31,14 @@ from segarena_server.challenges.challenge_repository import (
 )
 from segarena_server.config_file import settings_and_faults
 from segarena_server.db.database import Database
-from segarena_server.db.orm_models import Event, PooledSample
+from segarena_server.db.orm_models import AuditEvent, PooledSample
 from segarena_server.db.schema import newest_revision, revision_of
-from segarena_server.mail.smtp import fault_of
+from segarena_server.mail.smtp import smtp_fault
 from segarena_server.runs.submissions import sandbox_of
 from segarena_server.settings import LOOPBACK, Settings
 from segarena_server.storage.data_folder import DataFolder
 
-GUESSED = 2**32
+GUESSABLE_SEEDS = 2**32
 """Whoever tries all seeds below this finds the one that draws what was drawn."""
 _LEAST_FREE = 2**30
 """With less than a GiB the next runs fill the disk."""
@@ -49,19 +49,19 @@ _BUILT = 1_767_225_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PreflightReport:
     """What was found, a line each."""
 
     faults: list[str]
     remarks: list[str]
 
 
-def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Checked:
+def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> PreflightReport:
     """Return all that is wrong with a configuration file and options, and with what they name."""
     settings, faults = settings_and_faults(config, given)
     if settings is None:
-        return Checked(faults, [])
-    return Checked([*faults, *faults_of(data, settings)], list(remarks_of(data, settings)))
+        return PreflightReport(faults, [])
+    return PreflightReport([*faults, *faults_of(data, settings)], list(remarks_of(data, settings)))
 
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
@@ -122,7 +122,7 @@ def _of_mail(settings: Settings) -> Iterator[str]:
     if (
         settings.mail is not None
         and not settings.mail.faults()
-        and (fault := fault_of(settings.mail))
+        and (fault := smtp_fault(settings.mail))
     ):
         yield fault
 
@@ -242,7 +242,7 @@ def _of_soundness(database: Database) -> Iterator[str]:
 
 def _of_log(database: Database) -> Iterator[str]:
     with database.reading() as session:
-        ahead = (session.scalar(select(func.max(Event.at))) or 0.0) - time.time()
+        ahead = (session.scalar(select(func.max(AuditEvent.at))) or 0.0) - time.time()
     if ahead > _MOST_APART_S:
         yield f"the log has a line that is {ahead:.0f} s from now: the clock was set back, or was ahead before"
 
@@ -264,7 +264,7 @@ def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
     for challenge in challenges:
         for phase in cached_description(challenge.description).phases:
-            if phase.kind == "test" and phase.seed < GUESSED:
+            if phase.kind == "test" and phase.seed < GUESSABLE_SEEDS:
                 where = f"challenge {challenge.slug}, phase {phase.name}"
                 yield f"{where}: its seed can be guessed; leave it out, and the server makes one"
         try:

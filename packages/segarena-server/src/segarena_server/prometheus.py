@@ -16,7 +16,7 @@ _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"
 _BOUNDS_S = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 30.0)
 
 
-class Requests:
+class RequestMetrics:
     """The requests to this process, by route."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Requests:
             yield _line("segarena_request_seconds_count", {"route": route}, sum(found))
 
 
-def of_tables(session: Session, now: float) -> Iterator[str]:
+def database_metrics(session: Session, now: float) -> Iterator[str]:
     """Yield what the tables say: turns, runs and jobs by state, and how long the oldest turn has been waiting."""
     turns = session.execute(select(Turn.state, func.count()).group_by(Turn.state)).all()
     yield from _metric(

@@ -19,9 +19,9 @@ from segarena_server.app import make_app
 from segarena_server.auth.accounts import has_organiser, invite_first
 from segarena_server.db.database import Database
 from segarena_server.db.schema import bring_up_to_date
-from segarena_server.db.shared_values import shared
+from segarena_server.db.shared_values import shared_value
 from segarena_server.jobs.pool import WorkerPool
-from segarena_server.mail.smtp import Post
+from segarena_server.mail.smtp import MailSender
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
@@ -62,8 +62,8 @@ def _shared_secret(database: Database, folder: DataFolder) -> bytes:
     """
     own = folder.secret().hex()
     place = folder.remote.address if folder.remote else "one folder"
-    secret = shared(database, "secret", own)
-    common = shared(database, "storage", place)
+    secret = shared_value(database, "secret", own)
+    common = shared_value(database, "storage", place)
     if common != place:
         raise StoreError(
             f"the other servers of this database keep their files in {common}, this one in {place}"
@@ -76,7 +76,7 @@ def _shared_secret(database: Database, folder: DataFolder) -> bytes:
     return bytes.fromhex(secret)
 
 
-def first_link(site: Site) -> str:
+def first_admin_link(site: Site) -> str:
     """Return the address at which the first administrator makes an account; "" when somebody administers already."""
     with site.database.writing() as session:
         if has_organiser(session):
@@ -111,7 +111,7 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-class Serving:
+class SiteServer:
     """Answers requests until it is stopped.
 
     Args:
@@ -140,7 +140,7 @@ class Serving:
         hands = WorkerPool(self.site)
         self.site.hurry = hands.hurry
         self.site.is_draining = lambda: self._server.is_draining
-        post = Post(self.site)
+        post = MailSender(self.site)
         hands.start()
         post.start()
         try:
@@ -176,7 +176,7 @@ class Serving:
         on_start(self._server.servers[0].sockets[0].getsockname()[1])
 
 
-def evaluate(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
+def run_evaluator(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
     """Do what other servers of the same database have to be done, until a signal comes; listen to nobody."""
     hands = WorkerPool(site)
     with suppress(KeyboardInterrupt), stoppable():

@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sign_ins: int = 10
 
 
-class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MailSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A mail server that takes letters for everybody.
 
     Attributes:
@@ -98,7 +98,7 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return [message for is_wrong, message in told if is_wrong]
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SubmissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What participants may send to be judged here, and how their programs are confined.
 
     Attributes:
@@ -124,7 +124,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unpacked_gb: float = 8.0
 
 
-class Oidc(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class OidcSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A provider of OpenID Connect whose accounts people may sign in with.
 
     Attributes:
@@ -186,9 +186,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         roots: folders below which whoever makes a challenge on a page may name files; none by default.
         segmenters: what may help people draw in the studio beside what needs no weights, `NAME=PLUGIN` or `PLUGIN`.
         limits: see `Limits`.
-        mail: see `Mail`; without it nothing is sent, and links are for copying.
-        sent: see `Sent`.
-        oidc: see `Oidc`; needs the extra of that name.
+        mail: see `MailSettings`; without it nothing is sent, and links are for copying.
+        sent: see `SubmissionSettings`.
+        oidc: see `OidcSettings`; needs the extra of that name.
     """
 
     host: str = "127.0.0.1"
@@ -203,9 +203,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     roots: tuple[str, ...] = ()
     segmenters: tuple[str, ...] = ()
     limits: Limits = Limits()
-    mail: Mail | None = None
-    sent: Sent = Sent()
-    oidc: Oidc | None = None
+    mail: MailSettings | None = None
+    sent: SubmissionSettings = SubmissionSettings()
+    oidc: OidcSettings | None = None
 
     @property
     def address(self) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from segarena.records.configuration import read_configuration
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.auth.account_deletion import delete_account
-from segarena_server.auth.personal_data import archive_of
+from segarena_server.auth.personal_data import personal_data_archive
 from segarena_server.challenges.boards import BoardCache
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -36,7 +36,9 @@ def made(tmp_path_factory):
     )
     make_challenge(site, described, lambda done, of: None)
     rehearsal = Rehearsal(described, "final", "image-blind")
-    folder, _ = rehearsal.rehearse(rehearsal.evaluator.samples("final")[:1], site.folder.runs / "run-1")
+    folder, _ = rehearsal.rehearse(
+        rehearsal.evaluator.samples("final")[:1], site.folder.runs / "run-1"
+    )
     with site.database.writing() as session:
         told = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
         session.add(Person(name="Zyx", folded="zyx", **told))
@@ -107,7 +109,7 @@ def test_what_was_sent_is_in_the_copy_and_goes_with_the_account_unless_somebody_
         send(site, 1, b"the same program", state="taken", run_id="run-1"),
     )
     send(site, 2, b"the same program")
-    with zipfile.ZipFile(io.BytesIO(b"".join(archive_of(site, 1)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(personal_data_archive(site, 1)))) as archive:
         assert archive.read("sent/1") + archive.read("sent/2") in (
             b"a program of zyx" + b"the same program",
             b"the same program" + b"a program of zyx",
@@ -167,6 +169,6 @@ def test_a_segmenter_that_everybody_has_keeps_its_name(site):
 def test_a_copy_is_whole_when_a_file_is_lost(site):
     lost = send(site, 1, b"a program of zyx")
     site.folder.sent.path(lost.sha256).unlink()
-    with zipfile.ZipFile(io.BytesIO(b"".join(archive_of(site, 1)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(personal_data_archive(site, 1)))) as archive:
         assert archive.testzip() is None
         assert "sent/1.missing" in archive.namelist()

@@ -5,7 +5,7 @@ import threading
 import pytest
 from sqlalchemy import func, select
 
-from segarena_server.auth.login_throttle import Attempts
+from segarena_server.auth.login_throttle import AttemptLimiter
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Attempt
 
@@ -29,7 +29,7 @@ def clock():
 def servers(database, clock):
     """Two servers of one database."""
     other = Database(database.file or database.engine.url.render_as_string(hide_password=False))
-    yield [Attempts(one, 3, 900.0, clock) for one in (database, other)]
+    yield [AttemptLimiter(one, 3, 900.0, clock) for one in (database, other)]
     other.close()
 
 

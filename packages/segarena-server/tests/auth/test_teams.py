@@ -30,7 +30,7 @@ from segarena_server.runs.run_repository import (
     own_run,
     run_samples,
 )
-from segarena_server.storage.compression import pack
+from segarena_server.storage.compression import compress_body
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
 
@@ -108,7 +108,7 @@ class Event:
                     "received_at": self.now,
                 }
                 for number in range(ROUNDS):
-                    turn = Turn(number=number, request=pack(b""), state="waiting", **told)
+                    turn = Turn(number=number, request=compress_body(b""), state="waiting", **told)
                     session.add(turn)
                     session.flush()
                     job = evaluation_task(session, self._site, turn, is_in_memory=False).request

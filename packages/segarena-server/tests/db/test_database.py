@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from segarena.errors import InvalidInput, StoreError
 from segarena_server.db import database as databases
 from segarena_server.db.database import Database, DatabaseAway
-from segarena_server.db.orm_models import Key, Person
+from segarena_server.db.orm_models import AccessKey, Person
 from segarena_server.db.schema import bring_up_to_date
 
 
@@ -43,7 +43,9 @@ def test_a_block_that_raises_leaves_nothing(database):
 def test_a_key_of_nobody_is_refused(database):
     def write():
         with database.writing() as session:
-            session.add(Key(kind="token", hash="0" * 64, person_id=77, made_at=1.0, ends_at=2.0))
+            session.add(
+                AccessKey(kind="token", hash="0" * 64, person_id=77, made_at=1.0, ends_at=2.0)
+            )
 
     with pytest.raises(DBAPIError, match=r"(?i)foreign key"):
         write()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena_server.extensions.allowed_plugins import fault_of_name, faults_of_names
+from segarena_server.extensions.allowed_plugins import plugin_fault, plugin_faults
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def test_what_is_installed_and_what_lies_below_may_be_named(offered):
         f"folder('{offered}/photos')",
         "phantom",
     ):
-        assert fault_of_name("dataset", text, [str(offered)]) == ""
+        assert plugin_fault("dataset", text, [str(offered)]) == ""
     for text in ("clicks", "clicks(rounds=3, stop_at_iou=0.9)", "davis(rounds=2)"):
-        assert fault_of_name("benchmark", text, []) == ""
+        assert plugin_fault("benchmark", text, []) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_installed_and_what_lies_below_may_be_named(offered):
 )
 def test_files_elsewhere_are_refused_however_they_are_written(offered, text):
     written = text.format(offered=offered, secret=offered.parent / "secret")
-    assert fault_of_name("dataset", written, [str(offered)])
+    assert plugin_fault("dataset", written, [str(offered)])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_files_elsewhere_are_refused_however_they_are_written(offered, text):
 )
 @pytest.mark.parametrize("kind", ["benchmark", "segmenter"])
 def test_nothing_is_run_by_an_option(offered, text, kind):
-    assert fault_of_name(kind, text, [str(offered)])
+    assert plugin_fault(kind, text, [str(offered)])
 
 
 def test_faults_are_told_by_field(offered):
@@ -85,4 +85,4 @@ def test_faults_are_told_by_field(offered):
         "dataset": "demo",
         "phases[1].dataset": "folder(path='/etc')",
     }
-    assert set(faults_of_names(texts, [str(offered)])) == {"benchmark", "phases[1].dataset"}
+    assert set(plugin_faults(texts, [str(offered)])) == {"benchmark", "phases[1].dataset"}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from segarena_server.extensions.site_sections import rooms, shipped
+from segarena_server.extensions.site_sections import site_sections, static_files
 
 STYLES = r'href="(/static/studio/[0-9a-f]+/studio.css)"'
 
@@ -18,7 +18,7 @@ def test_a_file_is_kept_for_ever_at_the_address_of_this_version_alone(served):
     page = served.person("Rooms Reader", "participant").get("/studio")
     address = re.search(STYLES, page.text)[1]
     given = served.client().get(address)
-    assert given.text == shipped(rooms()["studio"].package)["studio.css"]
+    assert given.text == static_files(site_sections()["studio"].package)["studio.css"]
     assert "immutable" in given.headers["cache-control"]
     earlier = served.client().get(re.sub("/[0-9a-f]{8,}/", "/0123456789abcdef/", address))
     assert (earlier.text, earlier.headers["cache-control"]) == (given.text, "no-cache")

@@ -11,13 +11,18 @@ from mail import MailServer, certificate
 from sqlalchemy import func, select
 
 from segarena.errors import InvalidInput
-from segarena_server.db.orm_models import Challenge, Key, Letter, Person, Run
+from segarena_server.db.orm_models import AccessKey, Challenge, Person, QueuedEmail, Run
 from segarena_server.mail import smtp
-from segarena_server.mail.mail_outbox import Written, clean_address, put_down, tell_of_run
-from segarena_server.mail.smtp import Post, message_of
+from segarena_server.mail.mail_outbox import (
+    RenderedEmail,
+    clean_address,
+    queue_email,
+    queue_run_over_email,
+)
+from segarena_server.mail.smtp import MailSender, build_message
 from segarena_server.preflight import faults_of
 from segarena_server.serving import open_site
-from segarena_server.settings import Mail, Settings
+from segarena_server.settings import MailSettings, Settings
 
 SENDER = "arena@lab.example"
 
@@ -36,7 +41,7 @@ def site(request, tmp_path, mail):
         if request.param == "sqlite"
         else request.getfixturevalue("postgres").new_database(with_tables=True)
     )
-    told = Mail(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
+    told = MailSettings(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
     site = open_site(tmp_path / "data", Settings(mail=told, db=address, url="https://lab.example"))
     yield site
     site.database.close()
@@ -59,29 +64,29 @@ def person(site, name="Ada", email="ada@lab.example", **values):
 
 def ask(site, kind="reset", **told):
     with site.database.writing() as session:
-        put_down(session, site.now(), kind, **told)
+        queue_email(session, site.now(), kind, **told)
 
 
 def letters(site):
     with site.database.reading() as session:
-        return list(session.scalars(select(Letter).order_by(Letter.id)))
+        return list(session.scalars(select(QueuedEmail).order_by(QueuedEmail.id)))
 
 
 def test_a_letter_goes_to_one_address_with_a_link_that_is_kept_as_a_hash(site, mail):
     ask(site, person=person(site))
     with site.database.reading() as session:
         assert (
-            session.scalar(select(func.count(Key.id))) == 0
+            session.scalar(select(func.count(AccessKey.id))) == 0
         )  # the key is made when the letter leaves
-    assert Post(site).send_one()
-    assert not Post(site).send_one()
+    assert MailSender(site).send_one()
+    assert not MailSender(site).send_one()
     (letter,) = mail.letters
     assert letter.recipients == ["ada@lab.example"]
     assert (letter["from"], letter["subject"]) == (SENDER, "[segarena] Another password")
     key = letter.get_content().partition("https://lab.example/reset?link=")[2].split()[0]
     assert key.startswith("sar_")
     with site.database.reading() as session:
-        kept = session.scalars(select(Key)).one()
+        kept = session.scalars(select(AccessKey)).one()
         assert key not in kept.hash
         assert kept.ends_at - site.now() == pytest.approx(3600, abs=10)
     assert letters(site) == []
@@ -90,7 +95,7 @@ def test_a_letter_goes_to_one_address_with_a_link_that_is_kept_as_a_hash(site, m
 def test_a_letter_about_nobody_is_put_down_and_goes_nowhere(site, mail):
     ask(site, person=None)
     assert len(letters(site)) == 1
-    assert Post(site).send_one()
+    assert MailSender(site).send_one()
     assert (letters(site), mail.letters) == ([], [])
 
 
@@ -103,18 +108,18 @@ def test_what_is_refused_is_tried_again_and_comes_once(site, mail, monkeypatch):
     ask(site, person=person(site))
     mail.way = "refuse"
     for _ in range(3):
-        assert Post(site).send_one()
-        assert not Post(site).send_one()  # not due yet
+        assert MailSender(site).send_one()
+        assert not MailSender(site).send_one()  # not due yet
         (letter,) = letters(site)
         assert "550" in letter.failure
         monkeypatch.setattr(type(site), "now", lambda _, at=letter.due_at: at)
     mail.way = "take"
-    assert Post(site).send_one()
+    assert MailSender(site).send_one()
     assert len(mail.letters) == 1
     assert letters(site) == []
     with site.database.reading() as session:
         assert (
-            len(session.scalars(select(Key)).all()) == 1
+            len(session.scalars(select(AccessKey)).all()) == 1
         )  # those of letters that did not leave are gone
 
 
@@ -122,7 +127,7 @@ def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkey
     monkeypatch.setattr(smtp, "_AGAIN_S", (0.0, 0.0))
     ask(site, person=person(site))
     mail.way = "refuse"
-    while Post(site).send_one():
+    while MailSender(site).send_one():
         pass
     (letter,) = letters(site)
     assert (letter.state, letter.tries, "550" in letter.failure) == ("dead", 3, True)
@@ -130,14 +135,14 @@ def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkey
 
 def test_a_sender_that_dies_leaves_the_letter_to_another(site, mail, monkeypatch):
     ask(site, person=person(site))
-    monkeypatch.setattr(Post, "_failure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(MailSender, "_failure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        Post(site).send_one()
+        MailSender(site).send_one()
     monkeypatch.undo()
-    assert not Post(site).send_one()
+    assert not MailSender(site).send_one()
     later = site.now() + smtp._TAKEN_S + 1
     monkeypatch.setattr(type(site), "now", lambda _: later)
-    assert Post(site).send_one()
+    assert MailSender(site).send_one()
     assert len(mail.letters) == 1
 
 
@@ -146,7 +151,7 @@ def test_two_senders_send_a_letter_once(site, mail):
         ask(site, person=person(site, f"Person {number}", f"p{number}@lab.example"))
 
     def send():
-        while Post(site).send_one():
+        while MailSender(site).send_one():
             pass
 
     threads = [threading.Thread(target=send) for _ in range(3)]
@@ -163,7 +168,7 @@ def test_a_mail_server_that_hangs_keeps_nobody_waiting(site, mail, monkeypatch):
     monkeypatch.setattr(smtp, "_PATIENCE_S", 0.3)
     mail.way = "hang"
     ask(site, person=person(site))
-    sender = Post(site)
+    sender = MailSender(site)
     sender.start()
     deadline = time.monotonic() + 20
     while not letters(site)[0].tries and time.monotonic() < deadline:
@@ -193,8 +198,8 @@ def test_who_wants_to_be_told_is_told_that_a_run_is_over(site, mail):
             run = Run(id=f"run-{number}", person_id=who.id, made_at=1.0, **told)
             session.add(run)
             session.flush()
-            tell_of_run(session, run, site.now())
-    while Post(site).send_one():
+            queue_run_over_email(session, run, site.now())
+    while MailSender(site).send_one():
         pass
     (letter,) = mail.letters
     assert letter.recipients == ["ada@lab.example"]
@@ -220,9 +225,9 @@ def test_an_address_may_be_left_out_and_loses_what_is_around_it():
 @pytest.mark.parametrize("field", ["recipient", "subject"])
 def test_nothing_begins_a_header_of_its_own(field):
     told = {"recipient": "a@b", "subject": "s"} | {field: "x\r\nBcc: all@lab.example"}
-    mail = Mail(host="h", sender=SENDER)
+    mail = MailSettings(host="h", sender=SENDER)
     with pytest.raises(ValueError, match=r"(?i)newline|linefeed|carriage"):
-        message_of(mail, told["recipient"], Written(subject=told["subject"], text="x"))
+        build_message(mail, told["recipient"], RenderedEmail(subject=told["subject"], text="x"))
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl here")
@@ -236,10 +241,12 @@ def test_a_password_is_told_to_a_server_with_a_known_certificate_alone(
     mail = MailServer(password="secret one", context=context)
     monkeypatch.setenv("SEGARENA_SMTP_PASSWORD", "secret one")
     trusted = str(made) if is_trusted else ""
-    told = Mail(host="127.0.0.1", port=mail.port, sender=SENDER, user="arena", ca_file=trusted)
+    told = MailSettings(
+        host="127.0.0.1", port=mail.port, sender=SENDER, user="arena", ca_file=trusted
+    )
     site = open_site(tmp_path / "data", Settings(mail=told))
     ask(site, person=person(site))
-    Post(site).send_one()
+    MailSender(site).send_one()
     left = letters(site)
     site.database.close()
     mail.stop()
@@ -255,16 +262,16 @@ def test_a_password_comes_from_a_file_before_all_else(tmp_path, monkeypatch):
     monkeypatch.setenv("SEGARENA_SMTP_PASSWORD", "of the environment")
     file = tmp_path / "password"
     file.write_text("of the file\n")
-    assert Mail(host="h", sender=SENDER).secret() == "of the environment"
-    assert Mail(host="h", sender=SENDER, password="set").secret() == "set"
+    assert MailSettings(host="h", sender=SENDER).secret() == "of the environment"
+    assert MailSettings(host="h", sender=SENDER, password="set").secret() == "set"
     assert (
-        Mail(host="h", sender=SENDER, password="set", password_file=str(file)).secret()
+        MailSettings(host="h", sender=SENDER, password="set", password_file=str(file)).secret()
         == "of the file"
     )
 
 
 def test_a_mail_server_that_takes_nothing_is_told_before_the_start(tmp_path, mail):
-    told = Mail(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
+    told = MailSettings(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
     assert [
         fault for fault in faults_of(tmp_path / "data", Settings(mail=told)) if "mail" in fault
     ] == []

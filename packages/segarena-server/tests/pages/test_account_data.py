@@ -13,8 +13,16 @@ from segarena.protocol.turns import TurnMessage as Told
 from segarena.protocol.turns import pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.db.orm_models import Event, Key, Person, PooledSample, Run, Team, Turn
-from segarena_server.storage.compression import pack
+from segarena_server.db.orm_models import (
+    AccessKey,
+    AuditEvent,
+    Person,
+    PooledSample,
+    Run,
+    Team,
+    Turn,
+)
+from segarena_server.storage.compression import compress_body
 
 
 def form_key(client):
@@ -77,8 +85,8 @@ def answer(served, run_id):
                 run_id=run_id,
                 place=0,
                 number=0,
-                request=pack(body),
-                response=pack(b"reply"),
+                request=compress_body(body),
+                response=compress_body(b"reply"),
                 **told,
             )
         )
@@ -156,7 +164,7 @@ def test_a_copy_has_all_that_is_ones_own_and_nothing_of_others_or_of_the_truth(s
         person = session.scalars(select(Person).where(Person.name == "Ada Copy")).one()
         secrets = [
             person.password,
-            *session.scalars(select(Key.hash).where(Key.person_id == person.id)),
+            *session.scalars(select(AccessKey.hash).where(AccessKey.person_id == person.id)),
         ]
     assert not [secret for secret in secrets if secret in whole]
 
@@ -170,7 +178,9 @@ def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challe
     person = row(served, "Zyx Leaving")
     with served.site.database.writing() as session:  # as lines were written before they had numbers
         session.add(
-            Event(at=1.0, action="account changed", about="Zyx Leaving: confirmed, participant")
+            AuditEvent(
+                at=1.0, action="account changed", about="Zyx Leaving: confirmed, participant"
+            )
         )
     assert post(client, "/account/delete", password="wrong").status_code == 422
     assert row(served, "Zyx Leaving").state == "confirmed"
@@ -186,7 +196,9 @@ def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challe
         assert session.get_one(Turn, (run_id, 0, 0)).given == b"given"
         assert {
             event.address
-            for event in session.scalars(select(Event).where(Event.person_id == person.id))
+            for event in session.scalars(
+                select(AuditEvent).where(AuditEvent.person_id == person.id)
+            )
         } == {""}
 
 

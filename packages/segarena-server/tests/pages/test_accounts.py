@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import delete, select
 
 from segarena_server.auth.accounts import invite, set_state
-from segarena_server.db.orm_models import Attempt, Event, Key, Person
-from segarena_server.serving import first_link
+from segarena_server.db.orm_models import AccessKey, Attempt, AuditEvent, Person
+from segarena_server.serving import first_admin_link
 
 PASSWORD = "a long password"
 
@@ -54,7 +54,7 @@ def sign_in(client, name, password=PASSWORD):
 
 
 def test_the_link_of_the_first_start_makes_an_admin_once(served):
-    link = first_link(served.site)
+    link = first_admin_link(served.site)
     place = link.removeprefix(served.site.settings.address)
     client = served.client()
     assert "You were invited" in client.get(place).text
@@ -64,7 +64,7 @@ def test_the_link_of_the_first_start_makes_an_admin_once(served):
     again = served.client().post("/register", data={**form, "name": "Second"})
     assert again.status_code == 422
     assert "does not hold" in again.text
-    assert first_link(served.site) == ""
+    assert first_admin_link(served.site) == ""
 
 
 def test_who_registers_openly_waits_until_confirmed(served, client):
@@ -116,7 +116,7 @@ def test_the_cookie_is_strict_signed_and_kept_as_a_hash(served):
     name, value = re.match(r"(segarena-[0-9a-f]{8})=([^;]+)", cookie).groups()
     key, _, signature = value.partition(".")
     with served.site.database.reading() as session:
-        assert key not in " ".join(session.scalars(select(Key.hash)))
+        assert key not in " ".join(session.scalars(select(AccessKey.hash)))
     for forged in (f"{key}.{'0' * 64}", key, f"{key}x.{signature}", "", "."):
         client = served.client(cookies={name: forged})
         assert client.get("/tokens").headers["location"] == "/sign-in"
@@ -200,7 +200,7 @@ def test_what_is_done_stands_in_the_log_without_secrets(served, client):
     other.post("/tokens", data={"label": "x", "key": form_key(other.get("/"))})
     client.post("/sign-in", data={"name": "Noted", "password": "not this password"})
     with served.site.database.reading() as session:
-        told = [(event.action, event.about) for event in session.scalars(select(Event))]
+        told = [(event.action, event.about) for event in session.scalars(select(AuditEvent))]
     assert {"registered", "sign-in", "sign-in refused", "token made"} <= {
         action for action, _ in told
     }

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.db.orm_models import Event, Job
+from segarena_server.db.orm_models import AuditEvent, Job
 
 SOON = datetime(2029, 5, 1, tzinfo=UTC)
 FORM = {
@@ -80,7 +80,9 @@ def test_a_challenge_is_looked_at_and_made(working, organiser):
     assert organiser.get("/challenges/spring").status_code == 200
     with working.site.database.reading() as session:
         event = session.scalars(
-            select(Event).where(Event.action == "challenge made", Event.about == "spring")
+            select(AuditEvent).where(
+                AuditEvent.action == "challenge made", AuditEvent.about == "spring"
+            )
         ).one()
         assert event.person_id is not None
 
@@ -168,7 +170,9 @@ def test_dates_of_a_challenge_that_runs_are_changed_on_its_page(working, organis
         assert page.status_code == 422
         assert "stays" in fault_beside(page, field)
     with working.site.database.reading() as session:
-        (line,) = session.scalars(select(Event.about).where(Event.action == "challenge changed"))
+        (line,) = session.scalars(
+            select(AuditEvent.about).where(AuditEvent.action == "challenge changed")
+        )
     assert "title: Spring → Summer" in line
     assert not any(str(seed) in line for seed in seeds)
 

@@ -7,10 +7,10 @@ from at_work import Served
 from mail import MailServer
 from sqlalchemy import delete, select
 
-from segarena_server.db.orm_models import Attempt, Event, Letter, Person
-from segarena_server.mail.smtp import Post
+from segarena_server.db.orm_models import Attempt, AuditEvent, Person, QueuedEmail
+from segarena_server.mail.smtp import MailSender
 from segarena_server.serving import open_site
-from segarena_server.settings import Mail, Settings
+from segarena_server.settings import MailSettings, Settings
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +28,15 @@ def posting(request, tmp_path_factory, mail):
         if request.param == "sqlite"
         else request.getfixturevalue("postgres").new_database(with_tables=True)
     )
-    told = Mail(host="127.0.0.1", port=mail.port, security="none", sender="arena@lab.example")
+    told = MailSettings(
+        host="127.0.0.1", port=mail.port, security="none", sender="arena@lab.example"
+    )
     site = open_site(
         tmp_path_factory.mktemp("posting") / "data",
         Settings(port=0, workers=0, mail=told, db=address),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Post, "start", lambda self: None)
+        patch.setattr(MailSender, "start", lambda self: None)
         made = Served(site)
         yield made
         made.stop()
@@ -59,7 +61,7 @@ def post(client, place, **fields):
 
 def sent(posting, mail):
     """Send all letters; return the newest one's recipient and the text of its link."""
-    while Post(posting.site).send_one():
+    while MailSender(posting.site).send_one():
         pass
     if not mail.letters:
         return None, None
@@ -130,7 +132,7 @@ def test_the_answer_is_the_same_whether_there_is_such_an_account_or_not(posting,
     told = [client.post("/forgotten", data={"name": name}) for name in names]
     assert {(answer.status_code, answer.text) for answer in told} == {(200, told[0].text)}
     with posting.site.database.reading() as session:
-        assert len(session.scalars(select(Letter)).all()) == len(
+        assert len(session.scalars(select(QueuedEmail)).all()) == len(
             names
         )  # as much is written for each
     sent(posting, mail)
@@ -217,6 +219,6 @@ def test_without_a_mail_server_an_organiser_makes_the_link(served):
         post(other, f"/organise/people/{own}/reset").status_code == 403
     )  # for organisers, admins do
     with served.site.database.reading() as session:
-        told = {(event.action, event.about) for event in session.scalars(select(Event))}
+        told = {(event.action, event.about) for event in session.scalars(select(AuditEvent))}
     assert ("reset link made", f"account {number}") in told
     assert not [about for _, about in told if "sar_" in about]

@@ -14,17 +14,17 @@ from starlette.routing import Route
 from segarena.client import participate
 from segarena_server.app import ROUTERS
 from segarena_server.auth.accounts import invite
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
 from segarena_server.challenges.showcases import Showcase, ShowcaseRun
 from segarena_server.db.orm_models import Challenge as Row
 from segarena_server.db.orm_models import Person, Submission
-from segarena_server.demo_site import ROLES, Demonstration
-from segarena_server.extensions.site_sections import rooms
+from segarena_server.demo_site import DEMO_ROLES, DemoSite
+from segarena_server.extensions.site_sections import site_sections
 from segarena_server.jobs.challenge_preparation import ChallengeJobRequest, PreviewChallenge
 from segarena_server.jobs.job_queue import enqueue_job, find_job
-from segarena_server.serving import first_link
+from segarena_server.serving import first_admin_link
 
 NO_PAGES = {
     "/static/{name}": "a file",
@@ -44,10 +44,10 @@ ROUTES = [
     for route in router.routes
     if isinstance(route, Route) and "GET" in route.methods and not route.path.startswith("/api/")
 ]
-ROOMS = [[name] for name in rooms()]
+ROOMS = [[name] for name in site_sections()]
 """What is there of other packages has tests of its own."""
 
-PERSONS = {"nobody": "", **{name.lower(): name for name in ROLES}, "ada": "Ada"}
+PERSONS = {"nobody": "", **{name.lower(): name for name in DEMO_ROLES}, "ada": "Ada"}
 SIZES = ((1400, "light"), (390, "dark"), (390, "light"), (1400, "dark"))
 
 
@@ -85,7 +85,7 @@ def shown(tmp_path_factory, working_alone):
         ShowcaseRun(name="one", segmenter="watershed", **held),
         ShowcaseRun(name="left", segmenter="watershed", samples=0, **held),
     )
-    demonstration = Demonstration(served.site, [Showcase(challenge=described, tries=tries)])
+    demonstration = DemoSite(served.site, [Showcase(challenge=described, tries=tries)])
     demonstration.lay(lambda _: None)
     demonstration.take_part(served.address, tmp_path_factory.mktemp("participants"), lambda _: None)
     return demonstration
@@ -164,7 +164,7 @@ def looked(working_alone, shown):
     with site.database.writing() as session:
         ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id
         keys = {
-            kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org")
+            kind: create_key(session, kind, site.now(), person_id=ada, label="ada@x.org")
             for kind in LETTERS
         }
         challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
@@ -297,7 +297,7 @@ def fill(page, what, text):
 
 def test_organising_by_keyboard_alone(starting, open_page):
     """From the link of the first start to somebody who was let in."""
-    link = first_link(starting.site).replace(starting.site.settings.address, starting.address)
+    link = first_admin_link(starting.site).replace(starting.site.settings.address, starting.address)
     page = open_page(link, width=390)
     register_there(page, "Olga")
     assert "What to do next" in page.text_content("main")
@@ -358,7 +358,7 @@ def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
         token=token,
         cache=tmp_path / "cache",
     )
-    participate.read_standing(tmp_path / "mine", token=token)
+    participate.read_scores(tmp_path / "mine", token=token)
     press(page, "My runs")
     press(page, "mine")
     assert page.text_content("h1") == "mine"

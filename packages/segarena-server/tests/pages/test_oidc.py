@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import delete, select
 
 from segarena_server.auth.accounts import invite
-from segarena_server.db.orm_models import Attempt, Identity, Key, Person
+from segarena_server.db.orm_models import AccessKey, Attempt, Identity, Person
 from segarena_server.preflight import faults_of
 from segarena_server.serving import open_site
-from segarena_server.settings import Oidc, Settings
+from segarena_server.settings import OidcSettings, Settings
 
 pytest.importorskip("joserfc")
 from at_work import Served
@@ -39,7 +39,9 @@ def lab(request, tmp_path_factory, provider):
         if request.param == "sqlite"
         else request.getfixturevalue("postgres").new_database(with_tables=True)
     )
-    told = Oidc(issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET, name="the lab")
+    told = OidcSettings(
+        issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET, name="the lab"
+    )
     site = open_site(
         tmp_path_factory.mktemp("lab") / "data", Settings(port=0, workers=0, oidc=told, db=address)
     )
@@ -263,7 +265,7 @@ def test_a_sign_in_that_took_too_long_is_over(lab, provider):
     client = lab.client()
     told = provider.let_in(go(client), "sub-ada")
     with lab.site.database.writing() as session:
-        for key in session.scalars(select(Key).where(Key.kind == "login")):
+        for key in session.scalars(select(AccessKey).where(AccessKey.kind == "login")):
             key.ends_at = lab.site.now() - 1
     assert "is over" in client.get("/oidc/back", params=told).text
 
@@ -332,7 +334,7 @@ def test_who_has_no_password_deletes_the_account_after_signing_in_just_now(lab, 
     client = lab.client()
     come(client, provider, "sub-leaves", "Leaves Again", invitation=text)
     with lab.site.database.writing() as session:
-        for key in session.scalars(select(Key).where(Key.kind == "session")):
+        for key in session.scalars(select(AccessKey).where(AccessKey.kind == "session")):
             key.made_at -= 3600
     old = client.post("/account/delete", data={"key": form_key(client)})
     assert (old.status_code, "a while ago" in old.text) == (422, True)
@@ -359,7 +361,7 @@ def test_without_a_provider_there_is_nothing(served):
 
 
 def test_a_provider_that_cannot_be_used_is_told_before_the_start(tmp_path, provider):
-    told = Oidc(issuer=provider.issuer, client_id=CLIENT)
+    told = OidcSettings(issuer=provider.issuer, client_id=CLIENT)
     assert [
         fault for fault in faults_of(tmp_path / "data", Settings(oidc=told)) if "oidc" in fault
     ] == []

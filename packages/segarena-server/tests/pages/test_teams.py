@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import select
 
-from segarena_server.db.orm_models import Event
+from segarena_server.db.orm_models import AuditEvent
 
 
 def form_key(client):
@@ -47,7 +47,7 @@ def test_a_team_is_made_joined_by_a_link_and_left(served, people):
     assert "Bela" not in re.search(r'id="members".*?</ul>', ada.get("/team").text, re.DOTALL)[0]
     with served.site.database.reading() as session:
         events = session.scalars(
-            select(Event).where(Event.action.startswith("team")).order_by(Event.id)
+            select(AuditEvent).where(AuditEvent.action.startswith("team")).order_by(AuditEvent.id)
         )
         told = [(event.action, event.about) for event in events]
     assert [action for action, _ in told] == [

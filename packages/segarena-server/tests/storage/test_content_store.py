@@ -5,12 +5,12 @@ import hashlib
 import pytest
 
 from segarena.errors import InvalidInput, StoreError
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 
 
 @pytest.fixture
 def storage(tmp_path):
-    return Storage(tmp_path / "files")
+    return ContentStore(tmp_path / "files")
 
 
 def test_what_is_kept_is_read_by_its_hash(storage):

@@ -9,7 +9,7 @@ from segarena.errors import SegarenaError
 from segarena_server.http.http_errors import Refusal
 from segarena_server.settings import Limits
 from segarena_server.storage import image_cache
-from segarena_server.storage.image_cache import Album
+from segarena_server.storage.image_cache import ImageCache
 
 
 class Pencil:
@@ -40,7 +40,7 @@ def made(tmp_path, monkeypatch):
 
     def make(**given):
         albums.append(
-            Album(tmp_path / "pictures", Limits(soft_s=0.5, hard_s=1.0, lease_s=9.0), **given)
+            ImageCache(tmp_path / "pictures", Limits(soft_s=0.5, hard_s=1.0, lease_s=9.0), **given)
         )
         return albums[-1]
 
@@ -107,5 +107,5 @@ def test_a_disk_that_is_full_costs_the_file_alone(made, monkeypatch):
     def full(*_):
         raise image_cache.StoreError("the disk is full")
 
-    monkeypatch.setattr(image_cache, "write_whole", full)
+    monkeypatch.setattr(image_cache, "write_atomic", full)
     assert made().picture(("a",), lambda: "x", 20) == b"drawn: x"

@@ -5,11 +5,11 @@ import pickle
 
 import pytest
 
-from segarena.errors import InvalidInput, StoreAway, StoreError
+from segarena.errors import InvalidInput, StoreError, StoreUnavailable
 from segarena_server.storage import s3 as remote
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
-from segarena_server.storage.s3 import Remote
+from segarena_server.storage.s3 import S3Storage
 
 pytest.importorskip("obstore")
 
@@ -25,7 +25,7 @@ def storage(s3, monkeypatch):
 
 @pytest.fixture
 def one(storage):
-    return Remote("s3://files/of/segarena")
+    return S3Storage("s3://files/of/segarena")
 
 
 def test_what_is_kept_is_found_by_its_name_and_by_other_processes(storage, one, tmp_path):
@@ -52,7 +52,7 @@ def test_what_is_kept_again_has_another_tag(one):
 @pytest.mark.parametrize("trouble", ["busy", "silent"])
 def test_a_storage_that_does_not_answer_is_told_and_may_answer_later(storage, one, trouble):
     storage.trouble = trouble
-    with pytest.raises(StoreAway, match=r"s3://files/of/segarena does not answer") as raised:
+    with pytest.raises(StoreUnavailable, match=r"s3://files/of/segarena does not answer") as raised:
         one.put("a", b"b")
     assert "\n" not in str(raised.value)
     storage.trouble = ""
@@ -62,7 +62,7 @@ def test_a_storage_that_does_not_answer_is_told_and_may_answer_later(storage, on
 def test_wrong_credentials_are_told(storage, one, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "bad")
     with pytest.raises(StoreError, match=r"refuses these credentials; see AWS_ACCESS_KEY_ID"):
-        Remote("s3://files").check()
+        S3Storage("s3://files").check()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_wrong_credentials_are_told(storage, one, monkeypatch):
 )
 def test_a_bucket_that_does_not_exist_is_told(storage, do):
     with pytest.raises(StoreError, match="there is no such bucket") as raised:
-        do(Remote("s3://another"))
+        do(S3Storage("s3://another"))
     assert "\n" not in str(raised.value)
 
 
@@ -79,7 +79,7 @@ def test_a_bucket_that_does_not_exist_is_told(storage, do):
 )
 def test_another_address_is_refused(address):
     with pytest.raises(InvalidInput, match="expected s3://bucket"):
-        Remote(address)
+        S3Storage(address)
 
 
 def test_a_sample_kept_by_one_machine_is_fetched_by_another(storage, tmp_path):
@@ -95,7 +95,7 @@ def test_a_sample_kept_by_one_machine_is_fetched_by_another(storage, tmp_path):
 def test_a_run_that_is_written_on_one_machine_is_read_on_another_as_it_was_kept_last(
     storage, tmp_path
 ):
-    here, there = (RunFolders(tmp_path / name, Remote("s3://files/data")) for name in "ab")
+    here, there = (RunFolders(tmp_path / name, S3Storage("s3://files/data")) for name in "ab")
     here.keep_place("run", 3, {"records": b"x", "masks": b"y"})
     assert there.place("run", 3) == {"records": b"x", "masks": b"y"}
     assert there.place("run", 4) is None

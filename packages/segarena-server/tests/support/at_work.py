@@ -6,11 +6,11 @@ import httpx2
 
 from segarena.work.jobs import run_unit
 from segarena_server.auth.accounts import invite
-from segarena_server.auth.keys import make_key
-from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.auth.keys import create_key
+from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.db.orm_models import Person, Run
 from segarena_server.jobs.worker import TaskExecutor
-from segarena_server.serving import Serving
+from segarena_server.serving import SiteServer
 
 
 class Served:
@@ -18,7 +18,7 @@ class Served:
 
     def __init__(self, site):
         self.site = site
-        self.serving = Serving(site)
+        self.serving = SiteServer(site)
         self._clients = []
         self._started = threading.Event()
         self._thread = threading.Thread(target=self.serving.run, args=(self._note,), daemon=True)
@@ -57,15 +57,17 @@ class Served:
             )
             session.add(person)
             session.flush()
-            return make_key(session, "token", self.site.now(), person_id=person.id)
+            return create_key(session, "token", self.site.now(), person_id=person.id)
 
     def pages_of(self, run_id):
         """Return a client that is signed in as whoever began a run."""
         client = self.client()
         with self.site.database.writing() as session:
             owner = session.get_one(Run, run_id).person_id
-            key = make_key(session, "session", self.site.now(), person_id=owner)
-        client.cookies.set(cookie_name(self.site), cookie_of(self.site, key), domain="127.0.0.1")
+            key = create_key(session, "session", self.site.now(), person_id=owner)
+        client.cookies.set(
+            cookie_name(self.site), session_cookie(self.site, key), domain="127.0.0.1"
+        )
         return client
 
     def api(self, token, **options):

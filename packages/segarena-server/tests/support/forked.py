@@ -10,14 +10,16 @@ from contextlib import contextmanager
 
 import pytest
 
-from segarena.registry import kinds, names
+from segarena.registry import plugin_kinds, plugins_by_name
 from segarena.work import worker_handle, worker_process
 
 
 @contextmanager
 def workers_are_forked():
     """Within this block, worker processes of this one are forked."""
-    plugins = {factory.__module__ for kind in kinds() for factory in names(kind).values()}
+    plugins = {
+        factory.__module__ for kind in plugin_kinds() for factory in plugins_by_name(kind).values()
+    }
     ours = sorted(name for name in plugins if name.startswith("segarena."))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(

@@ -5,11 +5,11 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import Serving, open_site
+from segarena_server.serving import SiteServer, open_site
 from segarena_server.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -41,13 +41,13 @@ def token_of(site, name, role="participant"):
         )
         session.add(person)
         session.flush()
-        return make_key(session, "token", site.now(), person_id=person.id)
+        return create_key(session, "token", site.now(), person_id=person.id)
 
 
 @contextmanager
 def at_work(site):
     """Serve in a thread; gives the address."""
-    serving, started, ports = Serving(site), threading.Event(), []
+    serving, started, ports = SiteServer(site), threading.Event(), []
 
     def note(port):
         ports.append(port)

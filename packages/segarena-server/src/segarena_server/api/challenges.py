@@ -19,7 +19,7 @@ from segarena_server.challenges.challenge_repository import (
 from segarena_server.challenges.time_charge import TIME_RULE
 from segarena_server.http import http_errors
 from segarena_server.http.http_errors import API
-from segarena_server.prometheus import of_tables
+from segarena_server.prometheus import database_metrics
 
 router = APIRouter(prefix="/api/v1")
 
@@ -73,7 +73,7 @@ def tell_metrics(request: Request) -> Response:
     """Return what this process and the tables count, as Prometheus reads it."""
     site = site_of(request)
     with site.database.reading() as session:
-        lines = [*site.counted.text(), *of_tables(session, site.now())]
+        lines = [*site.counted.text(), *database_metrics(session, site.now())]
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 

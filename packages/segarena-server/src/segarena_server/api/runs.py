@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.challenges.boards import rank_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase, pool_of
@@ -90,7 +90,7 @@ def finish_run(request: Request, run_id: str) -> Response:
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if request_end(session, run, site.now()):
-            note(session, site.now(), "run ended early", run.id, **_who(visitor))
+            record_event(session, site.now(), "run ended early", run.id, **_who(visitor))
     site.hurry()
     return JSONResponse({"id": run.id, "state": run.state})
 
@@ -129,7 +129,9 @@ def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> R
         challenge = find_challenge(session, slug)
         phase = find_phase(challenge, phase_name)
         run = create_run(session, challenge, phase, visitor.person_id or 0, asked, site.now())
-        note(session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor))
+        record_event(
+            session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor)
+        )
         told = _told(session, run)
     return JSONResponse(told, 201)
 

@@ -49,9 +49,9 @@ async def send(request: Request, slug: str, phase: str, submission_id: str) -> R
         asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0
     )
     await run_in_threadpool(_check, request, slug, phase, came)
-    body = await read_body(request, most_bytes(site_of(request)))
+    body = await read_body(request, max_upload_bytes(site_of(request)))
     check_digest(request, body)
-    return await run_in_threadpool(keep_sent, request, (slug, phase), came, body)
+    return await run_in_threadpool(store_upload, request, (slug, phase), came, body)
 
 
 @router.get("/sent/{submission_id}")
@@ -66,12 +66,12 @@ def show_sent(request: Request, submission_id: str) -> Response:
         )
 
 
-def most_bytes(site: Site) -> int:
+def max_upload_bytes(site: Site) -> int:
     """Return how many bytes may be sent at once."""
     return int(site.settings.sent.file_mb * 2**20)
 
 
-def keep_sent(
+def store_upload(
     request: Request, where: tuple[str, str], came: IncomingSubmission, body: bytes
 ) -> Response:
     """Keep what came; when this returns it is on disk. What may not be sent never gets there."""

@@ -14,21 +14,21 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
 from segarena.plugin_spec import PluginSpec
-from segarena.registry import known
+from segarena.registry import lookup
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena_server.auth.accounts import keep_one_admin
-from segarena_server.auth.teams import is_of_one, leave, members_of
+from segarena_server.auth.teams import is_personal_team, leave, members_of
 from segarena_server.db.orm_models import (
-    Event,
+    AccessKey,
+    AuditEvent,
     Identity,
-    Key,
-    Letter,
     Person,
+    QueuedEmail,
     Run,
     Submission,
     Team,
 )
-from segarena_server.extensions.site_sections import kept_about_people
+from segarena_server.extensions.site_sections import personal_data_sources
 from segarena_server.jobs.job_queue import REMOVE_NAME, enqueue_job
 from segarena_server.runs.run_repository import request_end
 from segarena_server.runs.submissions import drop_when_written
@@ -45,10 +45,10 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
         InvalidInput: it is the last one that administers, or that leads what others take part in.
     """
     keep_one_admin(session, person)
-    for kept in kept_about_people().values():
+    for kept in personal_data_sources().values():
         kept.forget(session, folder, person.id, now)
     team = session.get_one(Team, person.team_id)
-    if not is_of_one(person, team):
+    if not is_personal_team(person, team):
         leave(session, person, now)
         if not members_of(session, team.id):
             _forget_team(session, team, now)
@@ -56,10 +56,12 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     _forget_sent(session, folder, person, now)
     _forget_name(session, person)
     connection = session.connection()
-    connection.execute(delete(Key).where(Key.person_id == person.id))
-    connection.execute(update(Event).where(Event.person_id == person.id).values(address=""))
+    connection.execute(delete(AccessKey).where(AccessKey.person_id == person.id))
+    connection.execute(
+        update(AuditEvent).where(AuditEvent.person_id == person.id).values(address="")
+    )
     person.name = person.folded = f"(deleted {person.id})"
-    for table in (Letter, Identity):
+    for table in (QueuedEmail, Identity):
         connection.execute(delete(table).where(table.person_id == person.id))
     person.contact = ""
     person.password = "-"
@@ -95,7 +97,7 @@ def _known(segmenter: str) -> str:
         name = PluginSpec.parse(segmenter).reference
     except SegarenaError:
         return ""
-    return name if known("segmenter", name) else ""
+    return name if lookup("segmenter", name) else ""
 
 
 def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:
@@ -118,9 +120,9 @@ def _forget_sent(session: Session, folder: DataFolder, person: Person, now: floa
 
 def _forget_name(session: Session, person: Person) -> None:
     """Take a name out of lines of the log that were written when lines had names."""
-    lines = Event.about.startswith(f"{person.name}: ", autoescape=True) | (
-        Event.about == person.name
+    lines = AuditEvent.about.startswith(f"{person.name}: ", autoescape=True) | (
+        AuditEvent.about == person.name
     )
     actions = ("account changed", "sign-in refused")
-    for event in session.scalars(select(Event).where(Event.action.in_(actions), lines)):
+    for event in session.scalars(select(AuditEvent).where(AuditEvent.action.in_(actions), lines)):
         event.about = event.about.replace(person.name, f"account {person.id}", 1)

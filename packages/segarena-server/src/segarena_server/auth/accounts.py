@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.keys import end_keys, find_key, make_key
-from segarena_server.db.orm_models import ROLES, Key, Person
+from segarena_server.auth.keys import create_key, end_keys, find_key
+from segarena_server.db.orm_models import ROLES, AccessKey, Person
 
 _NAME = re.compile(r"[\w][\w .'-]{0,38}[\w]")
 _LONGEST_CONTACT = 200
@@ -38,13 +38,15 @@ def invite(session: Session, now: float, role: str, label: str = "") -> str:
     """
     if role not in ROLES:
         raise InvalidInput(f"expected a role of {', '.join(ROLES)}, got {role[:40]!r}")
-    return make_key(session, "invitation", now, role=role, label=label[:80])
+    return create_key(session, "invitation", now, role=role, label=label[:80])
 
 
 def invite_first(session: Session, now: float) -> str:
     """Return the invitation of the first administrator; those that were printed before end."""
     for key in session.scalars(
-        select(Key).where(Key.kind == "invitation", Key.role == "admin", Key.ended_at.is_(None))
+        select(AccessKey).where(
+            AccessKey.kind == "invitation", AccessKey.role == "admin", AccessKey.ended_at.is_(None)
+        )
     ):
         key.ended_at = now
     return invite(session, now, "admin", "first start")
@@ -79,17 +81,17 @@ def register(
     key = find_key(session, "invitation", invitation, now) if invitation else None
     if key is None and (invitation or not is_open):
         raise InvalidInput("the invitation does not hold (any more); ask an organiser for another")
-    return make_account(session, now, name=name, kept=kept, contact=contact, invited=key)
+    return create_account(session, now, name=name, kept=kept, contact=contact, invited=key)
 
 
-def make_account(
+def create_account(
     session: Session,
     now: float,
     *,
     name: str,
     kept: str,
     contact: str = "",
-    invited: Key | None = None,
+    invited: AccessKey | None = None,
 ) -> Person:
     """Return a new account: confirmed if somebody invited them, which ends the invitation, else waiting.
 
@@ -98,7 +100,7 @@ def make_account(
     """
     person = Person(
         name=name,
-        folded=folded(name),
+        folded=fold_name(name),
         contact=" ".join(contact.split()),
         password=kept,
         role=invited.role if invited else "participant",
@@ -118,16 +120,18 @@ def make_account(
 
 def person_named(session: Session, name: str) -> Person | None:
     """Return whose name this is, in whatever state the account is; None when nobody's."""
-    return session.scalar(select(Person).where(Person.folded == folded(name)))
+    return session.scalar(select(Person).where(Person.folded == fold_name(name)))
 
 
 def change_password(
-    session: Session, person: Person, kept: str, now: float, *, keep: Key | None = None
+    session: Session, person: Person, kept: str, now: float, *, keep: AccessKey | None = None
 ) -> None:
     """Give an account another password, which ends its sessions, but for one to `keep`, and links; tokens hold."""
     person.password = kept
     for key in session.scalars(
-        select(Key).where(Key.person_id == person.id, Key.kind.in_(("session", "reset")))
+        select(AccessKey).where(
+            AccessKey.person_id == person.id, AccessKey.kind.in_(("session", "reset"))
+        )
     ):
         if keep is None or key.id != keep.id:
             key.ended_at = key.ended_at or now
@@ -172,7 +176,7 @@ def clean_name(name: str) -> str:
     return name
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name as names are compared."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()[:40]
 

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput, MissingExtra
 from segarena.files.hashes import sha256
-from segarena_server.auth.accounts import clean_name, make_account
-from segarena_server.auth.keys import find_hash, find_key, make_key
-from segarena_server.db.orm_models import Identity, Key, Person
-from segarena_server.settings import Oidc
+from segarena_server.auth.accounts import clean_name, create_account
+from segarena_server.auth.keys import create_key, find_key, find_key_by_hash
+from segarena_server.db.orm_models import AccessKey, Identity, Person
+from segarena_server.settings import OidcSettings
 
 if TYPE_CHECKING:
     from segarena_server.auth.oidc import Provider
@@ -27,7 +27,7 @@ _MOST_NAMES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class ProviderIdentity:
     """Who somebody is at a provider.
 
     Attributes:
@@ -41,7 +41,7 @@ class Known:
     name: str
 
 
-def begin(session: Session, now: float, *, person_id: int | None, invitation: str) -> str:
+def begin_sign_in(session: Session, now: float, *, person_id: int | None, invitation: str) -> str:
     """Return the state of a sign-in that begins: it comes back once, within minutes, or nobody is let in.
 
     Args:
@@ -50,14 +50,14 @@ def begin(session: Session, now: float, *, person_id: int | None, invitation: st
         person_id: whose account is to be connected; None to sign in.
         invitation: the text of one that somebody brought, or "".
     """
-    is_over = (Key.ends_at < now) | Key.ended_at.is_not(None)
-    session.connection().execute(delete(Key).where(Key.kind == "login", is_over))
-    return make_key(
+    is_over = (AccessKey.ends_at < now) | AccessKey.ended_at.is_not(None)
+    session.connection().execute(delete(AccessKey).where(AccessKey.kind == "login", is_over))
+    return create_key(
         session, "login", now, person_id=person_id, label=sha256(invitation) if invitation else ""
     )
 
 
-def come_back(session: Session, now: float, state: str) -> Key | None:
+def finish_sign_in(session: Session, now: float, state: str) -> AccessKey | None:
     """Return the sign-in that a state is of, which ends with it; None for any other text."""
     key = find_key(session, "login", state, now)
     if key is not None:
@@ -65,20 +65,20 @@ def come_back(session: Session, now: float, state: str) -> Key | None:
     return key
 
 
-def person_of(session: Session, known: Known) -> Person | None:
+def person_with_identity(session: Session, known: ProviderIdentity) -> Person | None:
     """Return who signs in so."""
     own = select(Identity).where(Identity.issuer == known.issuer, Identity.subject == known.subject)
     found = session.scalar(own)
     return None if found is None else session.get_one(Person, found.person_id)
 
 
-def connect(session: Session, now: float, person_id: int, known: Known) -> None:
+def connect_identity(session: Session, now: float, person_id: int, known: ProviderIdentity) -> None:
     """Let somebody sign in with an account elsewhere.
 
     Raises:
         InvalidInput: somebody else does.
     """
-    other = person_of(session, known)
+    other = person_with_identity(session, known)
     if other is not None and other.id != person_id:
         raise InvalidInput("another account here is connected with it")
     if other is None:
@@ -92,7 +92,7 @@ def connect(session: Session, now: float, person_id: int, known: Known) -> None:
 
 
 def newcomer(
-    session: Session, now: float, known: Known, *, invitation: str, is_open: bool
+    session: Session, now: float, known: ProviderIdentity, *, invitation: str, is_open: bool
 ) -> Person:
     """Return a new account of somebody who signs in so for the first time: it waits, unless they brought an invitation.
 
@@ -106,22 +106,22 @@ def newcomer(
     Raises:
         InvalidInput: an invitation is needed, or every name like theirs is taken.
     """
-    key = find_hash(session, "invitation", invitation, now) if invitation else None
+    key = find_key_by_hash(session, "invitation", invitation, now) if invitation else None
     if key is None and not is_open:
         raise InvalidInput(
             "accounts are made by invitation here; ask an organiser for a link, and sign in from there"
         )
     for number in range(1, _MOST_NAMES):
         with suppress(InvalidInput), session.begin_nested():
-            person = make_account(
+            person = create_account(
                 session, now, name=_name(known, number), kept=NO_PASSWORD, invited=key
             )
-            connect(session, now, person.id, known)
+            connect_identity(session, now, person.id, known)
             return person
     raise InvalidInput("your name is taken here, with any number behind it; ask an organiser")
 
 
-def provider_of(settings: Oidc, clock: Callable[[], float] = time.time) -> Provider:
+def provider_of(settings: OidcSettings, clock: Callable[[], float] = time.time) -> Provider:
     """Return the provider that settings name.
 
     Raises:
@@ -136,7 +136,7 @@ def provider_of(settings: Oidc, clock: Callable[[], float] = time.time) -> Provi
     return Provider(settings, clock)
 
 
-def _name(known: Known, number: int) -> str:
+def _name(known: ProviderIdentity, number: int) -> str:
     try:
         plain = clean_name(known.name[:36].strip(" .'-"))
     except InvalidInput:

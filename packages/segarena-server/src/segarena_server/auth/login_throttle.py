@@ -17,7 +17,7 @@ _LOCK = 5_203_117
 """Any number that nothing else in the database locks."""
 
 
-class Attempts:
+class AttemptLimiter:
     """Allows so many tries in so many seconds for each key: a kind with a name, an address or a number.
 
     A try counts from when it begins, so that many at once are no way around it; one that was right is taken back.

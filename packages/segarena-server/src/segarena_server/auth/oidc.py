@@ -22,8 +22,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from segarena.errors import SegarenaError
-from segarena_server.auth.identities import Known
-from segarena_server.settings import Oidc, is_loopback
+from segarena_server.auth.identities import ProviderIdentity
+from segarena_server.settings import OidcSettings, is_loopback
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """By keys of the provider alone: none, and those whose key we have too, are not among them."""
@@ -55,7 +55,7 @@ class Provider:
         clock: the time of day.
     """
 
-    def __init__(self, settings: Oidc, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._client = httpx2.Client(timeout=_PATIENCE_S, follow_redirects=False)
         self._clock = clock
@@ -77,7 +77,7 @@ class Provider:
         endpoint = self._endpoint("authorization_endpoint")
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(told)}"
 
-    def identity(self, back: str, *, code: str, nonce: str, verifier: str) -> Known:
+    def identity(self, back: str, *, code: str, nonce: str, verifier: str) -> ProviderIdentity:
         """Return who signed in, for the code that a browser brought.
 
         Raises:
@@ -101,7 +101,7 @@ class Provider:
         if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
             raise ProviderFault("its subject is no text, empty or too long")
         told_name = name if isinstance(name, str) else ""
-        return Known(issuer=self._settings.issuer, subject=subject, name=told_name)
+        return ProviderIdentity(issuer=self._settings.issuer, subject=subject, name=told_name)
 
     def check(self) -> None:
         """Raise `ProviderFault` unless the provider says all that a sign-in needs."""

@@ -14,7 +14,7 @@ from segarena.files.hashes import sha256
 from segarena_server.auth.accounts import is_at_least
 from segarena_server.auth.keys import find_key
 from segarena_server.db.database import DatabaseAway
-from segarena_server.db.orm_models import Key, Person
+from segarena_server.db.orm_models import AccessKey, Person
 from segarena_server.extensions.interfaces import interface_of
 from segarena_server.http import http_errors
 from segarena_server.site import Site
@@ -59,7 +59,7 @@ def require_role(role: str) -> Callable[[Endpoint], Endpoint]:
     return mark
 
 
-def needed_by(endpoint: Any) -> str | None:
+def required_role(endpoint: Any) -> str | None:
     """Return whom a route needs; None when it does not say, so that nobody may use it."""
     return getattr(endpoint, "needs", None)
 
@@ -72,7 +72,7 @@ def guard(request: Request) -> None:
     """
     site = site_of(request)
     address = request.client.host if request.client else ""
-    role = needed_by(request.scope.get("endpoint"))
+    role = required_role(request.scope.get("endpoint"))
     if role is None:
         raise http_errors.unknown()
     interface = interface_of(request)
@@ -112,27 +112,27 @@ def cookie_name(site: Site) -> str:
 
     A browser has one jar for all ports of a machine: two studios side by side would log each other out.
     """
-    return f"segarena-{seal(site, 'cookie name', '')[:8]}"
+    return f"segarena-{sign(site, 'cookie name', '')[:8]}"
 
 
-def cookie_of(site: Site, key: str) -> str:
+def session_cookie(site: Site, key: str) -> str:
     """Return what the cookie of a session holds: its key, signed."""
-    return f"{key}.{seal(site, 'cookie', key)}"
+    return f"{key}.{sign(site, 'cookie', key)}"
 
 
 def session_key(request: Request) -> str:
     """Return the key of the session that a cookie names; "" when it is not signed by us."""
     site = site_of(request)
     key, _, signature = request.cookies.get(cookie_name(site), "").partition(".")
-    return key if is_same(signature, seal(site, "cookie", key)) else ""
+    return key if secrets_match(signature, sign(site, "cookie", key)) else ""
 
 
-def is_same(given: str, expected: str) -> bool:
+def secrets_match(given: str, expected: str) -> bool:
     """Compare two secrets in a time that tells nothing of them."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
-def seal(site: Site, purpose: str, text: str) -> str:
+def sign(site: Site, purpose: str, text: str) -> str:
     """Return what nobody else can make of a text, for a purpose."""
     return hmac.new(site.secret, f"{purpose}:{text}".encode(), "sha256").hexdigest()
 
@@ -169,10 +169,10 @@ def _visitor(site: Site, kind: Any, text: str, address: str) -> Visitor:
             suppress(DatabaseAway),
             site.database.writing() as session,
         ):  # a full disk keeps nobody from reading
-            used = session.get(Key, key.id)
+            used = session.get(AccessKey, key.id)
             if used:
                 used.used_at = now
-    own = seal(site, "form", sha256(text)) if kind == "session" else ""
+    own = sign(site, "form", sha256(text)) if kind == "session" else ""
     return Visitor(
         address=address, person_id=person.id, name=person.name, role=person.role, form_key=own
     )

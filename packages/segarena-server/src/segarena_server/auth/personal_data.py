@@ -13,22 +13,22 @@ from sqlalchemy.orm import Session
 from segarena.errors import SegarenaError
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.db.orm_models import (
+    AccessKey,
+    AuditEvent,
     Challenge,
-    Event,
     Identity,
-    Key,
     Person,
     Run,
     Submission,
     Team,
     Turn,
 )
-from segarena_server.extensions.site_sections import kept_about_people
+from segarena_server.extensions.site_sections import personal_data_sources
 from segarena_server.http.middleware import LOG
 from segarena_server.runs.run_repository import INTERACTIVE_KINDS, run_samples
 from segarena_server.runs.scores import visible_scores
 from segarena_server.site import Site
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 
 _README = """All that this server keeps about your account.
 
@@ -60,10 +60,14 @@ _OF_SENT = (
 )
 
 
-def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
+def personal_data_of(session: Session, person: Person, now: float) -> dict[str, Any]:
     """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
-    keys = session.scalars(select(Key).where(Key.person_id == person.id).order_by(Key.id))
-    events = session.scalars(select(Event).where(Event.person_id == person.id).order_by(Event.id))
+    keys = session.scalars(
+        select(AccessKey).where(AccessKey.person_id == person.id).order_by(AccessKey.id)
+    )
+    events = session.scalars(
+        select(AuditEvent).where(AuditEvent.person_id == person.id).order_by(AuditEvent.id)
+    )
     identities = session.scalars(select(Identity).where(Identity.person_id == person.id))
     own = "id", "name", "contact", "email", "email_at", "wants_letters", "role", "state", "made_at"
     return {
@@ -77,15 +81,17 @@ def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
         "log": [_columns(event, "at", "action", "about", "address") for event in events],
         "runs": [_run(session, run, now) for run in _runs(session, person)],
         "sent": [_columns(sent, *_OF_SENT) for sent in _sent(session, person)],
-        **{name: kept.about(session, person.id) for name, kept in kept_about_people().items()},
+        **{name: kept.about(session, person.id) for name, kept in personal_data_sources().items()},
     }
 
 
-def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
+def personal_data_archive(site: Site, person_id: int) -> Iterator[bytes]:
     """Give a zip of all that is kept about somebody, piece by piece; nothing of it is laid down anywhere."""
     with site.database.reading() as session:
         person = session.get_one(Person, person_id)
-        told = json.dumps(kept_about(session, person, site.now()), indent=1, ensure_ascii=False)
+        told = json.dumps(
+            personal_data_of(session, person, site.now()), indent=1, ensure_ascii=False
+        )
         turns = _turns(session, person)
         files = [sent.sha256 for sent in _sent(session, person)]
     pieces = _Pieces()
@@ -97,12 +103,14 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
                 turn = session.get_one(Turn, (run_id, place, number))
             for name, packed in (("sent", turn.request), ("got", turn.response)):
                 if packed:
-                    archive.writestr(f"runs/{run_id}/{place + 1}-{number}.{name}", unpack(packed))
+                    archive.writestr(
+                        f"runs/{run_id}/{place + 1}-{number}.{name}", decompress_body(packed)
+                    )
             yield pieces.taken()
         for number, sha256 in enumerate(files, 1):
             for _ in _put_file(archive, site, f"sent/{number}", sha256):
                 yield pieces.taken()
-        for folder, kept in kept_about_people().items():
+        for folder, kept in personal_data_sources().items():
             for name, content in kept.files(site, person_id):
                 archive.writestr(f"{folder}/{name}", content)
                 yield pieces.taken()

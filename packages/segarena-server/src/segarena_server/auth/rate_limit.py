@@ -13,7 +13,7 @@ _MOST_KNOWN = 10_000
 """So many are remembered; whoever was seen longest ago is forgotten first."""
 
 
-class Pace:
+class RateLimiter:
     """Allows so many events in so many seconds for each key. Of this process alone.
 
     Args:

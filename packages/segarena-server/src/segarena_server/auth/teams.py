@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.accounts import folded
-from segarena_server.auth.keys import end_keys, find_key, make_key
+from segarena_server.auth.accounts import fold_name
+from segarena_server.auth.keys import create_key, end_keys, find_key
 from segarena_server.db.orm_models import Person, Run, Team
 
 
@@ -48,12 +48,12 @@ def members_of(session: Session, team_id: int) -> list[Person]:
     )
 
 
-def is_of_one(person: Person, team: Team) -> bool:
+def is_personal_team(person: Person, team: Team) -> bool:
     """Tell whether a team is somebody's own, which nobody else can join."""
     return team.folded == person.folded
 
 
-def hold(session: Session, *team_ids: int) -> None:
+def lock_circles(session: Session, *team_ids: int) -> None:
     """Keep others from changing the circles of teams, or beginning runs in them, until the transaction ends."""
     while True:
         circles = select(Team.circle).where(Team.id.in_(team_ids))
@@ -70,7 +70,7 @@ def make_team(session: Session, person: Person, name: str, now: float) -> Team:
     Raises:
         InvalidInput: the name is taken, by a team or by a person.
     """
-    team = Team(name=name, folded=folded(name), made_at=now)
+    team = Team(name=name, folded=fold_name(name), made_at=now)
     try:
         with session.begin_nested():
             session.add(team)
@@ -87,9 +87,9 @@ def invite_to(session: Session, person: Person, now: float) -> str:
         InvalidInput: it is the team of one that everybody has.
     """
     team = session.get_one(Team, person.team_id)
-    if is_of_one(person, team):
+    if is_personal_team(person, team):
         raise InvalidInput("nobody can join the team of your own name: make a team first")
-    return make_key(session, "team", now, person_id=person.id, team_id=team.id)
+    return create_key(session, "team", now, person_id=person.id, team_id=team.id)
 
 
 def invited_to(session: Session, text: str, now: float) -> Team | None:
@@ -133,7 +133,7 @@ def leave(session: Session, person: Person, now: float) -> Team:
 def _move(session: Session, person: Person, team: Team, now: float) -> None:
     """Put somebody into a team, whose circle and that of the team before are one from now on."""
     before = person.team_id
-    hold(session, before, team.id)
+    lock_circles(session, before, team.id)
     circles = [
         session.get_one(Team, number, populate_existing=True).circle for number in (before, team.id)
     ]

@@ -288,9 +288,9 @@ def migrate(
         check_installed()
         from segarena_server.db.database import Database
         from segarena_server.db.schema import migrate, revision_of
-        from segarena_server.storage.data_folder import DATABASE
+        from segarena_server.storage.data_folder import DATABASE_FILE
 
-        database = Database(_settings(data, db).db or data / DATABASE)
+        database = Database(_settings(data, db).db or data / DATABASE_FILE)
         before = revision_of(database)
         migrate(database, revision)
         typer.echo(f"{before or 'no tables'} -> {revision_of(database) or 'no tables'}")

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from segarena_server.demo_site import Demonstration
+    from segarena_server.demo_site import DemoSite
     from segarena_server.settings import Settings
 
 
@@ -25,20 +25,20 @@ def serve_demo(data: Path | None, settings: Settings) -> None:
     """
     from segarena.errors import SegarenaError
     from segarena_server.challenges.showcases import showcases
-    from segarena_server.demo_site import Demonstration, check_settings
-    from segarena_server.serving import Serving, open_site
+    from segarena_server.demo_site import DemoSite, check_demo_settings
+    from segarena_server.serving import SiteServer, open_site
 
-    check_settings(settings)
+    check_demo_settings(settings)
     faults: list[SegarenaError] = []
     with ExitStack() as until_end:
         scratch = Path(
             until_end.enter_context(tempfile.TemporaryDirectory(prefix="segarena-demo-"))
         )
         site = open_site(data or scratch / "site", settings)
-        demonstration = Demonstration(site, showcases(datetime.now(UTC)))
+        demonstration = DemoSite(site, showcases(datetime.now(UTC)))
         status = until_end.enter_context(Console(stderr=True).status("", spinner="line"))
         demonstration.lay(status.update)
-        serving = Serving(site)
+        serving = SiteServer(site)
 
         def take_part(port: int) -> None:
             address = f"http://127.0.0.1:{port}"
@@ -59,7 +59,7 @@ def serve_demo(data: Path | None, settings: Settings) -> None:
     typer.echo("ended")
 
 
-def _welcome(demonstration: Demonstration, address: str, what_becomes: str) -> None:
+def _welcome(demonstration: DemoSite, address: str, what_becomes: str) -> None:
     by_role: dict[str, list[str]] = {}
     for account in demonstration.accounts.values():
         by_role.setdefault(account.role, []).append(account.name)

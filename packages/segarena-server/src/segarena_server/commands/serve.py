@@ -12,7 +12,7 @@ import typer
 from segarena.terminal.exit_codes import REFUSED, one_line_errors
 
 if TYPE_CHECKING:
-    from segarena_server.preflight import Checked
+    from segarena_server.preflight import PreflightReport
     from segarena_server.settings import Settings
     from segarena_server.site import Site
 
@@ -91,7 +91,7 @@ def serve(
         from segarena_server.config_file import own_settings, read_settings
         from segarena_server.http.middleware import log_to
         from segarena_server.preflight import check as checked
-        from segarena_server.serving import Serving, evaluate, first_link, open_site
+        from segarena_server.serving import SiteServer, first_admin_link, open_site, run_evaluator
 
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
         config = config or (None if demo else own_settings(data or DATA))
@@ -109,13 +109,13 @@ def serve(
             _check_evaluates(settings)
         site = open_site(data or DATA, settings)
         if evaluate_only:
-            evaluate(
+            run_evaluator(
                 site,
                 lambda: typer.echo(f"evaluating with {settings.workers} workers; Ctrl-C ends it"),
             )
             return
-        link = first_link(site)
-        Serving(site).run(lambda port: _welcome(site, port, link))
+        link = first_admin_link(site)
+        SiteServer(site).run(lambda port: _welcome(site, port, link))
         typer.echo("ended; start it again to go on")
 
 
@@ -138,7 +138,7 @@ def _check_evaluates(settings: Settings) -> None:
         raise InvalidInput("--evaluate-only: expected --workers of at least 1")
 
 
-def _tell(found: Checked) -> None:
+def _tell(found: PreflightReport) -> None:
     for remark in found.remarks:
         typer.secho(remark, fg="yellow")
     for fault in found.faults:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput, StoreAway, StoreError
+from segarena.errors import InvalidInput, StoreError, StoreUnavailable
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
@@ -44,7 +44,7 @@ _PRAGMAS = (
 )
 
 
-class DatabaseAway(StoreAway):
+class DatabaseAway(StoreUnavailable):
     """The database does not answer, or its disk is full; the same request may work later."""
 
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 import datetime
 
 
-def moment_of(seconds: float) -> datetime.datetime:
+def utc_datetime(seconds: float) -> datetime.datetime:
     """Return the moment, in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC)

@@ -25,7 +25,7 @@ ROLES = ("viewer", "participant", "organiser", "admin")
 """Each may do what those before it may."""
 
 
-class Table(DeclarativeBase):
+class OrmModel(DeclarativeBase):
     """All of them."""
 
     # Constraints have names, or no migration could change them.
@@ -40,7 +40,7 @@ class Table(DeclarativeBase):
     )
 
 
-class Team(Table):
+class Team(OrmModel):
     """Those who take part together. Everybody has a team of their own name, with nobody else in it."""
 
     __tablename__ = "teams"
@@ -54,7 +54,7 @@ class Team(Table):
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class Person(Table):
+class Person(OrmModel):
     """Someone with an account; who is made without a team gets one of their name."""
 
     __tablename__ = "people"
@@ -87,7 +87,7 @@ class Person(Table):
             self.team = Team(name=self.name, folded=self.folded, made_at=self.made_at)
 
 
-class Key(Table):
+class AccessKey(OrmModel):
     """Something secret that opens something: a session, a token for scripts, an invitation. Only its hash is kept."""
 
     __tablename__ = "keys"
@@ -117,7 +117,7 @@ class Key(Table):
     """When it was taken back, or an invitation was used."""
 
 
-class Challenge(Table):
+class Challenge(OrmModel):
     """A challenge; its rules are the description, which `segarena_server.challenges` reads."""
 
     __tablename__ = "challenges"
@@ -130,7 +130,7 @@ class Challenge(Table):
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class PooledSample(Table):
+class PooledSample(OrmModel):
     """A sample that a challenge draws from, as participants get it: a file of this hash in the storage."""
 
     __tablename__ = "samples"
@@ -154,7 +154,7 @@ def _team_of_beginner(context: DefaultExecutionContext) -> int | None:
     return context.connection.scalar(select(Person.team_id).where(Person.id == person_id))
 
 
-class Run(Table):
+class Run(OrmModel):
     """One try of a team at a phase."""
 
     __tablename__ = "runs"
@@ -194,7 +194,7 @@ class Run(Table):
     """When its team last wished to be judged by it; of a team's runs in a phase the last wish counts."""
 
 
-class RunSample(Table):
+class RunSample(OrmModel):
     """One sample of a run, under a key that tells nothing of its name."""
 
     __tablename__ = "places"
@@ -213,7 +213,7 @@ class RunSample(Table):
     """The earlier runs whose prompts about the sample are said again first, as JSON; settled when the run begins."""
 
 
-class Leased:
+class LeaseColumns:
     """What a row has that somebody works on; see `segarena_server.jobs.row_queue`."""
 
     state: Mapped[str] = mapped_column(String(20))
@@ -225,7 +225,7 @@ class Leased:
     beats: Mapped[int] = mapped_column(default=0)
 
 
-class Turn(Leased, Table):
+class Turn(LeaseColumns, OrmModel):
     """One exchange about a place, which is also the job of evaluating it."""
 
     __tablename__ = "turns"
@@ -266,7 +266,7 @@ class Turn(Leased, Table):
     """Whether the charge is by one clock; see `segarena_server.challenges.time_charge`."""
 
 
-class Job(Leased, Table):
+class Job(LeaseColumns, OrmModel):
     """Something else that is done apart from requests: a kind of work, about one thing; see `segarena_server.jobs`."""
 
     __tablename__ = "jobs"
@@ -292,7 +292,7 @@ class Job(Leased, Table):
     done_at: Mapped[float | None] = mapped_column(Float)
 
 
-class Shared(Table):
+class SharedValue(OrmModel):
     """What all servers of a database have in common, by name; see `segarena_server.db.shared_values`."""
 
     __tablename__ = "shared"
@@ -301,7 +301,7 @@ class Shared(Table):
     value: Mapped[str] = mapped_column(Text)
 
 
-class Submission(Table):
+class Submission(OrmModel):
     """Something that a participant sent to be judged here: a job looks at it, and one for each sample judges it."""
 
     __tablename__ = "submissions"
@@ -335,7 +335,7 @@ class Submission(Table):
     done_at: Mapped[float | None] = mapped_column(Float)
 
 
-class Finding(Table):
+class RunFinding(OrmModel):
     """What was found about a run that is over, for organisers; see `segarena_server.jobs.run_audit`."""
 
     __tablename__ = "findings"
@@ -355,7 +355,7 @@ class Finding(Table):
     """Of its masks; see `segarena_server.challenges.duplicate_detection`."""
 
 
-class Event(Table):
+class AuditEvent(OrmModel):
     """A line of the audit log: who did what to what, from where."""
 
     __tablename__ = "events"
@@ -368,7 +368,7 @@ class Event(Table):
     about: Mapped[str] = mapped_column(Text, default="")
 
 
-class Attempt(Table):
+class Attempt(OrmModel):
     """A try that may have been somebody's guess: so many within so long are allowed for each key."""
 
     __tablename__ = "attempts"
@@ -379,7 +379,7 @@ class Attempt(Table):
     at: Mapped[float] = mapped_column(Float, index=True)
 
 
-class Letter(Table):
+class QueuedEmail(OrmModel):
     """An e-mail that is to be sent; one that was sent has no row any more."""
 
     __tablename__ = "letters"
@@ -403,7 +403,7 @@ class Letter(Table):
     due_at: Mapped[float] = mapped_column(Float)
 
 
-class Identity(Table):
+class Identity(OrmModel):
     """An account elsewhere that somebody signs in with."""
 
     __tablename__ = "identities"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from sqlalchemy.exc import IntegrityError
 
 from segarena_server.db.database import Database
-from segarena_server.db.orm_models import Shared
+from segarena_server.db.orm_models import SharedValue
 
 
-def shared(database: Database, name: str, own: str) -> str:
+def shared_value(database: Database, name: str, own: str) -> str:
     """Return the value that all servers have under a name: `own`, unless another server was first."""
     with database.reading() as session:
-        known = session.get(Shared, name)
+        known = session.get(SharedValue, name)
     if known is not None:
         return known.value
     try:
         with database.writing() as session:
-            session.add(Shared(name=name, value=own))
+            session.add(SharedValue(name=name, value=own))
     except IntegrityError:  # another one was first by a moment
         with database.reading() as session:
-            return session.get_one(Shared, name).value
+            return session.get_one(SharedValue, name).value
     return own

@@ -14,13 +14,13 @@ from typing import Any
 
 from segarena.errors import InvalidInput, PluginError
 from segarena.plugin_spec import PluginSpec
-from segarena.registry import kinds, known, names
+from segarena.registry import lookup, plugin_kinds, plugins_by_name
 
 _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
 """One plain path: some options take several, with something between."""
 
 
-def faults_of_names(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
+def plugin_faults(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
     """Return what a page may not name of what it names, by field.
 
     Args:
@@ -29,16 +29,16 @@ def faults_of_names(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str,
     """
     kinds_of = {field: field.rpartition(".")[2] for field in texts}
     named = {field: kind for field, kind in kinds_of.items() if kind in ("benchmark", "dataset")}
-    found = {field: fault_of_name(kind, texts[field], roots) for field, kind in named.items()}
+    found = {field: plugin_fault(kind, texts[field], roots) for field, kind in named.items()}
     return {field: fault for field, fault in found.items() if fault}
 
 
-def fault_of_name(kind: str, text: str, roots: Sequence[str]) -> str:
+def plugin_fault(kind: str, text: str, roots: Sequence[str]) -> str:
     """Return why a page may not name a plug-in so; "" when it may."""
     try:
         spec = PluginSpec.parse(text)
-        if known(kind, spec.reference) is None:
-            every = ", ".join(sorted(names(kind)))
+        if lookup(kind, spec.reference) is None:
+            every = ", ".join(sorted(plugins_by_name(kind)))
             return (
                 f"expected a {kind} that is installed, one of {every}, got {spec.reference[:60]!r}"
             )
@@ -49,7 +49,7 @@ def fault_of_name(kind: str, text: str, roots: Sequence[str]) -> str:
 
 
 def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
-    factory = known(kind, spec.reference)
+    factory = lookup(kind, spec.reference)
     if getattr(factory, "starts_programs", False):
         raise InvalidInput(
             f"{spec.reference} starts programs; a challenge with it is made on the command line"
@@ -61,7 +61,7 @@ def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
             )
         inner = _as_plugin(text)
         if inner is not None:
-            for other in kinds():
+            for other in plugin_kinds():
                 _check(other, inner, roots)
         elif "(" in text or ")" in text:
             raise InvalidInput(f"expected plug-ins that are installed, got {text[:60]!r}")
@@ -92,7 +92,7 @@ def _as_plugin(text: str) -> PluginSpec | None:
     """Return the plug-in that a text may name where options take one; None when it names none."""
     with suppress(PluginError):
         spec = PluginSpec.parse_named(text)
-        if any(known(kind, spec.reference) for kind in kinds()):
+        if any(lookup(kind, spec.reference) for kind in plugin_kinds()):
             return spec
     return None
 

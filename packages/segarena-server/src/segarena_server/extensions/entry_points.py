@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from segarena.errors import PluginError
 
-OURS = frozenset(
+RESERVED_NAMES = frozenset(
     {
         "", "account", "address", "api", "challenges", "forgotten", "oidc", "organise", "register", "reset", "runs",
         "sent", "sign-in", "sign-out", "static", "team", "tokens",
@@ -25,7 +25,7 @@ OURS = frozenset(
 Brought = TypeVar("Brought")
 
 
-def brought(
+def load_extensions(
     group: str, kind: type[Brought], routers: Callable[[Brought], Iterable[APIRouter]]
 ) -> dict[str, Brought]:
     """Return what installed packages bring by entry points of a group, by name.
@@ -58,5 +58,5 @@ def _check_addresses(group: str, name: str, routers: Iterable[APIRouter]) -> Non
     is_own = [
         isinstance(route, Route) and f"{route.path}/".startswith(f"/{name}/") for route in routes
     ]
-    if name in OURS or not all(is_own):
+    if name in RESERVED_NAMES or not all(is_own):
         raise PluginError(f"{group}: expected the routes of {name} below /{name}/, of its own")

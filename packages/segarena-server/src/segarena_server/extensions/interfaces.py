@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 
 from segarena.errors import InvalidInput
 from segarena_server.challenges.description import ChallengeDescription
-from segarena_server.extensions.entry_points import brought
+from segarena_server.extensions.entry_points import load_extensions
 from segarena_server.http.http_errors import Refusal
 
 ENTRY_POINTS = "segarena.routes"
@@ -46,7 +46,7 @@ def interfaces() -> Mapping[str, Interface]:
     Raises:
         PluginError: one cannot be imported, is none, or has routes at addresses that are not its own.
     """
-    return brought(ENTRY_POINTS, Interface, lambda interface: (interface.router,))
+    return load_extensions(ENTRY_POINTS, Interface, lambda interface: (interface.router,))
 
 
 def interface_of(request: Request) -> Interface | None:
@@ -55,7 +55,7 @@ def interface_of(request: Request) -> Interface | None:
     return found.get(request.url.path.split("/", 2)[1])
 
 
-def hosts_of(challenge: ChallengeDescription, address: str) -> list[tuple[str, str]]:
+def interface_addresses(challenge: ChallengeDescription, address: str) -> list[tuple[str, str]]:
     """Return the addresses at which programs of other kinds take part in each phase, with what these programs are."""
     there = interfaces()
     named = [name for name in challenge.interfaces if name in there]

@@ -40,7 +40,7 @@ _HEADERS = {
 }
 
 
-class Watch:
+class RequestMiddleware:
     """ASGI middleware.
 
     Args:

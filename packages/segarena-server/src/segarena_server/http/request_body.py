@@ -16,7 +16,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from segarena_server.auth.permissions import is_same, site_of, visitor_of
+from segarena_server.auth.permissions import secrets_match, site_of, visitor_of
 from segarena_server.http import http_errors
 
 MOST_FORM_BYTES = 16 * 1024
@@ -189,7 +189,7 @@ def number_in(text: str) -> int | None:
 def _check_key(request: Request, fields: Mapping[str, str]) -> None:
     """Refuse a form that lacks the key of the session."""
     expected = visitor_of(request).form_key
-    if expected and not is_same(fields.get("key", ""), expected):
+    if expected and not secrets_match(fields.get("key", ""), expected):
         raise http_errors.Refusal(
             403, "form", "this form is of an earlier session; open the page again and repeat it"
         )

@@ -11,19 +11,19 @@ from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse
 
-from segarena.errors import InvalidInput, SegarenaError, StoreAway
+from segarena.errors import InvalidInput, SegarenaError, StoreUnavailable
 from segarena_server.auth.permissions import is_api
 from segarena_server.db.database import DatabaseAway
 from segarena_server.extensions.interfaces import interface_of
 from segarena_server.http import http_errors
 from segarena_server.http.http_errors import Refusal
 from segarena_server.http.middleware import LOG
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 
 _RETRY_S = 5.0
 
 
-def answer_errors(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI) -> None:
     """Have the application answer errors."""
     for kind in (
         SegarenaError,
@@ -47,7 +47,7 @@ def refusal_of(error: Exception) -> Refusal:
             return http_errors.busy(
                 "the database cannot be used at this moment; nothing was changed", _RETRY_S
             )
-        case StoreAway():
+        case StoreUnavailable():
             return http_errors.busy(
                 "files cannot be read or written at this moment; nothing was changed", _RETRY_S
             )
@@ -79,7 +79,9 @@ async def _answer(request: Request, error: Exception) -> Response:
         return _as_json(request, refusal)
     if refusal.kind == "token":
         return RedirectResponse("/sign-in", 303)
-    return page(request, "refused.html", status=refusal.status, title="Not done", refusal=refusal)
+    return render_page(
+        request, "refused.html", status=refusal.status, title="Not done", refusal=refusal
+    )
 
 
 def _is_of_script(request: Request) -> bool:

@@ -14,8 +14,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.keys import make_key
-from segarena_server.db.orm_models import Challenge, Letter, Person, Run
+from segarena_server.auth.keys import create_key
+from segarena_server.db.orm_models import Challenge, Person, QueuedEmail, Run
 
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}"
@@ -25,7 +25,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RenderedEmail:
     """A letter as it is sent, and the text of the key in its link."""
 
     subject: str
@@ -45,7 +45,7 @@ def clean_address(text: str) -> str:
     return text
 
 
-def put_down(
+def queue_email(
     session: Session,
     now: float,
     kind: str,
@@ -64,26 +64,28 @@ def put_down(
         return
     person_id = None if person is None else person.id
     session.add(
-        Letter(
+        QueuedEmail(
             kind=kind, person_id=person_id, recipient=address, about=about, made_at=now, due_at=now
         )
     )
 
 
-def tell_of_run(session: Session, run: Run, now: float) -> None:
+def queue_run_over_email(session: Session, run: Run, now: float) -> None:
     """Tell who began a run that it is over, if they want to be told."""
     person = session.get_one(Person, run.person_id)
     if person.wants_letters:
-        put_down(session, now, "run over", person=person, about=run.id)
+        queue_email(session, now, "run over", person=person, about=run.id)
 
 
-def unsent(session: Session) -> list[Letter]:
+def unsent_emails(session: Session) -> list[QueuedEmail]:
     """Return the letters that could not be sent so far, or never will be; those that went nowhere are none of them."""
-    failed = select(Letter).where(Letter.failure != "", Letter.recipient != "")
-    return list(session.scalars(failed.order_by(Letter.id.desc()).limit(20)))
+    failed = select(QueuedEmail).where(QueuedEmail.failure != "", QueuedEmail.recipient != "")
+    return list(session.scalars(failed.order_by(QueuedEmail.id.desc()).limit(20)))
 
 
-def write(session: Session, letter: Letter, address: str, now: float) -> Written | None:
+def render_email(
+    session: Session, letter: QueuedEmail, address: str, now: float
+) -> RenderedEmail | None:
     """Return a letter with the links that it needs; None when there is nothing to say any more.
 
     Args:
@@ -103,50 +105,52 @@ def write(session: Session, letter: Letter, address: str, now: float) -> Written
 
 
 def _invitation(
-    session: Session, letter: Letter, _person: Person | None, address: str, now: float
-) -> Written:
-    key = make_key(session, "invitation", now, role=letter.about)
+    session: Session, letter: QueuedEmail, _person: Person | None, address: str, now: float
+) -> RenderedEmail:
+    key = create_key(session, "invitation", now, role=letter.about)
     link = f"{address}/register?invitation={key}"
     why = "you were invited to take part in challenges. Make your account here; the link works once, within 30 days:"
-    return Written(subject="An invitation", text=_lines(why, link), key=key)
+    return RenderedEmail(subject="An invitation", text=_lines(why, link), key=key)
 
 
 def _address(
-    session: Session, letter: Letter, person: Person | None, address: str, now: float
-) -> Written | None:
+    session: Session, letter: QueuedEmail, person: Person | None, address: str, now: float
+) -> RenderedEmail | None:
     if person is None:
         return None
-    key = make_key(session, "address", now, person_id=person.id, label=letter.recipient)
+    key = create_key(session, "address", now, person_id=person.id, label=letter.recipient)
     why = "is this your address? Then open this link within an hour; it works once:"
     text = _lines(why, f"{address}/address?link={key}", "If you did not ask for it, do nothing.")
-    return Written(subject="Confirm your address", text=text, key=key)
+    return RenderedEmail(subject="Confirm your address", text=text, key=key)
 
 
 def _reset(
-    session: Session, _letter: Letter, person: Person | None, address: str, now: float
-) -> Written | None:
+    session: Session, _letter: QueuedEmail, person: Person | None, address: str, now: float
+) -> RenderedEmail | None:
     if person is None:
         return None
-    key = make_key(session, "reset", now, person_id=person.id)
+    key = create_key(session, "reset", now, person_id=person.id)
     why = "somebody, you we hope, asked for another password. Choose it here within an hour; the link works once:"
     text = _lines(
         why, f"{address}/reset?link={key}", "If it was not you, do nothing: the password stays."
     )
-    return Written(subject="Another password", text=text, key=key)
+    return RenderedEmail(subject="Another password", text=text, key=key)
 
 
 def _confirmed(
-    _session: Session, _letter: Letter, person: Person | None, address: str, _now: float
-) -> Written | None:
+    _session: Session, _letter: QueuedEmail, person: Person | None, address: str, _now: float
+) -> RenderedEmail | None:
     if person is None or person.state != "confirmed":
         return None
     why = "an organiser has confirmed your account. Now you can sign in:"
-    return Written(subject="Your account is confirmed", text=_lines(why, f"{address}/sign-in"))
+    return RenderedEmail(
+        subject="Your account is confirmed", text=_lines(why, f"{address}/sign-in")
+    )
 
 
 def _run_over(
-    session: Session, letter: Letter, _person: Person | None, address: str, _now: float
-) -> Written | None:
+    session: Session, letter: QueuedEmail, _person: Person | None, address: str, _now: float
+) -> RenderedEmail | None:
     run = session.get(Run, letter.about)
     if run is None:
         return None
@@ -154,14 +158,16 @@ def _run_over(
     how = "came to nothing; its page says why" if run.fault else "is over"
     end = "On the page of your account you can say that you do not want to be told."
     text = _lines(f"your run at {slug}, {run.phase}, {how}:", f"{address}/runs/{run.id}", end)
-    return Written(subject=f"A run at {slug} is over", text=text)
+    return RenderedEmail(subject=f"A run at {slug} is over", text=text)
 
 
 def _lines(*paragraphs: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-_KINDS: dict[str, Callable[[Session, Letter, Person | None, str, float], Written | None]] = {
+_KINDS: dict[
+    str, Callable[[Session, QueuedEmail, Person | None, str, float], RenderedEmail | None]
+] = {
     "invitation": _invitation,
     "address": _address,
     "reset": _reset,

@@ -18,10 +18,10 @@ from sqlalchemy import delete, select
 
 from segarena.errors import SegarenaError
 from segarena.files.hashes import sha256
-from segarena_server.db.orm_models import Key, Letter
+from segarena_server.db.orm_models import AccessKey, QueuedEmail
 from segarena_server.http.middleware import LOG
 from segarena_server.mail import mail_outbox
-from segarena_server.settings import Mail
+from segarena_server.settings import MailSettings
 from segarena_server.site import Site
 
 _IDLE_S = 2.0
@@ -31,7 +31,7 @@ _TAKEN_S = 300.0
 _AGAIN_S = (60.0, 300.0, 900.0, 3600.0, 3600.0 * 3, 3600.0 * 6, 3600.0 * 12, 3600.0 * 24)
 
 
-class Post:
+class MailSender:
     """The thread that sends, where a mail server is set.
 
     Args:
@@ -74,40 +74,42 @@ class Post:
         now = self._site.now()
         with site.database.writing() as session:
             due = (
-                select(Letter)
-                .where(Letter.state == "waiting", Letter.due_at <= now)
-                .order_by(Letter.due_at)
+                select(QueuedEmail)
+                .where(QueuedEmail.state == "waiting", QueuedEmail.due_at <= now)
+                .order_by(QueuedEmail.due_at)
             )
             letter = session.scalar(due.limit(1).with_for_update(skip_locked=True))
             if letter is None:
                 return False
             letter.due_at = now + _TAKEN_S
             letter.tries = letter.tries + 1
-            written = mail_outbox.write(session, letter, site.settings.address, now)
+            written = mail_outbox.render_email(session, letter, site.settings.address, now)
             if written is None:
                 session.delete(letter)
                 return True
         self._note(letter, written, self._failure(letter.recipient, written))
         return True
 
-    def _failure(self, recipient: str, written: mail_outbox.Written) -> str:
+    def _failure(self, recipient: str, written: mail_outbox.RenderedEmail) -> str:
         """Send a letter; return why it could not be, "" when it was."""
         mail = self._site.settings.mail
         if mail is None:
             return "no mail server is set"
         try:
-            with connected(mail) as server:
-                server.send_message(message_of(mail, recipient, written))
+            with connect_smtp(mail) as server:
+                server.send_message(build_message(mail, recipient, written))
         except (OSError, smtplib.SMTPException, ValueError) as error:
             return " ".join(str(error).split())[:200] or type(error).__name__
         return ""
 
-    def _note(self, letter: Letter, written: mail_outbox.Written, failure: str) -> None:
+    def _note(self, letter: QueuedEmail, written: mail_outbox.RenderedEmail, failure: str) -> None:
         """Note what became of a letter; one that was sent goes, and so does the key of one that was not."""
         with self._site.database.writing() as session:
             if failure and written.key:
-                session.connection().execute(delete(Key).where(Key.hash == sha256(written.key)))
-            kept = session.get(Letter, letter.id)
+                session.connection().execute(
+                    delete(AccessKey).where(AccessKey.hash == sha256(written.key))
+                )
+            kept = session.get(QueuedEmail, letter.id)
             if kept is None:
                 return
             if not failure:
@@ -121,7 +123,9 @@ class Post:
         LOG.warning("a letter could not be sent (try %d): %s", letter.tries, failure)
 
 
-def message_of(mail: Mail, recipient: str, written: mail_outbox.Written) -> EmailMessage:
+def build_message(
+    mail: MailSettings, recipient: str, written: mail_outbox.RenderedEmail
+) -> EmailMessage:
     """Return a letter as a message; what could begin a line of its own in a header raises ValueError."""
     message = EmailMessage()
     message["From"] = mail.sender
@@ -134,10 +138,10 @@ def message_of(mail: Mail, recipient: str, written: mail_outbox.Written) -> Emai
     return message
 
 
-def fault_of(mail: Mail) -> str:
+def smtp_fault(mail: MailSettings) -> str:
     """Return why a mail server takes no letters of ours; "" when it does, as far as can be told without one."""
     try:
-        with connected(mail) as server:
+        with connect_smtp(mail) as server:
             server.noop()
     except (OSError, smtplib.SMTPException) as error:
         return (
@@ -146,7 +150,7 @@ def fault_of(mail: Mail) -> str:
     return ""
 
 
-def connected(mail: Mail) -> smtplib.SMTP:
+def connect_smtp(mail: MailSettings) -> smtplib.SMTP:
     """Return a connection, signed in, encrypted as it was set: never less."""
     trusted = ssl.create_default_context(cafile=mail.ca_file or None)
     if mail.security == "tls":

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.account_deletion import delete_account
 from segarena_server.auth.accounts import change_password
 from segarena_server.auth.keys import find_key
@@ -21,11 +21,11 @@ from segarena_server.auth.permissions import (
     site_of,
     visitor_of,
 )
-from segarena_server.auth.personal_data import archive_of
+from segarena_server.auth.personal_data import personal_data_archive
 from segarena_server.db.orm_models import Identity, Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
 _FRESH_S = 600.0
@@ -55,7 +55,9 @@ def do_change_password(request: Request, form: Form) -> Response:
     with site.database.writing() as session:
         this = find_key(session, "session", session_key(request), site.now())
         change_password(session, session.get_one(Person, person.id), kept, site.now(), keep=this)
-        note(session, site.now(), "password changed", person_id=person.id, address=visitor.address)
+        record_event(
+            session, site.now(), "password changed", person_id=person.id, address=visitor.address
+        )
     return RedirectResponse("/account?done=password", 303)
 
 
@@ -75,10 +77,12 @@ def do_delete(request: Request, form: Form) -> Response:
     person = _checked(request, form.get("password", ""))
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, person.id), site.now())
-        note(session, site.now(), "account deleted", f"account {person.id}", person_id=person.id)
+        record_event(
+            session, site.now(), "account deleted", f"account {person.id}", person_id=person.id
+        )
     site.hurry()
     request.state.visitor = Visitor(address=visitor.address)
-    answer = page(request, "left.html", title="The account is deleted")
+    answer = render_page(request, "left.html", title="The account is deleted")
     answer.delete_cookie(cookie_name(site_of(request)))
     return answer
 
@@ -102,7 +106,7 @@ def delete_person(request: Request, person_id: int, form: Form) -> Response:
         person = _present(session.get(Person, person_id, with_for_update=True))
         delete_account(session, site.folder, person, site.now())
         told = f"account {person_id}"
-        note(
+        record_event(
             session,
             site.now(),
             "account deleted",
@@ -127,7 +131,7 @@ def _copy(request: Request, person_id: int) -> Response:
         raise http_errors.quota("too many copies in a quarter of an hour", wait_s)
     with site.database.writing() as session:
         about = f"account {person_id}"
-        note(
+        record_event(
             session,
             site.now(),
             "data copied",
@@ -140,7 +144,7 @@ def _copy(request: Request, person_id: int) -> Response:
         "cache-control": "no-store",
     }
     return StreamingResponse(
-        archive_of(site, person_id), media_type="application/zip", headers=headers
+        personal_data_archive(site, person_id), media_type="application/zip", headers=headers
     )
 
 
@@ -187,4 +191,4 @@ def _account_page(request: Request, *, done: str = "") -> Response:
         "has_password": has_password(person.password),
         "is_connected": is_connected,
     }
-    return page(request, "account.html", title="Account", person=person, done=done, **told)
+    return render_page(request, "account.html", title="Account", person=person, done=done, **told)

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
-from segarena_server.audit_log import note
-from segarena_server.auth.accounts import clean_name, folded, person_named, register
-from segarena_server.auth.keys import LASTS_S, end_keys, find_key, make_key, tokens_of
+from segarena_server.audit_log import record_event
+from segarena_server.auth.accounts import clean_name, fold_name, person_named, register
+from segarena_server.auth.keys import LIFETIME_S, create_key, end_keys, find_key, tokens_of
 from segarena_server.auth.passwords import hash_password, is_password
 from segarena_server.auth.permissions import (
     ANYONE,
     cookie_name,
-    cookie_of,
     require_role,
+    session_cookie,
     session_key,
     site_of,
     visitor_of,
@@ -25,8 +25,8 @@ from segarena_server.challenges.challenge_repository import all_challenges
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.mail.mail_outbox import clean_address, put_down
-from segarena_server.pages.rendering import page
+from segarena_server.mail.mail_outbox import clean_address, queue_email
+from segarena_server.pages.rendering import render_page
 from segarena_server.site import Site
 
 router = APIRouter(include_in_schema=False)
@@ -37,7 +37,7 @@ _MOST_TOKENS = 20
 @require_role(ANYONE)
 def show_sign_in(request: Request) -> Response:
     """Show the form."""
-    return page(request, "sign_in.html", title="Sign in", fault="", name="")
+    return render_page(request, "sign_in.html", title="Sign in", fault="", name="")
 
 
 @router.post("/sign-in")
@@ -49,7 +49,7 @@ def do_sign_in(request: Request, form: Form) -> Response:
     now = site_of(request).now()
     name = form.get("name", "")[:40]
     password = form.get("password", "")
-    tried = ("name", folded(name)), ("address", visitor.address)
+    tried = ("name", fold_name(name)), ("address", visitor.address)
     if wait_s := site.attempts.take(*tried):
         raise http_errors.quota(
             "too many wrong passwords for this name or from this address", wait_s
@@ -64,13 +64,13 @@ def do_sign_in(request: Request, form: Form) -> Response:
         return _signed_in(request, person)
     if person is not None and is_right and person.state == "waiting":
         site.attempts.take_back(*tried)
-        return page(request, "waiting.html", title="Not confirmed yet")
+        return render_page(request, "waiting.html", title="Not confirmed yet")
     with site.database.writing() as session:
         # By its number, which stays when the account is deleted.
         about = f"account {person.id}" if person else "no such account"
-        note(session, now, "sign-in refused", about, address=visitor.address)
+        record_event(session, now, "sign-in refused", about, address=visitor.address)
     fault = "name or password are not right"
-    return page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
+    return render_page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
 
 
 @router.post("/sign-out")
@@ -83,7 +83,9 @@ def do_sign_out(request: Request, form: Form) -> Response:
         key = find_key(session, "session", session_key(request), site.now())
         if key is not None:
             key.ended_at = site.now()
-        note(session, site.now(), "sign-out", person_id=visitor.person_id, address=visitor.address)
+        record_event(
+            session, site.now(), "sign-out", person_id=visitor.person_id, address=visitor.address
+        )
     answer = RedirectResponse("/", 303)
     answer.delete_cookie(cookie_name(site_of(request)))
     return answer
@@ -122,8 +124,8 @@ def do_register(request: Request, form: Form) -> Response:
             )
             person.email = clean_address(email)
             if person.email and site.settings.mail is not None:
-                put_down(session, site.now(), "address", person=person, to=person.email)
-            note(
+                queue_email(session, site.now(), "address", person=person, to=person.email)
+            record_event(
                 session, site.now(), "registered", person.role, person_id=person.id, address=address
             )
     except InvalidInput as error:
@@ -131,7 +133,7 @@ def do_register(request: Request, form: Form) -> Response:
         return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
     if person.state == "confirmed":
         return _signed_in(request, person)
-    return page(request, "waiting.html", title="Nearly there")
+    return render_page(request, "waiting.html", title="Nearly there")
 
 
 @router.get("/tokens")
@@ -151,10 +153,10 @@ def make_token(request: Request, form: Form) -> Response:
     with site.database.writing() as session:
         if len(tokens_of(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
             raise http_errors.quota(f"at most {_MOST_TOKENS} tokens: take one back first", None)
-        text = make_key(
+        text = create_key(
             session, "token", site.now(), person_id=visitor.person_id, label=label or "a program"
         )
-        note(
+        record_event(
             session,
             site.now(),
             "token made",
@@ -174,7 +176,7 @@ def end_token(request: Request, number: int, form: Form) -> Response:
     with site.database.writing() as session:
         if not end_keys(session, visitor.person_id or 0, site.now(), kind="token", number=number):
             raise http_errors.unknown()
-        note(
+        record_event(
             session, site.now(), "token ended", person_id=visitor.person_id, address=visitor.address
         )
     return RedirectResponse("/tokens", 303)
@@ -184,8 +186,8 @@ def _signed_in(request: Request, person: Person) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
-        key = make_key(session, "session", site.now(), person_id=person.id)
-        note(session, site.now(), "sign-in", person_id=person.id, address=address)
+        key = create_key(session, "session", site.now(), person_id=person.id)
+        record_event(session, site.now(), "sign-in", person_id=person.id, address=address)
     answer = RedirectResponse("/", 303)
     set_session(answer, site, key)
     return answer
@@ -194,7 +196,7 @@ def _signed_in(request: Request, person: Person) -> Response:
 def set_session(answer: Response, site: Site, key: str) -> None:
     """Put a session into the cookie of an answer."""
     answer.set_cookie(
-        cookie_name(site), cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
+        cookie_name(site), session_cookie(site, key), max_age=int(LIFETIME_S["session"]), secure=site.settings.is_secure,
         httponly=True, samesite="strict",
     )  # fmt: skip
 
@@ -210,7 +212,7 @@ def _register_page(
     told: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
     told |= {"invitation": invitation if key else "", "is_invited": key is not None}
     is_open = site.settings.registration == "open"
-    return page(
+    return render_page(
         request,
         "register.html",
         title="Register",
@@ -229,4 +231,6 @@ def _tokens_page(request: Request, fresh: str = "") -> Response:
             challenge.slug for challenge in all_challenges(session) if challenge.state == "open"
         ]
     slug = is_open[0] if len(is_open) == 1 else "NAME"
-    return page(request, "tokens.html", title="Tokens", tokens=tokens, fresh=fresh, slug=slug)
+    return render_page(
+        request, "tokens.html", title="Tokens", tokens=tokens, fresh=fresh, slug=slug
+    )

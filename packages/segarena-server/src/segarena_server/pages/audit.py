@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import description_of, find_challenge
 from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_challenge
@@ -15,7 +15,7 @@ from segarena_server.db.orm_models import Run
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.job_queue import AUDIT_RUN, enqueue_job
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,7 +28,9 @@ def show_audit(request: Request, slug: str) -> Response:
         challenge = find_challenge(session, slug)
         found = audit_challenge(session, challenge)
     told: dict[str, Any] = {"challenge": challenge, "found": found, "blind": BLIND_IOU_NOTE}
-    return page(request, "audit.html", title=f"Audit of {description_of(challenge).title}", **told)
+    return render_page(
+        request, "audit.html", title=f"Audit of {description_of(challenge).title}", **told
+    )
 
 
 @router.post("/organise/runs/{run_id}/audit")
@@ -44,7 +46,7 @@ def find_again(request: Request, run_id: str, form: Form) -> Response:
         if run.state != "over":
             raise http_errors.conflict("the run is not over yet: all is found out when it ends")
         enqueue_job(session, AUDIT_RUN, run.id, site.now())
-        note(
+        record_event(
             session,
             site.now(),
             "run looked at again",

@@ -20,11 +20,11 @@ from segarena_server.auth.permissions import ANYONE, require_role, site_of, visi
 from segarena_server.challenges.boards import PhaseBoard, sees_samples
 from segarena_server.challenges.challenge_repository import description_of, find_phase
 from segarena_server.challenges.description import Phase
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge
 from segarena_server.http import http_errors
 from segarena_server.pages.challenges import visible_challenge
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.runs.image_rendering import ComparisonRendering, SampleCards
 
 router = APIRouter(include_in_schema=False)
@@ -52,8 +52,8 @@ def show_board(request: Request, slug: str, phase: str) -> Response:
         parts = None
     else:
         parts = shown.once(f"board {is_open}", partial(_parts, here=here, is_open=is_open))
-    now = moment_of(site.now())
-    return page(
+    now = utc_datetime(site.now())
+    return render_page(
         request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=now
     )
 
@@ -88,7 +88,7 @@ def show_run_of_board(request: Request, slug: str, phase: str, run_id: str) -> R
         shown.board, shown.board.first_key, entry, home=home, pages=pages, own_page=own
     )
     title = shown.board.names[entry]
-    return page(
+    return render_page(
         request, "piece.html", title=title, challenge=challenge, parts=parts, is_drawing=False
     )
 
@@ -119,7 +119,7 @@ def show_sample_of_board(request: Request, slug: str, phase: str, sample_number:
         after=pages[place + 1] if place + 1 < len(pages) else "",
     )
     is_drawing = pictures is None
-    return page(
+    return render_page(
         request, "piece.html", title=title, challenge=challenge, parts=parts, is_drawing=is_drawing
     )
 

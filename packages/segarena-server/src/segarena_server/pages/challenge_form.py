@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import SegarenaError
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_management import (
     change_faults,
@@ -36,7 +36,7 @@ from segarena_server.challenges.form_fields import (
 )
 from segarena_server.challenges.sample_pool import SamplePool
 from segarena_server.db.orm_models import Challenge, Job
-from segarena_server.extensions.allowed_plugins import faults_of_names
+from segarena_server.extensions.allowed_plugins import plugin_faults
 from segarena_server.extensions.interfaces import interfaces
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm
@@ -48,7 +48,7 @@ from segarena_server.jobs.challenge_preparation import (
     delete_old_drafts,
 )
 from segarena_server.jobs.job_queue import enqueue_job
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.runs.submissions import sandbox_of
 from segarena_server.site import Site
 from segarena_server.turns.queue_position import job_queue_position
@@ -154,7 +154,7 @@ def show_draft(request: Request, draft: int) -> Response:
         "queue": queue,
         "is_look": job.kind == DRAFTS[0],
     }
-    answer = page(request, "draft.html", title=told.challenge.title, **values)
+    answer = render_page(request, "draft.html", title=told.challenge.title, **values)
     if queue is not None:
         answer.headers["refresh"] = "2"
     return answer
@@ -195,14 +195,14 @@ def _form(
         "phases": list(phase_numbers(texts)),
         "changes": changes,
         "begun": begun,
-        "benchmarks": sorted(names("benchmark")),
-        "datasets": sorted(names("dataset")),
+        "benchmarks": sorted(plugins_by_name("benchmark")),
+        "datasets": sorted(plugins_by_name("dataset")),
         "roots": site.settings.roots,
         "interfaces": sorted(interfaces()),
         "most_phases": MAX_PHASES,
     }
     title = f"Change {changes}" if changes else "A new challenge"
-    return page(request, "design.html", title=title, status=422 if faults else 200, **told)
+    return render_page(request, "design.html", title=title, status=422 if faults else 200, **told)
 
 
 def _filled(
@@ -227,7 +227,7 @@ def _filled(
         for field, text in told.items()
         if text not in known and field not in filled.faults
     }
-    faults = {**filled.faults, **faults_of_names(new, settings.roots)}
+    faults = {**filled.faults, **plugin_faults(new, settings.roots)}
     if (
         before and len(before.phases) > MAX_PHASES
     ):  # those that the form does not show would be gone

@@ -18,11 +18,11 @@ from segarena_server.challenges.challenge_repository import (
     description_of,
 )
 from segarena_server.challenges.time_charge import TIME_RULE
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, Run
-from segarena_server.extensions.interfaces import hosts_of
+from segarena_server.extensions.interfaces import interface_addresses
 from segarena_server.http import http_errors
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.site import Site
 
 router = APIRouter(include_in_schema=False)
@@ -46,7 +46,7 @@ def show_home(request: Request) -> Response:
         own = _own(session, site, visitor) if visitor.role == "participant" else None
     shown = [(challenge, cached_info(challenge.description)) for challenge in found]
     told: dict[str, Any] = {"challenges": shown, "own": own, "data": site.folder.path, **counted}
-    return page(request, "home.html", title="Challenges", now=_now(site), **told)
+    return render_page(request, "home.html", title="Challenges", now=_now(site), **told)
 
 
 @router.get("/challenges/{slug}")
@@ -68,10 +68,10 @@ def show_challenge(request: Request, slug: str) -> Response:
         "is_open": bool(asking),
         "command": f"segarena run -s my_model.py:MyModel \\\n  --challenge {site.settings.address}/challenges/{place}",
         "login": f"segarena login {site.settings.address}",
-        "hosts": hosts_of(description_of(challenge), site.settings.address),
+        "hosts": interface_addresses(description_of(challenge), site.settings.address),
         "time_rule": TIME_RULE,
     }
-    return page(request, "challenge.html", title=shown.title, now=_now(site), **told)
+    return render_page(request, "challenge.html", title=shown.title, now=_now(site), **told)
 
 
 def visible_challenge(request: Request, slug: str) -> Challenge:
@@ -102,4 +102,4 @@ def _own(session: Session, site: Site, visitor: Visitor) -> dict[str, int]:
 
 
 def _now(site: Site) -> datetime.datetime:
-    return moment_of(site.now())
+    return utc_datetime(site.now())

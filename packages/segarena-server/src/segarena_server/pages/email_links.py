@@ -7,16 +7,16 @@ from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
-from segarena_server.audit_log import note
-from segarena_server.auth.accounts import change_password, folded, is_at_least
-from segarena_server.auth.keys import Kind, find_key, make_key
+from segarena_server.audit_log import record_event
+from segarena_server.auth.accounts import change_password, fold_name, is_at_least
+from segarena_server.auth.keys import Kind, create_key, find_key
 from segarena_server.auth.passwords import hash_password
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.mail.mail_outbox import clean_address, put_down
-from segarena_server.pages.rendering import page
+from segarena_server.mail.mail_outbox import clean_address, queue_email
+from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
 _OVER = "the link does not hold (any more): it works once, within an hour"
@@ -26,7 +26,7 @@ _OVER = "the link does not hold (any more): it works once, within an hour"
 @require_role(ANYONE)
 def show_forgotten(request: Request) -> Response:
     """Ask who has forgotten their password."""
-    return page(request, "forgotten.html", title="Forgotten password", is_asked=False)
+    return render_page(request, "forgotten.html", title="Forgotten password", is_asked=False)
 
 
 @router.post("/forgotten")
@@ -35,7 +35,7 @@ def do_forgotten(request: Request, form: Form) -> Response:
     """Send a link, if there is such an account; the answer is the same if there is none."""
     site = site_of(request)
     visitor = visitor_of(request)
-    name = folded(form.get("name", "")[:200])
+    name = fold_name(form.get("name", "")[:200])
     if site.settings.mail is None:
         raise http_errors.unknown()
     if wait_s := site.attempts.take(("forgotten", name), ("forgotten from", visitor.address)):
@@ -46,10 +46,10 @@ def do_forgotten(request: Request, form: Form) -> Response:
             named, Person.state == "confirmed", Person.email_at.is_not(None)
         )
         person = session.scalar(known.order_by(Person.id).limit(1))
-        put_down(session, site.now(), "reset", person=person)
+        queue_email(session, site.now(), "reset", person=person)
         about = f"account {person.id}" if person else "no such account"
-        note(session, site.now(), "password forgotten", about, address=visitor.address)
-    return page(request, "forgotten.html", title="Forgotten password", is_asked=True)
+        record_event(session, site.now(), "password forgotten", about, address=visitor.address)
+    return render_page(request, "forgotten.html", title="Forgotten password", is_asked=True)
 
 
 @router.get("/reset")
@@ -79,7 +79,7 @@ def do_reset(request: Request, form: Form) -> Response:
             raise http_errors.invalid(_OVER)
         key.ended_at = key.used_at = site.now()
         change_password(session, session.get_one(Person, person.id), kept, site.now())
-        note(
+        record_event(
             session,
             site.now(),
             "password reset",
@@ -95,7 +95,9 @@ def do_reset(request: Request, form: Form) -> Response:
 def show_address(request: Request, link: str = "") -> Response:
     """Ask whether an address is to be confirmed: a link that is only looked at, by whomever, does nothing."""
     person = _whose(request, "address", link)
-    return page(request, "address.html", title="Confirm the address", link=link, person=person)
+    return render_page(
+        request, "address.html", title="Confirm the address", link=link, person=person
+    )
 
 
 @router.post("/address")
@@ -109,7 +111,7 @@ def do_confirm_address(request: Request, form: Form) -> Response:
         if key is None or person is None or person.email != key.label:
             raise http_errors.invalid(_OVER)
         key.ended_at = key.used_at = person.email_at = site.now()
-        note(
+        record_event(
             session,
             site.now(),
             "address confirmed",
@@ -132,7 +134,7 @@ def change_letters(request: Request, form: Form) -> Response:
         if email != person.email:
             person.email = email
             person.email_at = None
-            note(
+            record_event(
                 session, site.now(), "address changed", person_id=person.id, address=visitor.address
             )
     if email and person.email_at is None and site.settings.mail is not None:
@@ -152,9 +154,9 @@ def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
             raise http_errors.unknown()
         if is_at_least(person.role, "organiser") and not visitor.may("admin"):
             raise http_errors.forbidden()
-        key = make_key(session, "reset", site.now(), person_id=person.id)
+        key = create_key(session, "reset", site.now(), person_id=person.id)
         told = f"account {person.id}"
-        note(
+        record_event(
             session,
             site.now(),
             "reset link made",
@@ -163,7 +165,7 @@ def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
             address=visitor.address,
         )
     link = f"{site.settings.address}/reset?link={key}"
-    return page(request, "link.html", title=f"Another password for {person.name}", link=link)
+    return render_page(request, "link.html", title=f"Another password for {person.name}", link=link)
 
 
 def _ask(request: Request, person: Person, email: str) -> None:
@@ -172,7 +174,7 @@ def _ask(request: Request, person: Person, email: str) -> None:
     if wait_s := site.attempts.take(("address of", person.id), ("letters to", email.lower())):
         raise http_errors.quota("too many letters to this address or for this account", wait_s)
     with site.database.writing() as session:
-        put_down(session, site.now(), "address", person=person, to=email)
+        queue_email(session, site.now(), "address", person=person, to=email)
 
 
 def _whose(request: Request, kind: Kind, text: str) -> Person | None:
@@ -186,7 +188,7 @@ def _whose(request: Request, kind: Kind, text: str) -> Person | None:
 def _reset_page(request: Request, link: str, *, fault: str = "", status: int = 200) -> Response:
     person = _whose(request, "reset", link)
     fault = fault if person else _OVER
-    return page(
+    return render_page(
         request,
         "reset.html",
         title="Another password",

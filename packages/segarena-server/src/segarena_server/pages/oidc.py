@@ -8,21 +8,28 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import SegarenaError
-from segarena_server.audit_log import note
-from segarena_server.auth.identities import Known, begin, come_back, connect, newcomer, person_of
-from segarena_server.auth.keys import make_key
+from segarena_server.audit_log import record_event
+from segarena_server.auth.identities import (
+    ProviderIdentity,
+    begin_sign_in,
+    connect_identity,
+    finish_sign_in,
+    newcomer,
+    person_with_identity,
+)
+from segarena_server.auth.keys import create_key
 from segarena_server.auth.permissions import (
     ANYONE,
-    is_same,
     require_role,
-    seal,
+    secrets_match,
+    sign,
     site_of,
     visitor_of,
 )
 from segarena_server.db.orm_models import Person
 from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.site import Site
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ def go_there(request: Request, invitation: str = "", connect: str = "") -> Respo
     provider = _provider(request)
     person_id = visitor_of(request).person_id if connect else None
     with site.database.writing() as session:
-        state = begin(session, site.now(), person_id=person_id, invitation=invitation[:100])
+        state = begin_sign_in(session, site.now(), person_id=person_id, invitation=invitation[:100])
     try:
         answer = RedirectResponse(
             provider.address(_back(site), state=state, **_derived(site, state)), 303
@@ -67,12 +74,12 @@ def come_from_there(request: Request, state: str = "", code: str = "") -> Respon
     """Let in whom the provider names, if this browser began it, just now, and for the first time."""
     site = site_of(request)
     provider = _provider(request)
-    if not (state and is_same(state, request.cookies.get(_COOKIE, ""))):
+    if not (state and secrets_match(state, request.cookies.get(_COOKIE, ""))):
         raise http_errors.Refusal(
             403, "login", "this sign-in was not begun in this browser; begin it again"
         )
     with site.database.writing() as session:
-        login = come_back(session, site.now(), state)
+        login = finish_sign_in(session, site.now(), state)
     if login is None:
         raise http_errors.Refusal(403, "login", "this sign-in is over; begin it again")
     if not 0 < len(code) <= _LONGEST_CODE:
@@ -87,21 +94,21 @@ def come_from_there(request: Request, state: str = "", code: str = "") -> Respon
     return _let_in(request, known, login.label)
 
 
-def _let_in(request: Request, known: Known, invitation: str) -> Response:
+def _let_in(request: Request, known: ProviderIdentity, invitation: str) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
-        person = person_of(session, known)
+        person = person_with_identity(session, known)
         if person is None:
             is_open = site.settings.registration == "open"
             person = newcomer(session, site.now(), known, invitation=invitation, is_open=is_open)
-            note(
+            record_event(
                 session, site.now(), "registered", person.role, person_id=person.id, address=address
             )
         key = ""
         if person.state == "confirmed":
-            key = make_key(session, "session", site.now(), person_id=person.id)
-            note(
+            key = create_key(session, "session", site.now(), person_id=person.id)
+            record_event(
                 session,
                 site.now(),
                 "sign-in",
@@ -112,23 +119,23 @@ def _let_in(request: Request, known: Known, invitation: str) -> Response:
     if person.state == "closed":
         raise http_errors.Refusal(403, "closed", "this account is closed; ask an organiser")
     if not key:
-        return page(request, "waiting.html", title="Nearly there")
+        return render_page(request, "waiting.html", title="Nearly there")
     return _continued(request, person, "/", key)
 
 
-def _connected(request: Request, person_id: int, known: Known) -> Response:
+def _connected(request: Request, person_id: int, known: ProviderIdentity) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
         person = session.get_one(Person, person_id)
-        connect(session, site.now(), person_id, known)
-        note(session, site.now(), "account connected", person_id=person_id, address=address)
+        connect_identity(session, site.now(), person_id, known)
+        record_event(session, site.now(), "account connected", person_id=person_id, address=address)
     return _continued(request, person, "/account?done=elsewhere")
 
 
 def _continued(request: Request, person: Person, to: str, key: str = "") -> Response:
     """Return a page of our own that goes on by itself: strict cookies do not come along on the way from elsewhere."""
-    answer: Any = page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
+    answer: Any = render_page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
     answer.delete_cookie(_COOKIE, path="/oidc")
     if key:
         set_session(answer, site_of(request), key)
@@ -144,7 +151,7 @@ def _provider(request: Request) -> Provider:
 
 def _derived(site: Site, state: str) -> dict[str, str]:
     """Return what only we know about a sign-in and need not keep: it follows from its state."""
-    return {name: seal(site, f"oidc {name}", state) for name in ("nonce", "verifier")}
+    return {name: sign(site, f"oidc {name}", state) for name in ("nonce", "verifier")}
 
 
 def _back(site: Site) -> str:
@@ -160,7 +167,7 @@ def _refused(error: SegarenaError) -> http_errors.Refusal:
 def _note_refused(request: Request) -> None:
     site = site_of(request)
     with site.database.writing() as session:
-        note(
+        record_event(
             session,
             site.now(),
             "sign-in refused",

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import latest, note
+from segarena_server.audit_log import latest_events, record_event
 from segarena_server.auth.accounts import invite, is_at_least, set_role, set_state
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import (
@@ -21,9 +21,9 @@ from segarena_server.db.orm_models import ROLES, Job, Person, Run, Team, Turn
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.challenge_preparation import ChallengeJobRequest
-from segarena_server.mail.mail_outbox import clean_address, put_down, unsent
+from segarena_server.mail.mail_outbox import clean_address, queue_email, unsent_emails
 from segarena_server.pages.challenge_form import DRAFTS
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.pages.runs import MOST_LISTED, listed_runs
 from segarena_server.runs.run_repository import request_end
 
@@ -53,7 +53,7 @@ def make_invitation(request: Request, form: Form) -> Response:
         return _invite_by_letter(request, email, role)
     with site.database.writing() as session:
         text = invite(session, site.now(), role, form.get("label", ""))
-        note(
+        record_event(
             session,
             site.now(),
             "invitation made",
@@ -82,12 +82,12 @@ def change_person(request: Request, person_id: int, form: Form) -> Response:
             was_waiting = person.state == "waiting"
             set_state(session, person, state, site.now())
             if was_waiting and state == "confirmed":
-                put_down(session, site.now(), "confirmed", person=person)
+                queue_email(session, site.now(), "confirmed", person=person)
         if role := form.get("role"):
             _check_may_give(visitor, role)
             set_role(session, person, role)
         told = f"account {person.id}: {person.state}, {person.role}"
-        note(
+        record_event(
             session,
             site.now(),
             "account changed",
@@ -109,7 +109,7 @@ def change_challenge(request: Request, slug: str, form: Form) -> Response:
         raise http_errors.invalid(f"state: expected {', '.join(_CHALLENGE_STATES)}")
     with site.database.writing() as session:
         find_challenge(session, slug).state = state
-        note(
+        record_event(
             session,
             site.now(),
             f"challenge {state}",
@@ -142,7 +142,7 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
         run.ended_at = None
         if not again:
             request_end(session, run, site.now())
-        note(
+        record_event(
             session,
             site.now(),
             "run evaluated again",
@@ -158,8 +158,8 @@ def _invite_by_letter(request: Request, email: str, role: str) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
-        put_down(session, site.now(), "invitation", to=email, about=role)
-        note(
+        queue_email(session, site.now(), "invitation", to=email, about=role)
+        record_event(
             session,
             site.now(),
             "invitation sent",
@@ -178,11 +178,11 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
             "challenges": [(one, cached_info(one.description)) for one in all_challenges(session)],
             "runs": listed_runs(session, site.now()),
             "events": _events(session),
-            "unsent": unsent(session),
+            "unsent": unsent_emails(session),
             "drafts": _drafts(session),
             "most_listed": MOST_LISTED,
         }
-    return page(
+    return render_page(
         request, "organise.html", title="Organise", link=link, sent_to=sent_to, roles=ROLES, **told
     )
 
@@ -207,7 +207,9 @@ def _people(session: Session) -> list[tuple[Person, str]]:
 
 def _events(session: Session) -> list[tuple[object, str]]:
     names = {person.id: person.name for person in session.scalars(select(Person))}
-    return [(event, names.get(event.person_id or 0, "")) for event in latest(session, _LINES)]
+    return [
+        (event, names.get(event.person_id or 0, "")) for event in latest_events(session, _LINES)
+    ]
 
 
 def _check_may_give(visitor: Visitor, role: str) -> None:

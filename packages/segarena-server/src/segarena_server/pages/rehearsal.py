@@ -8,14 +8,14 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import cached_info, find_challenge, find_phase
-from segarena_server.extensions.allowed_plugins import fault_of_name
+from segarena_server.extensions.allowed_plugins import plugin_fault
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.challenge_rehearsal import REHEARSAL_SAMPLES, RehearseChallenge
 from segarena_server.jobs.job_queue import enqueue_job, find_job
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.turns.queue_position import job_queue_position
 
 router = APIRouter(include_in_schema=False)
@@ -35,7 +35,7 @@ def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     segmenter = form.get("segmenter", "").strip()
-    if fault := fault_of_name("segmenter", segmenter, site.settings.roots):
+    if fault := plugin_fault("segmenter", segmenter, site.settings.roots):
         return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
     with site.database.writing() as session:
         phase = find_phase(find_challenge(session, slug), form.get("phase", ""))
@@ -47,7 +47,7 @@ def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
             json.dumps({"phase": phase.name, "segmenter": segmenter}),
         )
         about = f"{slug}/{phase.name} by {segmenter}"
-        note(
+        record_event(
             session,
             site.now(),
             "rehearsed",
@@ -89,7 +89,7 @@ def _rehearsal(
         "segmenter": segmenter if fault else told["segmenter"],
     }
     status = 422 if fault else 200
-    answer = page(
+    answer = render_page(
         request,
         "rehearsal.html",
         title=f"Rehearsal of {shown.title}",

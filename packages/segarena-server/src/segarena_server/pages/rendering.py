@@ -13,7 +13,7 @@ from segarena.reports.boards.pages import ASSETS
 from segarena.reports.html_document import read_script, read_text, templates
 from segarena.version import __version__
 from segarena_server.auth.permissions import Visitor, site_of
-from segarena_server.extensions.site_sections import rooms, shipped_fingerprint
+from segarena_server.extensions.site_sections import site_sections, static_fingerprint
 from segarena_server.pages.datetimes import span_text, time_tag
 
 _PACKAGE = "segarena_server"
@@ -42,7 +42,7 @@ def static_file(name: str) -> tuple[str, str, str]:
     return text, kind, fingerprint(text)
 
 
-def page(
+def render_page(
     request: Request,
     template: str,
     *,
@@ -58,12 +58,12 @@ def page(
         "visitor": visitor,
         "site": site_of(request),
         "path": request.url.path,
-        "rooms": rooms(),
+        "site_sections": site_sections(),
     }
-    return HTMLResponse(rendered(template, package=package, **told, **values), status)
+    return HTMLResponse(render_template(template, package=package, **told, **values), status)
 
 
-def rendered(template: str, *, package: str = _PACKAGE, **values: Any) -> str:
+def render_template(template: str, *, package: str = _PACKAGE, **values: Any) -> str:
     """Return the text of a page."""
     return _environment(package).get_template(template).render(version=__version__, **values)
 
@@ -84,5 +84,5 @@ def static_address(name: str) -> str:
 
 def _module_address(package: str, name: str) -> str:
     """Return where a file of a room is loaded from; what it imports lies beside it, and changes its address with it."""
-    room = next(own for own, room in rooms().items() if room.package == package)
-    return f"/static/{room}/{shipped_fingerprint(package)}/{name}"
+    room = next(own for own, room in site_sections().items() if room.package == package)
+    return f"/static/{room}/{static_fingerprint(package)}/{name}"

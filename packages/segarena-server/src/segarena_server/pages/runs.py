@@ -11,17 +11,17 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase
 from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_single_run
 from segarena_server.challenges.score_visibility import board_cutoff, shows_own_scores
-from segarena_server.db.datetimes import moment_of
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Team
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.runs.run_repository import (
     INTERACTIVE_KINDS,
     check_shows_samples,
@@ -52,7 +52,7 @@ PageNumber = Annotated[int, Query(alias="page", ge=1, le=_MOST_PLACES)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class RunListRow:
     """A run in a list.
 
     Attributes:
@@ -79,7 +79,7 @@ def show_runs(request: Request) -> Response:
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = listed_runs(session, site.now(), person_id=visitor.person_id)
-    return page(request, "runs.html", title="My runs", runs=found, most_listed=MOST_LISTED)
+    return render_page(request, "runs.html", title="My runs", runs=found, most_listed=MOST_LISTED)
 
 
 @router.get("/runs/{run_id}")
@@ -108,7 +108,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         charged_s = charged_seconds(session, run.id)
         found = audit_single_run(session, run) if is_organiser else None
         run = as_participant_sees(session, run, untold)
-    moment = moment_of(site.now())
+    moment = utc_datetime(site.now())
     told: dict[str, Any] = {
         "places": places,
         "queue": queue,
@@ -132,7 +132,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
     }
     own["may_choose"] = is_ours and _may_choose(challenge, run, site.now())
     own["is_watched"] = "every" in request.query_params and run.state != "over"
-    answer = page(
+    answer = render_page(
         request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told
     )
     if own[
@@ -173,7 +173,7 @@ def show_place(
         "place": view.shown(_DRAWN_S),
         "is_organiser": is_organiser,
     }
-    return page(request, "place.html", title=f"{run.name}, sample {place_number}", **told)
+    return render_page(request, "place.html", title=f"{run.name}, sample {place_number}", **told)
 
 
 @router.post("/runs/{run_id}/finish")
@@ -185,7 +185,7 @@ def finish_run(request: Request, run_id: str, form: Form) -> Response:
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if request_end(session, run, site.now()):
-            note(
+            record_event(
                 session,
                 site.now(),
                 "run ended early",
@@ -211,7 +211,7 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
                 "this run cannot be chosen: it is not over, or the board stands still"
             )
         run.chosen_at = site.now()
-        note(
+        record_event(
             session,
             site.now(),
             "run chosen",
@@ -224,14 +224,14 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
 
 def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
     """Tell whether a run is one that its team can wish to be judged by, now."""
-    moment = moment_of(now)
+    moment = utc_datetime(now)
     is_still = find_phase(challenge, run.phase).is_closed(moment) or board_cutoff(
         description_of(challenge), moment
     )
     return run.state == "over" and bool(run.extract) and not run.fault and not is_still
 
 
-def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[Listed]:
+def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[RunListRow]:
     """Return the newest runs, of one person with those of their team, or of all."""
     found = select(Run, Challenge.slug, Team.name, Person.name).join(
         Challenge, Challenge.id == Run.challenge_id
@@ -246,7 +246,7 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
     untold = {} if person_id is None else delayed_turns(session, run_ids, now)
     counts = _counts(session, run_ids, untold)
     return [
-        Listed(
+        RunListRow(
             run=as_participant_sees(session, run, untold),
             challenge=slug,
             team=team,

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.api.submissions import keep_sent, most_bytes
+from segarena_server.api.submissions import max_upload_bytes, store_upload
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase
 from segarena_server.db.orm_models import Challenge, Person
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_upload
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 from segarena_server.runs.run_repository import RunRequest
 from segarena_server.runs.submission_status import submission_status
 from segarena_server.runs.submissions import (
@@ -50,8 +50,8 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
         "id": str(uuid.uuid4()),
     }
     address = f"{site.settings.address}/challenges/{slug}/{phase}"
-    most_mb = most_bytes(site) / 2**20
-    return page(
+    most_mb = max_upload_bytes(site) / 2**20
+    return render_page(
         request,
         "send.html",
         title=f"Send to {found.name}",
@@ -65,7 +65,7 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
 @require_role("participant")
 async def send(request: Request, slug: str, phase: str) -> Response:
     """Take a file from that page."""
-    fields, content = await read_upload(request, most_bytes(site_of(request)))
+    fields, content = await read_upload(request, max_upload_bytes(site_of(request)))
     kind = fields.get("kind", "")
     if kind not in SUBMISSION_KINDS:
         raise http_errors.invalid("kind: choose what it is")
@@ -79,7 +79,7 @@ async def send(request: Request, slug: str, phase: str) -> Response:
     came = IncomingSubmission(
         asked=asked, run_id=fields.get("run", "") if kind == "masks" else "", sha256="", size=0
     )
-    await run_in_threadpool(keep_sent, request, (slug, phase), came, content)
+    await run_in_threadpool(store_upload, request, (slug, phase), came, content)
     return RedirectResponse(f"/sent/{asked.id}", 303)
 
 
@@ -94,7 +94,7 @@ def list_sent(request: Request) -> Response:
             (sent, session.get_one(Challenge, sent.challenge_id), submission_status(session, sent))
             for sent in own_submissions(session, visitor.person_id)
         ]
-    return page(request, "sent_list.html", title="What I sent", sent=found)
+    return render_page(request, "sent_list.html", title="What I sent", sent=found)
 
 
 @router.get("/sent/{submission_id}")
@@ -114,7 +114,7 @@ def show_sent(request: Request, submission_id: str) -> Response:
         "is_own": sent.person_id == visitor.person_id,
         "is_organiser": visitor.may("organiser"),
     }
-    return page(
+    return render_page(
         request,
         "sent.html",
         title=sent.name,

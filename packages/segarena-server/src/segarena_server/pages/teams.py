@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth import teams
 from segarena_server.auth.accounts import clean_name
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person, Team
 from segarena_server.http.request_body import Form
-from segarena_server.pages.rendering import page
+from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -86,7 +86,7 @@ def _note(session: Session, request: Request, action: str, team_id: int) -> None
     """Note what was done; by number, as the names of some teams are people's."""
     visitor = visitor_of(request)
     now = site_of(request).now()
-    note(
+    record_event(
         session,
         now,
         action,
@@ -104,9 +104,9 @@ def _team_page(request: Request, *, invitation: str = "", link: str = "") -> Res
         team = session.get_one(Team, person.team_id)
         told: dict[str, Any] = {
             "team": team,
-            "is_of_one": teams.is_of_one(person, team),
+            "is_of_one": teams.is_personal_team(person, team),
             "members": [member.name for member in teams.members_of(session, team.id)],
             "invited": teams.invited_to(session, invitation, site.now()) if invitation else None,
         }
     title = "Team" if told["is_of_one"] else team.name
-    return page(request, "team.html", title=title, link=link, invitation=invitation, **told)
+    return render_page(request, "team.html", title=title, link=link, invitation=invitation, **told)

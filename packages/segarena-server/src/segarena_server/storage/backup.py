@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from segarena.errors import InvalidInput, StoreError
-from segarena.files.atomic_write import is_leftover, whole_path
+from segarena.files.atomic_write import atomic_path, is_leftover
 from segarena_server.storage.data_folder import DataFolder
 
 DUMP = "segarena.dump"
@@ -43,7 +43,7 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
             f"{folder.path} has no {folder.database.name}; name the database of the server with --db"
         )
     try:
-        with whole_path(to) as part:
+        with atomic_path(to) as part:
             part.mkdir(mode=0o700)
             if db:
                 _dump_database(db, part / DUMP)

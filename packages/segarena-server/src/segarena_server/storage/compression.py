@@ -7,11 +7,11 @@ import zlib
 _LEVEL = 1
 
 
-def pack(body: bytes) -> bytes:
+def compress_body(body: bytes) -> bytes:
     """Return a body as it is kept."""
     return zlib.compress(body, _LEVEL)
 
 
-def unpack(packed: bytes) -> bytes:
+def decompress_body(packed: bytes) -> bytes:
     """Return what `pack` was given; only for what the database has, which we packed."""
     return zlib.decompress(packed)

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 from segarena.errors import InvalidInput, StoreError
-from segarena.files.atomic_write import whole_path, write_whole
+from segarena.files.atomic_write import atomic_path, write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena_server.storage.s3 import Remote
+from segarena_server.storage.s3 import S3Storage
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-class Storage:
+class ContentStore:
     """Files that are called by their SHA-256.
 
     Args:
@@ -22,7 +22,7 @@ class Storage:
         remote: where they are too, for other machines.
     """
 
-    def __init__(self, folder: Path, remote: Remote | None = None) -> None:
+    def __init__(self, folder: Path, remote: S3Storage | None = None) -> None:
         self.folder = folder
         self._remote = remote
 
@@ -37,7 +37,7 @@ class Storage:
         if not path.is_file():
             if self._remote is not None:
                 self._remote.put(_key(name), content)
-            write_whole(path, content)
+            write_atomic(path, content)
         return name
 
     def take(self, file: Path) -> str:
@@ -49,7 +49,7 @@ class Storage:
         name = sha256_of_file(file)
         if self._remote is not None:
             self._remote.put(_key(name), file)
-        with whole_path(self.path(name)) as part:
+        with atomic_path(self.path(name)) as part:
             shutil.move(file, part)
         return name
 
@@ -76,7 +76,7 @@ class Storage:
                 raise StoreError(
                     f"{self._remote.address}/{_key(name)} is missing or not what was kept there"
                 )
-            write_whole(path, content)
+            write_atomic(path, content)
         if not path.is_file():
             raise StoreError(f"{path}: it is not there; restore it from a backup")
         return path

@@ -18,13 +18,13 @@ import secrets
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import cannot_write, is_leftover, write_secret
-from segarena_server.config_file import OWN
-from segarena_server.storage.content_store import Storage
+from segarena.files.atomic_write import is_leftover, write_error, write_secret
+from segarena_server.config_file import SETTINGS_FILE
+from segarena_server.storage.content_store import ContentStore
 from segarena_server.storage.run_folders import RunFolders
-from segarena_server.storage.s3 import Remote
+from segarena_server.storage.s3 import S3Storage
 
-DATABASE = "segarena.sqlite"
+DATABASE_FILE = "segarena.sqlite"
 
 
 class DataFolder:
@@ -39,15 +39,15 @@ class DataFolder:
     """
 
     def __init__(self, path: Path, storage: str = "") -> None:
-        remote = Remote(storage) if storage else None
+        remote = S3Storage(storage) if storage else None
         self.path = path.resolve()
-        self.database = self.path / DATABASE
+        self.database = self.path / DATABASE_FILE
         self.runs = self.path / "runs"
         self.run_folders = RunFolders(self.runs, remote)
-        self.samples = Storage(self.path / "samples", remote)
-        self.sent = Storage(self.path / "sent", remote)
-        self.photographs = Storage(self.path / "photographs", remote)
-        self.exports = Storage(self.path / "exports", remote)
+        self.samples = ContentStore(self.path / "samples", remote)
+        self.sent = ContentStore(self.path / "sent", remote)
+        self.photographs = ContentStore(self.path / "photographs", remote)
+        self.exports = ContentStore(self.path / "exports", remote)
         self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"
@@ -66,7 +66,7 @@ class DataFolder:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self.exists and any(
-                path.name != OWN and not is_leftover(path) for path in self.path.iterdir()
+                path.name != SETTINGS_FILE and not is_leftover(path) for path in self.path.iterdir()
             ):
                 raise StoreError(
                     f"{self.path} holds other files; name a new or empty folder, or one that was served"
@@ -74,7 +74,7 @@ class DataFolder:
             if not self.exists:
                 write_secret(self._secret, secrets.token_hex(32))
         except OSError as error:
-            raise cannot_write(self.path, error) from error
+            raise write_error(self.path, error) from error
 
     def secret(self) -> bytes:
         """Return the secret.

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import SegarenaError, StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
 from segarena.version import __version__
 from segarena.work.jobs import UnitResult
@@ -34,7 +34,7 @@ _AGAIN_S = 60.0
 """So long what could not be drawn is not tried again."""
 
 
-class Album:
+class ImageCache:
     """Keeps pictures, and draws those that are not there.
 
     Args:
@@ -158,7 +158,7 @@ class Album:
 
     def _keep(self, name: str, content: bytes) -> None:
         try:
-            write_whole(self._folder / name[:2] / name, content)
+            write_atomic(self._folder / name[:2] / name, content)
             self._make_room()
         except (StoreError, OSError) as error:  # it is drawn again, then
             LOG.warning("a picture could not be kept: %s", error)

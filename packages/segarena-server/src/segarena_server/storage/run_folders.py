@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import whole_path, write_whole
-from segarena_server.storage.s3 import Remote
+from segarena.files.atomic_write import atomic_path, write_atomic
+from segarena_server.storage.s3 import S3Storage
 
 
 class RunFolders:
@@ -26,7 +26,7 @@ class RunFolders:
         remote: where all machines find them otherwise.
     """
 
-    def __init__(self, folder: Path, remote: Remote | None = None) -> None:
+    def __init__(self, folder: Path, remote: S3Storage | None = None) -> None:
         self._folder = folder
         self._remote = remote
 
@@ -64,7 +64,7 @@ class RunFolders:
             packed = Path(folder) / "run.tar"
             with tarfile.open(packed, "w") as tar:
                 tar.add(self.path(run_id), arcname=".")
-            write_whole(self._stamp(run_id), self._remote.put(f"runs/{run_id}.tar", packed))
+            write_atomic(self._stamp(run_id), self._remote.put(f"runs/{run_id}.tar", packed))
 
     def fetch(self, run_id: str) -> Path:
         """Return where a run that is over is on this machine, as it was kept last; to read it.
@@ -82,7 +82,7 @@ class RunFolders:
             packed = Path(folder) / "run.tar"
             if self._remote.get_file(f"runs/{run_id}.tar", packed):
                 _unpack(packed, path)
-                write_whole(stamp, kept)
+                write_atomic(stamp, kept)
         return path
 
     def _stamp(self, run_id: str) -> Path:
@@ -92,7 +92,7 @@ class RunFolders:
 
 def _unpack(packed: Path, path: Path) -> None:
     try:
-        with whole_path(path) as part, tarfile.open(packed) as tar:
+        with atomic_path(path) as part, tarfile.open(packed) as tar:
             part.mkdir()
             tar.extractall(part, filter="data")
     except tarfile.TarError as error:

@@ -14,8 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from segarena.errors import InvalidInput, MissingExtra, StoreAway, StoreError
-from segarena.files.atomic_write import whole_file
+from segarena.errors import InvalidInput, MissingExtra, StoreError, StoreUnavailable
+from segarena.files.atomic_write import open_atomic
 
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[\w./-]*)?")
 _PATIENCE = timedelta(seconds=20)
@@ -24,7 +24,7 @@ _ASKING_S = 60
 _CHUNK = 8 * 2**20
 
 
-class Remote:
+class S3Storage:
     """Files by name at a storage. It travels between processes by its address.
 
     Args:
@@ -48,7 +48,7 @@ class Remote:
         """Keep something, or a file, under a name, in place of what was there; return what tells its content apart.
 
         Raises:
-            StoreAway: the storage does not answer.
+            StoreUnavailable: the storage does not answer.
             StoreError: it refuses.
         """
         with self._told():
@@ -82,7 +82,7 @@ class Remote:
             found = _unless_missing(lambda: self._store.get(name))
             if found is None:
                 return False
-            with whole_file(path) as file:
+            with open_atomic(path) as file:
                 for chunk in found.stream(min_chunk_size=_CHUNK):
                     file.write(chunk)
         return True
@@ -102,7 +102,7 @@ class Remote:
         if self.get("segarena") is None:
             raise StoreError(f"{self.address} does not give back what is kept there")
 
-    def __reduce__(self) -> tuple[type[Remote], tuple[str]]:
+    def __reduce__(self) -> tuple[type[S3Storage], tuple[str]]:
         return type(self), (self.address,)
 
     @contextmanager
@@ -120,7 +120,7 @@ class Remote:
                 raise StoreError(
                     f"{self.address}: there is no such bucket; make it first"
                 ) from error
-            raise StoreAway(
+            raise StoreUnavailable(
                 f"{self.address} does not answer as it should: {_first_line(error)}"
             ) from error
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alembic import context
 
-from segarena_server.db.orm_models import Table
+from segarena_server.db.orm_models import OrmModel
 
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,
-    target_metadata=Table.metadata,
+    target_metadata=OrmModel.metadata,
     render_as_batch=True,
     transactional_ddl=True,
 )

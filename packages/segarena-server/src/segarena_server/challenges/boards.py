@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.abilities import ignores_image
+from segarena.capabilities import ignores_image
 from segarena.errors import SegarenaError
 from segarena.files.hashes import fingerprint, sha256
 from segarena.plugin_spec import PluginSpec

@@ -1,4 +1,4 @@
-"""A challenge as its organiser describes it."""
+"""The description of a challenge by its organiser."""
 
 from __future__ import annotations
 
@@ -19,28 +19,31 @@ _Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e7)]
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a challenge with dates and limits of its own. None sets no limit, or leaves it to the benchmark.
+    """A part of a challenge with its own dates and limits. None sets no limit, or leaves it to the benchmark.
+
+    `segarena_server.challenges.form_fields` derives the fields of forms from these, and
+    `segarena_server.challenges.run_plan` copies the fields of `PhaseInfo` that participants see by their names.
 
     Attributes:
         name: in addresses.
         kind: "practice" with open truth, or "test".
-        takes: how one takes part. Masks alone or not at all: of a phase that takes them each dialogue has one round.
-            Runs only in a practice, for who holds one has the truth; there the seed is no secret.
-        opens, closes: with their offset from UTC; None: always.
-        dataset: the pool that runs draw from, in place of the challenge's.
-        samples_per_run: how many of them a run has; None: all.
-        runs_per_day, runs_in_all, runs_at_once: of a team; a day is the last 24 hours.
+        takes: ways to take part. A phase that takes masks takes nothing else, and each of its dialogues has one round.
+            Only a practice takes runs, since whoever holds a run has the truth; there the seed is no secret.
+        opens, closes: with their offset from UTC; None for always.
+        dataset: the pool from which runs draw; "" for the pool of the challenge.
+        samples_per_run: number of samples of a run; None for all.
+        runs_per_day, runs_in_all, runs_at_once: limits for a team; a day is the last 24 hours.
         rounds: of a dialogue.
-        seconds_per_object: for all answers of a dialogue, for each object of its target.
-        seconds_per_answer: for one answer, for each object; slower ones take from the bank.
-        bank_s: what a dialogue has for these.
-        seconds_per_run: for all answers of a run.
-        shows: what participants see.
+        seconds_per_object: time for all answers of a dialogue, for each object of its target.
+        seconds_per_answer: time for one answer, for each object; slower answers draw on the bank.
+        bank_s: reserve of a dialogue for slow answers, in seconds.
+        seconds_per_run: time for all answers of a run.
+        shows: which scores participants see before the phase closes.
         decimals: of the scores that they see.
-        ladder: whether a team's best and the scores it sees move only by more than chance; see
+        ladder: whether only runs count that are better than the team's best by more than chance; see
             `segarena_server.challenges.ladder`.
-        late: what becomes of runs that are not over when the phase closes.
-        seed: of what is drawn and of what users choose at random. Secret: who knows it knows the prompts.
+        late: whether unfinished runs end when the phase closes.
+        seed: of the drawing of samples, and of random choices of users. It is secret, since it predicts the prompts.
     """
 
     name: Slug
@@ -67,11 +70,11 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     def is_open(self, now: datetime) -> bool:
-        """Tell whether runs may begin; at the moment of closing they may not."""
+        """Return whether runs may begin; at the closing time they may not."""
         return (self.opens is None or now >= self.opens) and not self.is_closed(now)
 
     def is_closed(self, now: datetime) -> bool:
-        """Tell whether the phase is over."""
+        """Return whether the phase is over."""
         return self.closes is not None and now >= self.closes
 
 
@@ -79,14 +82,15 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     """A challenge.
 
     Attributes:
-        slug: in addresses.
-        title, text: for people; the text in plain paragraphs.
+        slug: its name in addresses.
+        title: for people.
+        text: for people, in plain paragraphs.
         benchmark: as written for `segarena run`: "clicks", "davis(rounds=8)".
-        dataset: as written for `segarena run -d`: the pool of all phases that name none.
+        dataset: as written for `segarena run -d`; the pool of all phases without one of their own.
         phases: at least one.
-        is_public: whether the board is open to everyone; otherwise to participants.
-        frozen: from then on the board stands still, until the last phase is closed.
-        interfaces: of other servers, at which it is served too; see `segarena_server.extensions.interfaces`.
+        is_public: whether everyone may see the board; otherwise only participants may.
+        frozen: time from which the board stands still until the last phase is closed.
+        interfaces: of other servers through which one can take part, too; see `segarena_server.extensions.interfaces`.
     """
 
     slug: Slug
@@ -103,7 +107,7 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         """Return a phase by its name.
 
         Raises:
-            InvalidInput: there is none of that name.
+            InvalidInput: it is unknown; the message lists all phases.
         """
         found = next((phase for phase in self.phases if phase.name == name), None)
         if found is None:
@@ -112,29 +116,29 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         return found
 
     def pool(self, phase: Phase) -> str:
-        """Return the dataset that a phase draws from; prompts about it count for all phases that do."""
+        """Return the dataset from which a phase draws; prompts count for all phases with the same dataset."""
         return phase.dataset or self.dataset
 
 
 def read_challenge(text: str | bytes) -> ChallengeDescription:
-    """Return the challenge that JSON describes.
+    """Return the challenge that a JSON text describes.
 
     Raises:
-        InvalidInput: names the field, what was expected there and what came.
+        InvalidInput: a field is invalid; the message names it, and what was expected there.
     """
     return validated_challenge(_decoded(text))
 
 
 def challenge_text(challenge: ChallengeDescription) -> str:
-    """Return the JSON that `read_challenge` reads."""
+    """Return a challenge as the JSON that `read_challenge` reads."""
     return msgspec.json.format(msgspec.json.encode(challenge), indent=2).decode()
 
 
 def validated_challenge(challenge: ChallengeDescription) -> ChallengeDescription:
-    """Return a challenge whose fields fit together.
+    """Return a challenge after checking that its fields fit together.
 
     Raises:
-        InvalidInput: names the field that does not.
+        InvalidInput: a field does not fit; the message names it.
     """
     names = Counter(phase.name for phase in challenge.phases)
     for place, phase in enumerate(challenge.phases):

@@ -27,7 +27,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    RunInfo,
+    ChallengeRunInfo,
 )
 from segarena_server.challenges.leak_meter import Leak, measure_leak
 from segarena_server.challenges.prompt_replay import unpack_history
@@ -162,7 +162,7 @@ class Evaluator:
             )
         return PackedSample(body=pack_sample(sample), dialogues=tuple(dialogues))
 
-    def open_folder(self, path: Path, run: RunInfo) -> RunFolder:
+    def open_folder(self, path: Path, run: ChallengeRunInfo) -> RunFolder:
         """Start or continue the folder of a run.
 
         `EvaluationResult.rows` are written there by the index of the sample, while the folder is locked.
@@ -180,7 +180,7 @@ class Evaluator:
         Raises:
             InvalidInput: this turn is invalid by the participant's fault. It counts for nothing, and another one may be
                 sent in its place while the time goes on.
-            EarlierNeeded: the sample is not in memory, and the request lacks the earlier turns.
+            EarlierStateMissing: the sample is not in memory, and the request lacks the earlier turns.
             SegarenaError: a fault of this server.
         """
         last = request.turns[-1]

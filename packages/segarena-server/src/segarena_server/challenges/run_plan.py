@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from segarena.abilities import prompt_kinds
+from segarena.capabilities import prompt_kinds
 from segarena.engine.evaluate import open_folder
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.store import RunFolder

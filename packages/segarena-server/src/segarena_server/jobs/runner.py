@@ -106,7 +106,7 @@ def write_patiently(site: Site, write: Callable[[Session], Written]) -> Written:
     """Write in a transaction, and retry while the database is away, so that finished work is not lost.
 
     Raises:
-        StoreAway: the database is away for longer than a lease lasts.
+        StoreUnavailable: the database is away for longer than a lease lasts.
     """
     until = time.monotonic() + site.settings.limits.lease_s
     while True:

@@ -1,1 +1,1 @@
-"""What participants send to be judged here: masks, the folder of a run, a program. None of it is trusted."""
+"""Submissions of participants that are judged here: masks, run folders and programs. None of them is trusted."""

@@ -1,4 +1,4 @@
-"""Zips from strangers, unpacked within limits; what is said of them names no file of ours."""
+"""Untrusted zip archives, unpacked within limits. Error messages name no files of the server."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from segarena.files.zip_archives import extract_zip
 _END = struct.Struct("<4s4H2LH")
 _LARGE_END = struct.Struct("<4sQ2H2L4Q")
 _LARGE_PLACE = struct.Struct("<4sLQL")
-"""What lies before the end of a zip of more than 65 535 files, or 4 GiB; whoever reads it goes by that alone."""
+"""ZIP64 records before the end of a zip with more than 65 535 files or 4 GiB; readers use these alone."""
 
 _MOST_COMMENT_BYTES = 2**16
 _MOST_LISTING_BYTES = 16 * 2**20
-"""Of the list of files in a zip: about 200 000 of them."""
+"""Size of the central directory of a zip: about 200 000 files."""
 
 _LEFT_BY_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+_MAC_FOLDER = "__MACOSX"
 
 
 def unpack_submission(archive: Path, folder: Path, *, most_bytes: int) -> None:
     """Unpack a zip below `folder`.
 
     Args:
-        archive: what was sent.
+        archive: the file.
         folder: is made.
         most_bytes: of all files together, unpacked.
 
     Raises:
-        InvalidInput: it is no zip, damaged or encrypted; a name leads elsewhere, a file is a link; or it is too large.
+        InvalidInput: it is no zip, or damaged, encrypted or too large; or it contains a link, or a name that leads out
+            of the folder.
     """
     _check_listing(archive)
     try:
@@ -42,28 +44,31 @@ def unpack_submission(archive: Path, folder: Path, *, most_bytes: int) -> None:
 
 
 def content_root(folder: Path) -> Path:
-    """Return where the files of what was unpacked begin: in its only folder, if it has nothing else."""
-    there = [path for path in folder.iterdir() if path.name not in {*_LEFT_BY_DESKTOPS, "__MACOSX"}]
-    return there[0] if len(there) == 1 and there[0].is_dir() else folder
+    """Return the folder in which the content of an unpacked zip starts: its only folder if there is nothing else."""
+    ignored = {*_LEFT_BY_DESKTOPS, _MAC_FOLDER}
+    entries = [path for path in folder.iterdir() if path.name not in ignored]
+    has_only_folder = len(entries) == 1 and entries[0].is_dir()
+    return entries[0] if has_only_folder else folder
 
 
 def files_in(root: Path) -> list[str]:
-    """Return the names of all files below a folder, less what desktops leave in any."""
-    names = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    return sorted(
-        name.as_posix()
-        for name in names
-        if name.name not in _LEFT_BY_DESKTOPS and "__MACOSX" not in name.parts
-    )
+    """Return the names of all files below a folder, except those that desktops add."""
+    names: list[str] = []
+    for path in root.rglob("*"):
+        name = path.relative_to(root)
+        is_added = name.name in _LEFT_BY_DESKTOPS or _MAC_FOLDER in name.parts
+        if path.is_file() and not is_added:
+            names.append(name.as_posix())
+    return sorted(names)
 
 
 def _check_listing(archive: Path) -> None:
-    """Raise unless the list of files in a zip can be read: each entry takes ten times its bytes in memory."""
+    """Raise `InvalidInput` if the central directory of a zip is too large: in memory it takes ten times its size."""
     with archive.open("rb") as file:
         size = file.seek(0, 2)
-        file.seek(
-            max(0, size - _MOST_COMMENT_BYTES - _END.size - _LARGE_PLACE.size - _LARGE_END.size)
-        )
+        # The end record is followed by a comment of unknown length.
+        most_behind = _MOST_COMMENT_BYTES + _END.size + _LARGE_PLACE.size + _LARGE_END.size
+        file.seek(max(0, size - most_behind))
         tail = file.read()
     place = tail.rfind(b"PK\x05\x06")
     if place < 0 or len(tail) - place < _END.size:
@@ -76,7 +81,7 @@ def _check_listing(archive: Path) -> None:
 
 
 def _large_listing_bytes(before_end: bytes) -> int:
-    """Return how long the list of a large zip says that it is; 0 of one that is none."""
+    """Return the size of the central directory from the ZIP64 records; 0 for a zip without them."""
     if before_end[-_LARGE_PLACE.size :][:4] != b"PK\x06\x07":
         return 0
     end = before_end[: -_LARGE_PLACE.size][-_LARGE_END.size :]

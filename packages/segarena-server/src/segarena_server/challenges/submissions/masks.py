@@ -1,10 +1,10 @@
-"""Masks as files: one for each dialogue, under the key that its sample was given with.
+"""Submitted masks: a file for each dialogue, under the key with which its sample was sent.
 
     KEY/0.png           an image: grey or palette; 0 outside, 1 (or 255) inside; of several objects their numbers
     KEY/0.npz           a volume: one array of its shape, without pickles
     KEY/0/00000.png     a video: a file for each frame, counted from 0
 
-The number is that of the dialogue, as `places` of a run list them.
+The number is that of the dialogue, as the samples of a run list them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from segarena.samples import Labels, Mask, Shape
 from segarena_server.challenges.submissions.archives import content_root, files_in
 
 MAX_FAULTS = 100
-"""So many are told, each in a line; of the others how many there are."""
+"""Faults that are reported, one line each; of the others only the number is."""
+
+_MAX_QUOTED = 5
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _HEAD = struct.Struct(">8sL4sLL")
@@ -34,13 +36,13 @@ _HEAD = struct.Struct(">8sL4sLL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedMasks:
-    """The masks about one sample.
+    """Requirements on the masks of one sample.
 
     Attributes:
         key: of the sample.
         kind: "image", "volume" or "video".
         shape: of the sample, and of each mask.
-        objects: of each dialogue.
+        objects: the number of objects of each dialogue.
     """
 
     key: str
@@ -49,16 +51,17 @@ class ExpectedMasks:
     objects: tuple[int, ...]
 
     def names(self, dialogue: int) -> list[str]:
-        """Return the names of the files of a mask."""
+        """Return the names of the files of one mask."""
         stem = f"{self.key}/{dialogue}"
         if self.kind == "video":
             return [f"{stem}/{frame:05d}.png" for frame in range(self.shape[0])]
-        return [f"{stem}.{'npz' if self.kind == 'volume' else 'png'}"]
+        suffix = "npz" if self.kind == "volume" else "png"
+        return [f"{stem}.{suffix}"]
 
 
 def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
-    """Return all that is wrong with the masks in a folder, in lines: missing, too many, of another size or content."""
-    root = _beginning(root, expected)
+    """Return all faults of the masks in a folder, one line each: missing or surplus files, wrong sizes or contents."""
+    root = _masks_root(root, expected)
     there = set(files_in(root))
     wanted = set[str]()
     found: list[str] = []
@@ -67,19 +70,22 @@ def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
             names = one.names(dialogue)
             wanted.update(names)
             missing = [name for name in names if name not in there]
-            found += [f"{name}: missing" for name in missing] or _faults_of_one(root, one, dialogue)
+            if missing:
+                found += [f"{name}: missing" for name in missing]
+            else:
+                found += _faults_of_one(root, one, dialogue)
     found += [f"{name}: not asked for" for name in sorted(there - wanted)]
     left = len(found) - MAX_FAULTS
     return found if left <= 0 else [*found[:MAX_FAULTS], f"and {left} more"]
 
 
 def read_submitted_mask(root: Path, one: ExpectedMasks, dialogue: int) -> Mask | Labels:
-    """Return a mask: bool, or of several objects their numbers.
+    """Return a mask: bool, or for several objects their numbers.
 
     Raises:
-        InvalidInput: it is none, or not of this sample; nothing is decoded that has another size.
+        InvalidInput: it is no mask, or not of this sample. A file of another size is never decoded.
     """
-    root = _beginning(root, [one])
+    root = _masks_root(root, [one])
     if one.kind == "volume":
         (name,) = one.names(dialogue)
         values = _array(root, name, one.shape)
@@ -93,7 +99,7 @@ def read_submitted_mask(root: Path, one: ExpectedMasks, dialogue: int) -> Mask |
 def write_submitted_mask(
     root: Path, one: ExpectedMasks, dialogue: int, mask: Mask | Labels
 ) -> None:
-    """Write a mask as `read_mask` reads it."""
+    """Write a mask in the format of `read_submitted_mask`."""
     from PIL import Image
 
     values = np.asarray(mask).astype(np.uint8)
@@ -106,8 +112,8 @@ def write_submitted_mask(
         Image.fromarray(plane).save(name)
 
 
-def _beginning(root: Path, expected: Sequence[ExpectedMasks]) -> Path:
-    """Return where the folders of samples are: at the top, or where all was zipped with the folder around it, there."""
+def _masks_root(root: Path, expected: Sequence[ExpectedMasks]) -> Path:
+    """Return the folder with the folders of samples: the top, or the only folder if that was zipped as a whole."""
     return root if any((root / one.key).is_dir() for one in expected) else content_root(root)
 
 
@@ -129,10 +135,9 @@ def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
     if (height, width) != tuple(size):
         raise InvalidInput(f"{name}: expected {size[1]} x {size[0]} pixels, got {width} x {height}")
     try:
-        if read_stored_size(path, error=InvalidMask) != (
-            height,
-            width,
-        ):  # of several headers the last one counts
+        # A PNG may contain several headers, of which the decoder uses the last one.
+        decoded_size = read_stored_size(path, error=InvalidMask)
+        if decoded_size != (height, width):
             raise InvalidInput(
                 f"{name}: expected one header of a PNG, got several of different sizes"
             )
@@ -167,13 +172,17 @@ def _checked(values: NDArray[Any], objects: int, name: str) -> Mask | Labels:
     if objects == 1:
         if set(found.tolist()) <= {0, 1} or set(found.tolist()) <= {0, 255}:
             return values != 0
-        raise InvalidInput(f"{name}: expected 0 outside and 1 or 255 inside, got {_told(found)}")
+        raise InvalidInput(
+            f"{name}: expected 0 outside and 1 or 255 inside, got {_sample_values(found)}"
+        )
     if found.size and not 0 <= int(found[0]) <= int(found[-1]) <= objects:
         raise InvalidInput(
-            f"{name}: expected numbers of objects, 0 to {objects}, got {_told(found)}"
+            f"{name}: expected numbers of objects, 0 to {objects}, got {_sample_values(found)}"
         )
     return values.astype(np.uint8)
 
 
-def _told(values: NDArray[Any]) -> str:
-    return ", ".join(map(str, values[:5].tolist())) + (", ..." if values.size > 5 else "")
+def _sample_values(values: NDArray[Any]) -> str:
+    """Return the first values for an error message."""
+    first = ", ".join(map(str, values[:_MAX_QUOTED].tolist()))
+    return f"{first}, ..." if values.size > _MAX_QUOTED else first

@@ -1,7 +1,7 @@
-"""Programs that participants send: workers, as docs/workers.md has them. They run confined, and see what a model needs.
+"""Submitted programs: workers in the sense of docs/workers.md, which run in a sandbox and see what a model needs.
 
-What they print, and why they fail, goes to the organiser alone once they have seen a hidden sample; a program is tried
-on made-up samples first, and told everything about that.
+Once a program has seen a hidden sample, its output and its failures go to the organiser alone. Before that it is tried
+on synthetic samples, and its author is told everything about these tries.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import segarena.worker
-from segarena.abilities import prompt_kinds
+from segarena.capabilities import prompt_kinds
 from segarena.engine.plan import Plan
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.registry import find
@@ -26,19 +26,19 @@ from segarena.segmenters.workers.worker import Worker
 from segarena_server.challenges.submissions.archives import content_root, unpack_submission
 
 PROGRAM_FILE = "worker.py"
-"""What is started: the file that was sent, or that of a zip at its top."""
+"""The file that is started: the submitted file, or the one at the top of a zip."""
 
-_BESIDE = "segarena_worker.py"
+_HELPER_FILE = "segarena_worker.py"
 _ZIP = b"PK\x03\x04"
 
 
 def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
-    """Put a program where it can be started, with what all workers have beside them; return its folder.
+    """Prepare a program with the helper module that all workers need; return the folder in which it is started.
 
     Args:
         sent: a Python file, or a zip with `worker.py` at its top or in its only folder.
-        folder: is made.
-        most_bytes: of a zip's files together, unpacked.
+        folder: is created.
+        most_bytes: limit on all files of a zip, unpacked.
 
     Raises:
         InvalidInput: it is neither.
@@ -54,11 +54,11 @@ def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
         root = folder
     if not (root / PROGRAM_FILE).is_file():
         raise InvalidInput(f"expected a file {PROGRAM_FILE} at the top of the zip, got none")
-    if (root / _BESIDE).is_dir():
+    if (root / _HELPER_FILE).is_dir():
         raise InvalidInput(
-            f"{_BESIDE}: expected a file or none, as it is put there for you; got a folder"
+            f"{_HELPER_FILE}: expected a file or none, as it is put there for you; got a folder"
         )
-    (root / _BESIDE).write_text(
+    (root / _HELPER_FILE).write_text(
         Path(segarena.worker.__file__).read_text(encoding="utf-8"), encoding="utf-8"
     )
     for path in (folder, *folder.rglob("*")):
@@ -67,12 +67,12 @@ def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
 
 
 def program_faults(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -> list[str]:
-    """Return why a program cannot take part, in lines: it is asked about made-up samples.
+    """Try a program on synthetic samples; return why it cannot take part, one line each.
 
     Args:
-        start: starts it.
+        start: starts the program.
         plan: of runs in the phase.
-        limit_s: of each answer.
+        limit_s: time limit of each answer, in seconds.
     """
     try:
         worker = start()
@@ -122,11 +122,11 @@ def _source(sent: Path) -> bytes:
     return text
 
 
-def _without_command(told: str) -> str:
-    """Return what is said of a worker without how it is started here."""
-    if missing := re.search(r"has no module ([\w.]+)", told):
+def _without_command(message: str) -> str:
+    """Return an error of a worker without the command that starts it on this server."""
+    if missing := re.search(r"has no module ([\w.]+)", message):
         return f"there is no module {missing[1]} here; ask the organiser for it, or send it along in a zip"
-    head, quote, rest = told.partition("worker: '")
+    head, quote, rest = message.partition("worker: '")
     if quote:
         return f"{head}the program {rest.partition(chr(39))[2].strip()}"
-    return told.removeprefix("worker: ")
+    return message.removeprefix("worker: ")

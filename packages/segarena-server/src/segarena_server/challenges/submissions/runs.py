@@ -1,8 +1,8 @@
-"""The folder of a run that a participant held, judged again: its masks and failures are taken, its values are not.
+"""Submitted run folders, judged again: their masks and failures are used, their values are not.
 
-The users' prompts follow from the seed and the answers. Held again with the masks that the folder has, each dialogue
-must come to the prompts that it has, too; where it does not, the run followed other rules, is about other data, or was
-edited. Seconds are those of the folder: nobody else knows them.
+The prompts of users follow from the seed and the answers. Replayed with the masks of the folder, each dialogue must
+lead to the prompts of the folder. If it does not, the run followed other rules, is about other data, or was edited.
+Seconds are taken from the folder, since nobody else knows them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class RejudgedSample:
     """A sample that was judged again.
 
     Attributes:
-        rows: as of any run.
-        faults: where the folder has something else than what would have been said or done here, in lines.
+        rows: of its dialogues.
+        faults: differences between the folder and the dialogues that its masks lead to here, one line each.
     """
 
     rows: Rows
@@ -56,12 +56,12 @@ class RejudgedSample:
 
 
 def run_faults(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
-    """Return why a folder cannot be judged again as a run of a plan, in lines; nothing that it names is built.
+    """Return why a folder cannot be judged again as a run of a plan; no plug-in that it names is built.
 
     Args:
         path: of the folder.
         plan: of runs in the phase.
-        samples: that a run there is about.
+        samples: which a run of the phase must contain.
     """
     try:
         with restrict_plugins(trust=False):
@@ -99,7 +99,7 @@ def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Itera
 
 
 class SubmittedRun:
-    """A run folder that was sent.
+    """A submitted run folder.
 
     Args:
         path: of it, already looked at by `faults_of`.
@@ -110,11 +110,11 @@ class SubmittedRun:
             self._folder = RunFolder.open(path)
 
     def rejudge(self, name: str, cast: RunCast, limit: TimeLimit) -> RejudgedSample:
-        """Hold all dialogues about a sample again, with the answers that the folder has.
+        """Replay all dialogues about a sample with the answers of the folder.
 
         Args:
             name: of the sample.
-            cast: who asks and judges; its segmenter is not asked.
+            cast: users and metrics; its segmenter is not used.
             limit: of each call of a user or a metric.
 
         Raises:
@@ -128,7 +128,7 @@ class SubmittedRun:
         rows = Rows()
         faults = list[str]()
         for session in open_sessions(cast, sample, clock=lambda: 0.0):
-            faults += _Told(tables, session, limit).hold()
+            faults += _RecordedDialogue(tables, session, limit).replay()
             rows.extend(session.rows())
         asked = {
             (session.target.id, session.user_name, session.repeat)
@@ -142,8 +142,8 @@ class SubmittedRun:
         return RejudgedSample(rows=rows, faults=tuple(faults[:_MOST_FAULTS]))
 
 
-class _Told:
-    """One dialogue, as a folder tells it and as it is held again."""
+class _RecordedDialogue:
+    """One dialogue of a folder, and its replay."""
 
     def __init__(
         self, tables: Mapping[str, pl.DataFrame], session: Session, limit: TimeLimit
@@ -159,8 +159,8 @@ class _Told:
         self._session = session
         self._limit = limit
 
-    def hold(self) -> list[str]:
-        """Hold it; return what differs. The first difference ends it: after that nothing can be compared."""
+    def replay(self) -> list[str]:
+        """Replay the dialogue up to the first difference, after which nothing is comparable; return it."""
         session = self._session
         where = f"{self._session.name}, {self._session.user_name}"
         while not session.is_over:
@@ -178,7 +178,7 @@ class _Told:
         return []
 
     def _answer(self, dialogue: Dialogue, number: int) -> str:
-        """Answer a round as the folder does; return what differs, "" when nothing does."""
+        """Answer a round as the folder does; return the difference, or "" for none."""
         session = self._session
         told = self._rounds.get(number)
         late_s = self._seconds.get(number)

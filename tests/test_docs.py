@@ -19,7 +19,7 @@ from typer.main import get_command
 from segarena.cli.lazy_commands import load_command
 from segarena.records.configuration import plain_configuration
 from segarena.records.parquet_tables import COLUMNS
-from segarena.registry import kinds, names
+from segarena.registry import plugin_kinds, plugins_by_name
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -28,10 +28,10 @@ TEXTS = [
     *PAGES,
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
 ]
-BUILT_IN = [
+BUILT_IN_PACKAGES = [
     (kind, name, factory)
-    for kind in kinds()
-    for name, factory in names(kind).items()
+    for kind in plugin_kinds()
+    for name, factory in plugins_by_name(kind).items()
     if factory.__module__.startswith("segarena.")
 ]
 _spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
@@ -68,7 +68,9 @@ def anchors(path):
 
 def options_of_benchmark(command, arguments):
     """Return the options that `run` and `plan` have beside their own when a benchmark is named."""
-    benchmark = names("benchmark").get(arguments[1]) if command in ("run", "plan") else None
+    benchmark = (
+        plugins_by_name("benchmark").get(arguments[1]) if command in ("run", "plan") else None
+    )
     declared = [] if benchmark is None else inspect.signature(benchmark).parameters
     return {f"--{name.replace('_', '-')}" for name in declared}
 
@@ -94,17 +96,19 @@ def commands():
 
 
 def test_every_plugin_has_its_place_in_the_page_of_its_kind():
-    headings = {kind: "\n".join(re.findall(r"^## .*", page_of(kind), re.M)) for kind in kinds()}
+    headings = {
+        kind: "\n".join(re.findall(r"^## .*", page_of(kind), re.M)) for kind in plugin_kinds()
+    }
     missing = [
         (kind, name)
-        for kind, name, _ in BUILT_IN
+        for kind, name, _ in BUILT_IN_PACKAGES
         if not re.search(rf"\b{re.escape(name)}\b", headings[kind])
     ]
     assert missing == []
 
 
 def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
-    for kind in kinds():
+    for kind in plugin_kinds():
         shown = [
             name
             for block in reference.OPTIONS.finditer(page_of(kind))
@@ -112,7 +116,7 @@ def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
         ]
         with_options = [
             name
-            for of, name, factory in BUILT_IN
+            for of, name, factory in BUILT_IN_PACKAGES
             if of == kind and inspect.signature(factory).parameters
         ]
         assert sorted(shown) == with_options, (
@@ -122,7 +126,7 @@ def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
 
 def test_every_metric_column_is_described():
     columns = [
-        column for kind, _, factory in BUILT_IN if kind == "metric" for column in factory.columns
+        column for kind, _, factory in BUILT_IN_PACKAGES if kind == "metric" for column in factory.columns
     ]
     assert [column for column in columns if f"`{column}`" not in page_of("metric")] == []
 

@@ -12,8 +12,8 @@
     ├── PluginError
     │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
-    │   ├── NotTrusted            named by a run folder that is only read, and not part of segarena
-    │   ├── SharedChanged         it wrote into what others read
+    │   ├── UntrustedPlugin            named by a run folder that is only read, and not part of segarena
+    │   ├── SharedArrayModified         it wrote into what others read
     │   └── MissingExtra          needs an optional part of the installation
     ├── SegmenterError            a segmenter did not answer properly; becomes a record
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
@@ -24,11 +24,11 @@
     │   ├── UnitFailed            what does a unit raised something that is not ours
     │   ├── UnitHung              no answer in time; its process was ended
     │   ├── UnitDied              its process died, and a second one as well
-    │   ├── EarlierNeeded         what it goes on from is not at hand; from its beginning it can be done again
+    │   ├── EarlierStateMissing         what it goes on from is not at hand; from its beginning it can be done again
     │   └── WorkStopped           not one unit's trouble: nothing can go on; what is done is kept
     │       └── RemoteError       a server is not reached, or refuses
     └── StoreError                a folder or file cannot be written, or what is there cannot be used
-        ├── StoreAway             it cannot at this moment: no room, or no connection; later it may
+        ├── StoreUnavailable             it cannot at this moment: no room, or no connection; later it may
         ├── RunConflict           it holds other work, or is in use
         └── RunMissing            there is no run there
 
@@ -84,11 +84,11 @@ class PluginInvalid(PluginError, ValueError):
     """A plug-in was found but cannot be built."""
 
 
-class NotTrusted(PluginError):
+class UntrustedPlugin(PluginError):
     """A run folder that is only read names code that is not part of segarena."""
 
 
-class SharedChanged(PluginError):
+class SharedArrayModified(PluginError):
     """A plug-in wrote into an array that others read."""
 
 
@@ -132,7 +132,7 @@ class UnitDied(WorkError):
     """The process that did a unit died, and a second one as well."""
 
 
-class EarlierNeeded(WorkError):
+class EarlierStateMissing(WorkError):
     """What a unit goes on from is not at hand; from its beginning it can be done again."""
 
 
@@ -148,7 +148,7 @@ class StoreError(SegarenaError):
     """A folder or file cannot be written, or what is there cannot be used."""
 
 
-class StoreAway(StoreError):
+class StoreUnavailable(StoreError):
     """A disk has no room, or a storage or database does not answer; the same may work later."""
 
 

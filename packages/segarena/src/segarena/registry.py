@@ -26,26 +26,26 @@ from typing import Any, TypeVar
 
 from segarena.errors import (
     InvalidInput,
-    NotTrusted,
     PluginError,
     PluginInvalid,
     SegarenaError,
     UnknownPlugin,
+    UntrustedPlugin,
 )
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.html_table import table_html
-from segarena.options import close_to, find_fault, options_of, with_names
+from segarena.options import find_option_error, name_first_option, options_of, suggest_names
 from segarena.plugin_spec import PluginSpec
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
 """The five roles. Packages may register plug-ins of further kinds: see `kinds`."""
 
-BUILT_IN = (
+BUILT_IN_PACKAGES = (
     "segarena.segmenters",
     "segarena.segmenters.images",
     "segarena.segmenters.volumes",
     "segarena.segmenters.videos",
-    "segarena.segmenters.examples",
+    "segarena.segmenters.oneshot",
     "segarena.segmenters.learned",
     "segarena.segmenters.workers",
     "segarena.users",
@@ -99,7 +99,7 @@ benchmark = partial(register, "benchmark")
 """The decorators of the five roles: `@segmenter("name")`. A benchmark is a function that returns one."""
 
 
-def kinds() -> tuple[str, ...]:
+def plugin_kinds() -> tuple[str, ...]:
     """Return the kinds of plug-ins that there are: the five roles, then those of packages, in alphabetical order."""
     _import_plugins()
     return (
@@ -117,18 +117,18 @@ class Plugins(dict[str, Callable[..., Any]]):
         return table_html(["name", "what it is", "options"], zip(self, told, options, strict=True))
 
 
-def names(kind: str) -> Plugins:
+def plugins_by_name(kind: str) -> Plugins:
     """Return every registered plug-in of `kind`, by name, in alphabetical order."""
     _import_plugins()
     return Plugins(sorted(_factories[kind].items()))
 
 
-def known(kind: str, name: str) -> Callable[..., Any] | None:
+def lookup(kind: str, name: str) -> Callable[..., Any] | None:
     """Return the factory that has that name, or had it; None where there is none."""
-    return names(kind).get(todays_name(kind, name))
+    return plugins_by_name(kind).get(current_name(kind, name))
 
 
-def todays_name(kind: str, name: str) -> str:
+def current_name(kind: str, name: str) -> str:
     """Return what the plug-in that had a name is called today; any other name as it is."""
     _import_plugins()
     return _todays_names[kind].get(name, name)
@@ -140,29 +140,29 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
         PluginInvalid: the file cannot be imported, has no such name in it, or none was given: it says which there are.
-        NotTrusted: within `only_built_in`, it is not part of segarena.
+        UntrustedPlugin: within `only_built_in`, it is not part of segarena.
     """
     is_file = ".py:" in reference or reference.endswith(".py")
     if is_file and not _is_guarded.get():
         return _from_file(kind, reference)
-    if is_file or (_is_guarded.get() and not _is_ours(registered(kind, reference))):
-        raise NotTrusted(
+    if is_file or (_is_guarded.get() and not _is_ours(find_registered(kind, reference))):
+        raise UntrustedPlugin(
             f"{kind} {reference} is not part of segarena; reading a run does not run it unless trusted"
         )
-    return registered(kind, reference)
+    return find_registered(kind, reference)
 
 
-def registered(kind: str, name: str) -> Callable[..., Any]:
+def find_registered(kind: str, name: str) -> Callable[..., Any]:
     """Return the factory of that name, which segarena or an installed package registered; never one from a file.
 
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
     """
-    if (factory := known(kind, name)) is not None:
+    if (factory := lookup(kind, name)) is not None:
         return factory
-    every = names(kind)
-    hint = close_to(name, every) or f"known: {', '.join(every) or 'none'}."
-    missing = "".join(f"{text}; " for text in broken())
+    every = plugins_by_name(kind)
+    hint = suggest_names(name, every) or f"known: {', '.join(every) or 'none'}."
+    missing = "".join(f"{text}; " for text in import_errors())
     raise UnknownPlugin(
         f"{missing}no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass."
     )
@@ -183,12 +183,12 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
 
     Raises:
         UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
-            `segarena.options.find_fault`; or what it makes cannot play the role.
+            `segarena.options.find_option_error`; or what it makes cannot play the role.
     """
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     options = _options_for(kind, spec, factory)
-    fault = find_fault(factory, options)
+    fault = find_option_error(factory, options)
     if fault:
         raise PluginInvalid(f"{kind} {spec}: {fault}")
     try:
@@ -234,7 +234,7 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     return description
 
 
-def broken() -> tuple[str, ...]:
+def import_errors() -> tuple[str, ...]:
     """Return one line for each module with plug-ins that cannot be imported; the others' plug-ins are there."""
     return _import_plugins()
 
@@ -242,12 +242,15 @@ def broken() -> tuple[str, ...]:
 @cache
 def _import_plugins() -> tuple[str, ...]:
     """Import every module that registers plug-ins; return one line for each that fails."""
-    rooms = map(importlib.import_module, BUILT_IN)
-    return (*chain.from_iterable(map(_import_room, rooms)), *import_packages("segarena.plugins"))
+    rooms = map(importlib.import_module, BUILT_IN_PACKAGES)
+    return (
+        *chain.from_iterable(map(_import_room, rooms)),
+        *import_entry_points("segarena.plugins"),
+    )
 
 
 @cache
-def import_packages(group: str) -> tuple[str, ...]:
+def import_entry_points(group: str) -> tuple[str, ...]:
     """Import every module that installed packages name in an entry point group; return one line for each that fails.
 
     Another package's fault must not stop ours, so its error only becomes part of messages.
@@ -323,7 +326,7 @@ def _load_file(path: str) -> ModuleType:
 
 def _options_for(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return with_names(factory, spec.options)
+        return name_first_option(factory, spec.options)
     except InvalidInput as error:
         raise PluginInvalid(f"{kind} {spec}: {error}") from error
 

@@ -12,12 +12,12 @@ import pytest
 
 from segarena.errors import StoreError
 from segarena.files.atomic_write import (
+    atomic_path,
     clear_leftovers,
     is_leftover,
-    whole_file,
-    whole_path,
+    open_atomic,
+    write_atomic,
     write_secret,
-    write_whole,
 )
 
 
@@ -26,14 +26,14 @@ def names(folder):
 
 
 def test_bytes_and_text_are_written_with_their_folders(tmp_path):
-    assert write_whole(tmp_path / "a" / "b" / "c.bin", b"\x00\xff").read_bytes() == b"\x00\xff"
-    assert write_whole(tmp_path / "c.txt", "über\n").read_bytes() == "über\n".encode()
+    assert write_atomic(tmp_path / "a" / "b" / "c.bin", b"\x00\xff").read_bytes() == b"\x00\xff"
+    assert write_atomic(tmp_path / "c.txt", "über\n").read_bytes() == "über\n".encode()
     assert names(tmp_path) == ["a", "c.txt"]
 
 
 def test_an_error_in_the_block_leaves_what_was_there_before(tmp_path):
-    write_whole(tmp_path / "x", b"old")
-    with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "x") as file:
+    write_atomic(tmp_path / "x", b"old")
+    with pytest.raises(ZeroDivisionError), open_atomic(tmp_path / "x") as file:
         file.write(b"n" * (1 // 0))
     assert (tmp_path / "x").read_bytes() == b"old"
     assert names(tmp_path) == ["x"]
@@ -41,7 +41,7 @@ def test_an_error_in_the_block_leaves_what_was_there_before(tmp_path):
 
 def test_the_temporary_name_has_the_ending_asked_for_and_a_folder_replaces_a_folder(tmp_path):
     for content in ("old", "new"):
-        with whole_path(tmp_path / "labels.d", ending=".d") as part:
+        with atomic_path(tmp_path / "labels.d", ending=".d") as part:
             assert part.suffix == ".d"
             assert is_leftover(part)
             part.mkdir()
@@ -53,7 +53,7 @@ def test_the_temporary_name_has_the_ending_asked_for_and_a_folder_replaces_a_fol
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
     with (
         pytest.raises(StoreError, match=r"x cannot be written: the disk is full\. Make room"),
-        whole_file(tmp_path / "x"),
+        open_atomic(tmp_path / "x"),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert names(tmp_path) == []
@@ -62,26 +62,26 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be written: File exists"):
-        write_whole(tmp_path / "file" / "x", b"")
+        write_atomic(tmp_path / "file" / "x", b"")
 
 
 def test_trouble_with_another_file_is_not_called_ours(tmp_path):
-    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "copy") as file:
+    with pytest.raises(FileNotFoundError), open_atomic(tmp_path / "copy") as file:
         file.write((tmp_path / "missing").read_bytes())
     assert names(tmp_path) == []
 
 
 def test_a_name_of_255_characters_can_be_written(tmp_path):
-    assert write_whole(tmp_path / ("n" * 255), b"x").read_bytes() == b"x"
+    assert write_atomic(tmp_path / ("n" * 255), b"x").read_bytes() == b"x"
 
 
 def test_a_killed_writer_leaves_a_leftover_that_is_recognised_and_removed(tmp_path):
-    script = "import os, sys; from pathlib import Path; from segarena.files.atomic_write import whole_file\n"
-    script += f"with whole_file(Path({str(tmp_path / 'x')!r})) as file: file.write(b'half'); os.kill(os.getpid(), 9)"
+    script = "import os, sys; from pathlib import Path; from segarena.files.atomic_write import open_atomic\n"
+    script += f"with open_atomic(Path({str(tmp_path / 'x')!r})) as file: file.write(b'half'); os.kill(os.getpid(), 9)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
     (leftover,) = tmp_path.iterdir()
     assert is_leftover(leftover)
-    write_whole(tmp_path / "x", b"whole")
+    write_atomic(tmp_path / "x", b"whole")
     clear_leftovers(tmp_path)
     assert names(tmp_path) == ["x"]
 
@@ -95,7 +95,7 @@ def test_file_and_folder_are_flushed_in_this_order(tmp_path, monkeypatch):
         real(handle)
 
     monkeypatch.setattr(os, "fsync", noted)
-    write_whole(tmp_path / "x", b"x")
+    write_atomic(tmp_path / "x", b"x")
     assert is_leftover(flushed[0])
     assert flushed[1:] == [tmp_path]
 

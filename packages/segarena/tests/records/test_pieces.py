@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from segarena.errors import RunConflict, StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.records import compaction
 from segarena.records import pieces as pieces_module
 from segarena.records.compaction import WritablePieces
@@ -168,9 +168,9 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
     expected = held().read("records")
     for first in range(200):
         with monkeypatch.context() as patched:
-            write = dying(write_whole)
-            patched.setattr(pieces_module, "write_whole", write)
-            patched.setattr(compaction, "write_whole", write)
+            write = dying(write_atomic)
+            patched.setattr(pieces_module, "write_atomic", write)
+            patched.setattr(compaction, "write_atomic", write)
             patched.setattr(Path, "unlink", dying(Path.unlink))
             patched.setattr(Ledger, "add", dying(Ledger.add))
             steps["left"] = first

@@ -239,7 +239,7 @@ def build(case, request):
     written = case.written
     if "{folder" in written:
         request.getfixturevalue("edgetam_without_its_package")
-        folder = request.getfixturevalue("folder_of")(written.partition("(")[0])
+        folder = request.getfixturevalue("job_folder")(written.partition("(")[0])
         written = written.format(folder=str(folder))
     return lambda: registry.build("segmenter", written)
 
@@ -252,7 +252,7 @@ def kinds_of(segmenter):
 def test_every_segmenter_of_the_package_is_tested_here():
     ours = [
         name
-        for name, made in registry.names("segmenter").items()
+        for name, made in registry.plugins_by_name("segmenter").items()
         if made.__module__.startswith("segarena.")
     ]
     assert set(CASES) == set(ours), "each segmenter of the package needs a line in CASES"
@@ -362,7 +362,7 @@ class Photographs:
 
 PACKS = [
     name
-    for name, made in registry.names("segmenter").items()
+    for name, made in registry.plugins_by_name("segmenter").items()
     if name in CASES and hasattr(made, "pack")
 ]
 
@@ -381,7 +381,7 @@ def test_an_encoding_that_was_kept_gives_the_same_answers_in_another_segmenter(c
 
 FROM_CLICKS = [
     name
-    for name, made in registry.names("segmenter").items()
+    for name, made in registry.plugins_by_name("segmenter").items()
     if name in CASES
     and CASES[name] == Case(CASES[name].written)
     and "click" in (made.prompt_kinds or {"click"})

@@ -109,7 +109,7 @@ def test_a_full_disk_keeps_what_was_noted_before(path):
     ended = subprocess.run(
         [sys.executable, "-B", "-c", script, str(path)], capture_output=True, text=True, check=False
     )
-    assert "StoreAway" in ended.stderr
+    assert "StoreUnavailable" in ended.stderr
     assert "cannot be written" in ended.stderr
     assert path.read_bytes().endswith(b"}\n")
     assert list(done(path))[:2] == ["a", "b"]

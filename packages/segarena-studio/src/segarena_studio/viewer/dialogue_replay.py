@@ -28,7 +28,7 @@ from segarena.engine.replay import (
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import failure_reason, time_limit_of
 from segarena.engine.store import RunFolder
-from segarena.errors import NotTrusted, SegmenterError
+from segarena.errors import SegmenterError, UntrustedPlugin
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
 from segarena.records.row_types import MaskRow
@@ -88,7 +88,7 @@ def replay_dialogue(
     """Hold a dialogue of a run again, as far as its prompts go.
 
     Raises:
-        NotTrusted: something in the run is not part of segarena, and `trust` is False.
+        UntrustedPlugin: something in the run is not part of segarena, and `trust` is False.
         SegarenaError: it cannot be held any more; the message says why.
     """
     sample, target, user, repeat = key
@@ -118,7 +118,7 @@ def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = Non
     """Return the plan of a run as run.json has it, without what only measures.
 
     Raises:
-        NotTrusted: see `hold_again`.
+        UntrustedPlugin: see `hold_again`.
     """
     rules = config.benchmark
     dataset = resolve_paths(config.dataset, config.directory)
@@ -129,7 +129,7 @@ def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = Non
     ]
     for kind, one in used:
         if refused := trust_refusal(kind, one, trust=trust):
-            raise NotTrusted(
+            raise UntrustedPlugin(
                 refused.removeprefix("No photographs: ").removesuffix(HOW_TO_TRUST).strip(" .")
             )
     if data is not None:

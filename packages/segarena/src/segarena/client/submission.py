@@ -18,13 +18,13 @@ from segarena.client.address import read_address
 from segarena.client.connection import Connection
 from segarena.client.participate import choose_phase
 from segarena.client.participation import read_participation
-from segarena.client.run_display import standing_lines
+from segarena.client.run_display import score_lines
 from segarena.client.server import Server, SubmissionInfo
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256
 
-Kind: TypeAlias = Literal["masks", "run", "worker"]
+SubmissionKind: TypeAlias = Literal["masks", "run", "worker"]
 
 _PROGRAM = "worker.py"
 _LOOK_S = 0.25
@@ -34,7 +34,7 @@ _UNPACKED = frozenset({".png", ".jpg", ".npz", ".parquet", ".pth", ".pt", ".safe
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", ".git", ".DS_Store", "report"})
 
 
-def kind_of(path: Path) -> Kind:
+def detect_kind(path: Path) -> SubmissionKind:
     """Return what a path is.
 
     Raises:
@@ -51,7 +51,7 @@ def kind_of(path: Path) -> Kind:
     return "worker"
 
 
-def packed(path: Path) -> bytes:
+def pack_files(path: Path) -> bytes:
     """Return what is sent of a path: a file as it is, a folder as a zip; the same content gives the same bytes."""
     if path.is_file():
         return path.read_bytes()
@@ -69,11 +69,11 @@ def packed(path: Path) -> bytes:
     return out.getvalue()
 
 
-def submit(
+def send_submission(
     challenge: str,
     path: Path,
     *,
-    kind: Kind | None = None,
+    kind: SubmissionKind | None = None,
     name: str = "",
     segmenter: str = "",
     note: str = "",
@@ -86,7 +86,7 @@ def submit(
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` where several are open.
         path: of the file or the folder.
-        kind: what it is; by default as `kind_of` sees it.
+        kind: what it is; by default as `detect_kind` sees it.
         name: of the run; by default that of the path.
         segmenter: what it is made with, for the board.
         note: for oneself.
@@ -99,7 +99,7 @@ def submit(
         RemoteError: the server refuses, or is not reached.
     """
     address = read_address(challenge)
-    kind = kind or kind_of(path)
+    kind = kind or detect_kind(path)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
         server = Server(connection)
         phase = choose_phase(server.challenge(address.slug), address)
@@ -109,7 +109,7 @@ def submit(
             )
         address = replace(address, phase=phase.name)
         run = _run_of(path) if kind == "masks" else ""
-        content = packed(path)
+        content = pack_files(path)
         about = {
             "kind": kind,
             "name": (name or path.resolve().name)[:80],
@@ -136,7 +136,7 @@ def submit(
             if told != before:
                 on_told(told)
         if told.run is not None and told.is_over:
-            lines = standing_lines(str(address), server.scores_of(told.run))
+            lines = score_lines(str(address), server.scores_of(told.run))
             return msgspec.structs.replace(told, standing=tuple(lines))
     return told
 

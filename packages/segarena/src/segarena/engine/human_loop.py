@@ -17,7 +17,7 @@ import numpy as np
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.forecast_subset import SampleWorkload
-from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats, seat_name
+from segarena.engine.human_queue import RoundFeedback, ChallengeRunInfo, SeatInfo, Seats, seat_name
 from segarena.engine.lockstep import OpenSample, RunCast, failed_rows, open_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
@@ -26,7 +26,7 @@ from segarena.engine.sample_preview import read_preview, write_preview
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
 from segarena.engine.time_limit import TimeLimit
-from segarena.errors import LoadingFailed, SharedChanged
+from segarena.errors import LoadingFailed, SharedArrayModified
 from segarena.prompts import Prompt
 from segarena.records.prompts import RecordedMask, RecordedSupport, read_prompts
 from segarena.records.row_types import PersonRound
@@ -44,10 +44,10 @@ def human_users(cast: RunCast) -> frozenset[str]:
     return frozenset(name for name, abilities in cast.user_abilities.items() if abilities.is_asked)
 
 
-def run_info(plan: Plan, cast: RunCast) -> RunInfo:
+def run_info(plan: Plan, cast: RunCast) -> ChallengeRunInfo:
     """Return the information about a run that pages show."""
     rules = plan.benchmark
-    return RunInfo(
+    return ChallengeRunInfo(
         title=f"{rules.name} · {cast.rules.dataset}",
         sample_kind=rules.sample_kind,
         rounds=rules.rounds,
@@ -147,7 +147,7 @@ class _HumanLoop:
     def _guarded(self, sample: _OpenHumanSample, work: Callable[[], None]) -> None:
         try:
             work()
-        except SharedChanged as error:
+        except SharedArrayModified as error:
             sample.invalidate(str(error))
 
     def _needs_seats(self) -> bool:
@@ -170,7 +170,7 @@ class _HumanLoop:
         name = self._folder.samples[index]
         try:
             opened = open_sample(self._cast, name, self._limit)
-        except (LoadingFailed, SharedChanged) as error:
+        except (LoadingFailed, SharedArrayModified) as error:
             rows = failed_rows(self._cast, name, str(error))
             yield write_sample_rows(self._folder, index, rows, time.perf_counter() - started)
             return

@@ -1,7 +1,7 @@
 """Seats: the dialogues of human users, as files through which a run and the server of its pages communicate.
 
     RUN/seats/
-      about.json         information about the run (`RunInfo`)
+      about.json         information about the run (`ChallengeRunInfo`)
       alive              touched while a run answers
       samples/000012/    image files of a sample, while it has seats
       000012-0/          a seat: the first dialogue with a person about the sample with index 12
@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_once, write_whole
+from segarena.files.atomic_write import write_atomic, write_if_absent
 
 SEATS = "seats"
 """The folder in that of a run."""
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
-class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Information about a run for its pages.
 
     Attributes:
@@ -143,22 +143,22 @@ class Seats:
     def __init__(self, run: Path) -> None:
         self.path = run / SEATS
 
-    def open(self, info: RunInfo) -> None:
+    def open(self, info: ChallengeRunInfo) -> None:
         """Publish the run to pages; existing seats keep their id."""
         # If several processes open the seats at once, the first write decides the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
-        write_once(self.path / _ABOUT, msgspec.json.encode(first))
+        write_if_absent(self.path / _ABOUT, msgspec.json.encode(first))
         own = msgspec.structs.replace(info, id=self.info().id)
-        write_whole(self.path / _ABOUT, msgspec.json.encode(own))
+        write_atomic(self.path / _ABOUT, msgspec.json.encode(own))
         self.beat()
 
-    def info(self) -> RunInfo:
+    def info(self) -> ChallengeRunInfo:
         """Return the information about the run.
 
         Raises:
             StoreError: the run has no human users, or the file is damaged.
         """
-        found = self._read(self.path / _ABOUT, RunInfo)
+        found = self._read(self.path / _ABOUT, ChallengeRunInfo)
         if found is None:
             raise StoreError(
                 f"{self.path.parent}: expected a run that asks people; there are no seats"
@@ -198,7 +198,7 @@ class Seats:
 
     def add(self, info: SeatInfo) -> None:
         """Create a seat, or replace its information."""
-        write_whole(self._seat(info.seat) / "about.bin", msgspec.msgpack.encode(info))
+        write_atomic(self._seat(info.seat) / "about.bin", msgspec.msgpack.encode(info))
 
     def names(self) -> list[str]:
         """Return the names of all seats, ordered by sample."""
@@ -212,7 +212,7 @@ class Seats:
 
     def claim(self, name: str, person: str) -> bool:
         """Assign a free seat to a person; return whether the seat is theirs."""
-        return write_once(self._seat(name) / "person", person) or self.person(name) == person
+        return write_if_absent(self._seat(name) / "person", person) or self.person(name) == person
 
     def free(self, name: str) -> None:
         """Unassign a seat, unless prompts were given at it."""
@@ -231,7 +231,7 @@ class Seats:
         Raises:
             StoreError: they cannot be stored, and do not count as given.
         """
-        write_once(self._file(name, round_, "given"), msgspec.json.encode(given))
+        write_if_absent(self._file(name, round_, "given"), msgspec.json.encode(given))
         found = self.given(name, round_)
         if found is None:
             raise StoreError(f"{self._seat(name)} cannot be read; give it again")
@@ -243,10 +243,10 @@ class Seats:
 
     def answer(self, name: str, round_: int, feedback: RoundFeedback) -> None:
         """Store the result of a round for the person to see."""
-        write_whole(self._file(name, round_, "answer"), msgspec.msgpack.encode(feedback))
+        write_atomic(self._file(name, round_, "answer"), msgspec.msgpack.encode(feedback))
         if feedback.is_over:
             # On disk before the records, so that no finished sample has an open seat.
-            write_whole(self._seat(name) / "over", b"")
+            write_atomic(self._seat(name) / "over", b"")
 
     def answered(self, name: str, round_: int) -> RoundFeedback | None:
         """Return the result of a round; None while there is none."""

@@ -12,7 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmenter, abilities_of_user
+from segarena.capabilities import (
+    pass_seconds,
+    UserCapabilities,
+    segmenter_capabilities,
+    user_capabilities,
+)
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.mutation_guard import forbid_mutation
@@ -24,10 +29,10 @@ from segarena.errors import (
     LoadingFailed,
     PredictionInvalid,
     SegarenaError,
-    SharedChanged,
+    SharedArrayModified,
     WorkStopped,
 )
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.prompts import Prompt
 from segarena.readonly import read_only_sample
 from segarena.records.row_types import Timing
@@ -72,7 +77,7 @@ class RunCast:
     rules: Rules
     encoder: Encoder
     repeats: int = 1
-    user_abilities: dict[str, UserAbilities] = field(init=False)
+    user_abilities: dict[str, UserCapabilities] = field(init=False)
 
     @property
     def segmenter_name(self) -> str:
@@ -81,7 +86,7 @@ class RunCast:
 
     def __post_init__(self) -> None:
         """Determine the abilities of the users once for the run."""
-        found = {name: abilities_of_user(user) for name, user in self.users.items()}
+        found = {name: user_capabilities(user) for name, user in self.users.items()}
         object.__setattr__(self, "user_abilities", found)
 
 
@@ -115,7 +120,7 @@ def run_sample(
             for _ in opened.hold(opened.sessions):
                 pass
         return opened.rows()
-    except (LoadingFailed, SharedChanged) as error:
+    except (LoadingFailed, SharedArrayModified) as error:
         return failed_rows(cast, sample_id, str(error))
 
 
@@ -136,7 +141,7 @@ def open_sample(
 
     Raises:
         LoadingFailed: it could not be loaded.
-        SharedChanged: a plug-in wrote into it.
+        SharedArrayModified: a plug-in wrote into it.
         WorkStopped: the run cannot go on at all.
     """
     open_all = opening or open_sessions
@@ -163,7 +168,7 @@ class OpenSample:
         batches: in which the segmenter answers.
 
     Raises:
-        SharedChanged: the segmenter wrote into the sample.
+        SharedArrayModified: the segmenter wrote into the sample.
     """
 
     def __init__(
@@ -197,7 +202,7 @@ class OpenSample:
         try:
             with watch, guard:
                 return cast.encoder.encode(sample)
-        except SharedChanged:
+        except SharedArrayModified:
             raise
         except Exception as error:
             for session in self.sessions:
@@ -208,7 +213,7 @@ class OpenSample:
         """Run some of the dialogues to their end, in batches; yields after each round.
 
         Raises:
-            SharedChanged: a plug-in wrote into the sample.
+            SharedArrayModified: a plug-in wrote into the sample.
         """
         predictor = self._predictor
         limit = self._limit
@@ -237,7 +242,7 @@ class OpenSample:
         """Return the rows of the encoder passes and of all dialogues."""
         rows = Rows()
         # A network that encodes with prompts has no encoder pass of its own.
-        is_timed = not abilities_of_segmenter(self._cast.segmenter).encodes_with_prompts
+        is_timed = not segmenter_capabilities(self._cast.segmenter).encodes_with_prompts
         if self._encoding is not None and self._predictor is not None and is_timed:
             rows.timings.extend(_encoder_rows(self.sample.id, self._encoding))
             rows.timings.extend(self._predictor.support_rows)
@@ -257,7 +262,7 @@ def open_sessions(
     cast: RunCast, sample: Sample, clock: Callable[[], float] = time.perf_counter
 ) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
-    starts = {target.id: begin(sample, target) for target in sample.targets}
+    starts = {target.id: empty_comparison(sample, target) for target in sample.targets}
     sessions: list[Session] = []
     for target in sample.targets:
         for name, user in cast.users.items():
@@ -283,9 +288,10 @@ def open_sessions(
 
 
 def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
-    if not isinstance(encoding.value, TimesPasses) or encoding.is_from_cache:
+    passes = pass_seconds(encoding.value)
+    if passes is None or encoding.is_from_cache:
         return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
-    return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
+    return [encoder_row(sample_id, seconds) for seconds in passes]
 
 
 def repeat_previous(session: SessionLike) -> Prediction:
@@ -332,7 +338,7 @@ def _recorded(session: SessionLike, where: str, limit: TimeLimit, what: str) -> 
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
             yield
-    except (SharedChanged, WorkStopped):
+    except (SharedArrayModified, WorkStopped):
         raise
     except Exception as error:
         session.fail(_describe(where, error))
@@ -370,7 +376,7 @@ class _BatchPredictor:
         encoding_before_s = self._encoding_s()
         try:
             answers = self._call_segmenter(dialogues)
-        except SharedChanged:
+        except SharedArrayModified:
             raise
         except Exception as error:
             if len(dialogues) == 1:
@@ -414,14 +420,12 @@ class _BatchPredictor:
 
     def _time_factor(self, dialogues: Sequence[Dialogue]) -> float:
         """Return the time limit in predictions; a segmenter that encodes on the way needs more."""
-        encodes = isinstance(self._encoded, TimesPasses) or any(map(_has_supports, dialogues))
+        encodes = pass_seconds(self._encoded) is not None or any(map(_has_supports, dialogues))
         return len(dialogues) * (1 + SLOW_CALLS * encodes)
 
     def _encoding_s(self) -> float:
         """Return the seconds spent so far on encoding within predictions."""
-        own_s = 0.0
-        if isinstance(self._encoded, TimesPasses):
-            own_s = sum(self._encoded.pass_seconds)
+        own_s = sum(pass_seconds(self._encoded) or ())
         return own_s + sum(row.predict_s for row in self.support_rows)
 
     def _encode_supports(self, dialogue: Dialogue) -> Dialogue:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
-from segarena.errors import SharedChanged
+from segarena.errors import SharedArrayModified
 from segarena.readonly import ReadOnlyFrames
 
 _PLAIN_CLASSES = (Memory, ReadOnlyFrames)
@@ -32,7 +32,7 @@ def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
         is_on: False returns a context that does nothing.
 
     Raises:
-        SharedChanged: names `who` and the first array that changed, also when the call itself failed.
+        SharedArrayModified: names `who` and the first array that changed, also when the call itself failed.
     """
     return _compare_hashes(who, shared) if is_on else nullcontext()
 
@@ -46,7 +46,7 @@ def _compare_hashes(who: str, shared: tuple[Any, ...]) -> Generator[None]:
         # In `finally`, because a call that failed may have written before it did.
         changed = [name for name, array, digest in before if _digest(array) != digest]
         if changed:
-            raise SharedChanged(
+            raise SharedArrayModified(
                 f"{who} changed {changed[0]}, which others read; a plug-in writes to copies only"
             )
 

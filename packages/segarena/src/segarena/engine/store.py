@@ -28,11 +28,11 @@ from typing import Any, cast
 
 import polars as pl
 
-from segarena.abilities import ChecksValues
+from segarena.capabilities import ValueChecker
 from segarena.engine.human_queue import clear_seats
 from segarena.engine.rows import Rows
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
-from segarena.files.atomic_write import clear_leftovers, is_leftover, write_whole
+from segarena.files.atomic_write import clear_leftovers, is_leftover, write_atomic
 from segarena.records.compaction import WritablePieces
 from segarena.records.configuration import (
     CIRCUMSTANCES,
@@ -309,12 +309,12 @@ class RunFolder:
 
     def contradictions(self) -> dict[str, str]:
         """Return the samples with contradictory records, with the first contradiction of each."""
-        metrics: list[ChecksValues] = []
+        metrics: list[ValueChecker] = []
         for used in self.config.metrics:
             # Metrics of other packages are not rebuilt, and their values not checked.
             with suppress(PluginError):
                 built = rebuild_plugin("metric", used)
-                if isinstance(built, ChecksValues):
+                if isinstance(built, ValueChecker):
                     metrics.append(built)
         return contradictions(self.records(), self.config.rounds, metrics, self.parts())
 
@@ -333,7 +333,7 @@ class RunFolder:
 
     def write_config(self, config: RunConfiguration) -> None:
         """Replace the configuration of the run, and write run.json."""
-        write_whole(self.path / "run.json", configuration_text(config))
+        write_atomic(self.path / "run.json", configuration_text(config))
         self.config = config
 
     def summary(self) -> Any:
@@ -347,7 +347,7 @@ class RunFolder:
             RunConflict: they followed other rules.
         """
         paths = [self.path, *(other.path for other in others)]
-        return _run_views().comparison_sheet(paths)
+        return _run_views().figure_comparison_sheet(paths)
 
     def __repr__(self) -> str:
         done = len(self.samples) - len(self.pending())
@@ -406,7 +406,7 @@ def files_of_rows(rows: Rows) -> dict[str, bytes]:
 
 
 def _run_views() -> Any:
-    """Return the module that shows runs, with `run_summary_sheet` and `comparison_sheet`.
+    """Return the module that shows runs, with `run_summary_sheet` and `figure_comparison_sheet`.
 
     It is found by its entry point, because it stands above the engine and imports it.
 

@@ -17,29 +17,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from segarena.errors import StoreAway, StoreError
+from segarena.errors import StoreError, StoreUnavailable
 
 _LEFTOVER = re.compile(r"\..*\.[0-9a-f]{8}\.part")
 _LONGEST_NAME = 100
 """Characters of the final name kept in the temporary one, so that it stays within what file systems allow."""
 
 
-def write_whole(path: Path, data: bytes | str) -> Path:
+def write_atomic(path: Path, data: bytes | str) -> Path:
     """Write `data` (text as UTF-8) to `path`; missing parent folders are made. Returns `path`.
 
     Raises:
         StoreError: the disk is full or the place cannot be written; what was at `path` before is still there.
     """
-    with whole_file(path) as file:
+    with open_atomic(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
     return path
 
 
-def write_once(path: Path, data: bytes | str) -> bool:
+def write_if_absent(path: Path, data: bytes | str) -> bool:
     """Write `data` to `path` unless a file is there; return whether this call wrote it. Of several, one does.
 
     Raises:
-        StoreError: as `write_whole`; or the file system has no hard links.
+        StoreError: as `write_atomic`; or the file system has no hard links.
     """
     part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(4)}.part")
     try:
@@ -54,25 +54,25 @@ def write_once(path: Path, data: bytes | str) -> bool:
             )  # ours: only the answer of a network file system was lost
         _flush(path.parent)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise write_error(path, error) from error
     finally:
         _remove(part)
     return True
 
 
 @contextmanager
-def whole_file(path: Path) -> Generator[BinaryIO]:
+def open_atomic(path: Path) -> Generator[BinaryIO]:
     """Give a stream to write to; its content becomes `path` when the block ends without an error.
 
     Raises:
-        StoreError: as `write_whole`.
+        StoreError: as `write_atomic`.
     """
-    with whole_path(path) as part, part.open("xb") as file:
+    with atomic_path(path) as part, part.open("xb") as file:
         yield file
 
 
 @contextmanager
-def whole_path(path: Path, *, ending: str = "") -> Generator[Path]:
+def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
     """Give a name to write to, for what is written by name or is a folder; it becomes `path` when the block ends.
 
     A folder replaces the folder that was there; it is absent for an instant in between.
@@ -82,7 +82,7 @@ def whole_path(path: Path, *, ending: str = "") -> Generator[Path]:
         ending: of the temporary name, for libraries that go by it.
 
     Raises:
-        StoreError: as `write_whole`.
+        StoreError: as `write_atomic`.
     """
     part = _part_of(path, ending)
     try:
@@ -96,7 +96,7 @@ def whole_path(path: Path, *, ending: str = "") -> Generator[Path]:
     except OSError as error:
         if error.filename is not None and not _is_about(Path(error.filename), path, part):
             raise  # the caller's own trouble with another file
-        raise cannot_write(path, error) from error
+        raise write_error(path, error) from error
     finally:
         _remove(part)  # there only if something went wrong
 
@@ -133,11 +133,11 @@ def is_leftover(path: Path) -> bool:
     return _LEFTOVER.match(path.name) is not None
 
 
-def cannot_write(path: Path, error: OSError) -> StoreError:
+def write_error(path: Path, error: OSError) -> StoreError:
     """Return the one line that says why `path` cannot be written."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     why = "the disk is full" if is_full else error.strerror or str(error)
-    return (StoreAway if is_full else StoreError)(
+    return (StoreUnavailable if is_full else StoreError)(
         f"{path} cannot be written: {why}. Make room or allow writing, and run it again: what is finished is kept"
     )
 

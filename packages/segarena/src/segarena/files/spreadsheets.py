@@ -6,10 +6,10 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for a formula at the beginning of a cell."""
 
 
-def plain_cell(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: an apostrophe stands before one that would be.
 
-    >>> plain_cell("=1+1"), plain_cell("dog")
+    >>> escape_formula("=1+1"), escape_formula("dog")
     ("'=1+1", 'dog')
     """
     return f"'{text}" if text.startswith(_FORMULAS) else text

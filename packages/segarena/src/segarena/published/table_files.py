@@ -17,22 +17,22 @@ from typing import Any, TypeAlias
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena.options import close_to
+from segarena.options import suggest_names
 from segarena.published.table_types import (
-    Condition,
-    Data,
-    Figure,
-    Input,
+    ConditionEntry,
+    DatasetEntry,
+    InputEntry,
     Measure,
-    Measuring,
-    Model,
+    ModelEntry,
+    PublishedFigure,
     PublishedTable,
-    Row,
+    RowWords,
     StandIn,
-    Words,
+    TableMeasurer,
+    TableRow,
 )
 
-KEYS = ("model", "condition", "dataset")
+KEY_COLUMNS = ("model", "condition", "dataset")
 NO_FIGURE = ("", "-", "–", "nan")
 _NAME = re.compile(r"{([\w -]+)}")
 _FIGURE = re.compile(r"(?P<number>-?\d*\.?\d+(?:[eE][-+]?\d+)?)%?(?P<doubt>\??)")
@@ -41,7 +41,7 @@ Columns: TypeAlias = list[tuple[str, tuple[str, ...]]]
 """Dataset and measures of each heading; no measures where it is a key, which is then in place of the dataset."""
 
 
-class BenchmarkForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BenchmarkSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[benchmark]`: by which rules the tables of a paper are measured."""
 
     name: str
@@ -49,7 +49,7 @@ class BenchmarkForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     needs: dict[str, str] = {}
 
 
-class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TableSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[tables.NUMBER]`; `model`, `condition` and `dataset` say how key columns name these."""
 
     title: str
@@ -71,31 +71,31 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     stand_in: StandIn = StandIn()
 
 
-class PaperForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PaperFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
     system: str
     paper: str
     read_from: str = ""
-    benchmark: BenchmarkForm = BenchmarkForm(name="")
+    benchmark: BenchmarkSection = BenchmarkSection(name="")
     stand_in: StandIn = StandIn()
-    inputs: dict[str, Input] = {}
-    datasets: dict[str, Data] = {}
-    models: dict[str, Model] = {}
+    inputs: dict[str, InputEntry] = {}
+    datasets: dict[str, DatasetEntry] = {}
+    models: dict[str, ModelEntry] = {}
     measures: dict[str, Measure] = {}
-    conditions: dict[str, Condition] = {}
+    conditions: dict[str, ConditionEntry] = {}
     words: dict[str, dict[str, str]] = {}
-    tables: dict[str, TableForm]
+    tables: dict[str, TableSection]
 
 
-def read_paper(path: Path) -> PaperForm:
+def read_paper(path: Path) -> PaperFile:
     """Read the file of a paper.
 
     Raises:
         InvalidInput: it is not there, no TOML, or not of this form; the message says where.
     """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=PaperForm)
+        return msgspec.toml.decode(path.read_bytes(), type=PaperFile)
     except OSError as error:
         raise InvalidInput(
             f"{path}: expected a file of published tables, {error.strerror}"
@@ -105,7 +105,7 @@ def read_paper(path: Path) -> PaperForm:
 
 
 def read_tables(
-    path: Path, measuring: Mapping[str, Measuring] | None = None
+    path: Path, measuring: Mapping[str, TableMeasurer] | None = None
 ) -> dict[str, PublishedTable]:
     """Return the tables of a paper by number; `measuring` measures those for which no benchmark is run.
 
@@ -125,11 +125,11 @@ def read_tables(
 
 
 def _check_mean(
-    datasets: Mapping[str, Data], name: str, path: Path, within: tuple[str, ...] = ()
+    datasets: Mapping[str, DatasetEntry], name: str, path: Path, within: tuple[str, ...] = ()
 ) -> None:
     """Refuse a mean over datasets that are not declared, or over itself."""
     if name not in datasets:
-        hint = close_to(name, datasets) or f"known: {', '.join(datasets)}"
+        hint = suggest_names(name, datasets) or f"known: {', '.join(datasets)}"
         raise InvalidInput(
             f"{path}: {within[-1]} is the mean over {name!r}, which is not declared; {hint}"
         )
@@ -143,12 +143,12 @@ def _check_mean(
 class _Maker:
     """Makes one table of the forms."""
 
-    paper: PaperForm
+    paper: PaperFile
     number: str
-    measuring: Measuring | None
+    measuring: TableMeasurer | None
 
     @property
-    def form(self) -> TableForm:
+    def form(self) -> TableSection:
         return self.paper.tables[self.number]
 
     @property
@@ -208,21 +208,21 @@ class _Maker:
         for name in names if known else ():
             if name not in known:
                 raise InvalidInput(
-                    f"no {kind} {name!r} is declared; {close_to(name, known) or 'known: ' + ', '.join(known)}"
+                    f"no {kind} {name!r} is declared; {suggest_names(name, known) or 'known: ' + ', '.join(known)}"
                 )
 
-    def _figures_of(self, number: str) -> tuple[list[Figure], list[Row]]:
+    def _figures_of(self, number: str) -> tuple[list[PublishedFigure], list[TableRow]]:
         if number not in self.paper.tables:
             raise InvalidInput(
-                f"there is no table {number!r}; {close_to(number, self.paper.tables)}"
+                f"there is no table {number!r}; {suggest_names(number, self.paper.tables)}"
             )
         form = self.paper.tables[number]
         lines = [line for line in map(str.strip, form.figures.splitlines()) if line]
         if not lines:
             return [], []
         columns = self._columns(_cells(lines[0]), form)
-        figures: list[Figure] = []
-        rows: dict[str, Row] = {}
+        figures: list[PublishedFigure] = []
+        rows: dict[str, TableRow] = {}
         for line in lines[1:]:
             cells = _cells(line)
             if len(cells) != len(columns):
@@ -232,7 +232,7 @@ class _Maker:
             figures += self._figures_in(row, columns, cells)
         return figures, list(rows.values())
 
-    def _columns(self, headings: list[str], form: TableForm) -> Columns:
+    def _columns(self, headings: list[str], form: TableSection) -> Columns:
         columns: Columns = []
         for heading in headings:
             dataset, slash, measures = heading.rpartition("/")
@@ -244,31 +244,36 @@ class _Maker:
             columns.append((dataset if slash else heading, names))
         return columns
 
-    def _row(self, form: TableForm, columns: Columns, cells: list[str]) -> Row:
+    def _row(self, form: TableSection, columns: Columns, cells: list[str]) -> TableRow:
         printed = {
             heading: cell
             for (heading, names), cell in zip(columns, cells, strict=True)
             if not names
         }
         patterns = {"model": form.model, "condition": form.condition, "dataset": form.dataset}
-        words = {**dict.fromkeys(KEYS, ""), **printed}
+        words = {**dict.fromkeys(KEY_COLUMNS, ""), **printed}
         named = {
-            key: " ".join(in_words(pattern, words).split()) for key, pattern in patterns.items()
+            key: " ".join(fill_placeholders(pattern, words).split())
+            for key, pattern in patterns.items()
         }
         translated = {
             key: self.paper.words.get(key, {}).get(cell, cell) for key, cell in printed.items()
         }
         condition = self.paper.conditions.get(named["condition"])
-        return Row(**named, words={**translated, **({"user": condition.user} if condition else {})})
+        return TableRow(
+            **named, words={**translated, **({"user": condition.user} if condition else {})}
+        )
 
-    def _figures_in(self, row: Row, columns: Columns, cells: list[str]) -> Iterator[Figure]:
+    def _figures_in(
+        self, row: TableRow, columns: Columns, cells: list[str]
+    ) -> Iterator[PublishedFigure]:
         for (dataset, names), cell in zip(columns, cells, strict=True):
             parts = _parted(cell, len(names)) if names else []
             for name, printed in zip(names, parts, strict=True):
                 if printed.lower() not in NO_FIGURE:
                     yield self._figure(row, dataset or row.dataset, name, printed)
 
-    def _figure(self, row: Row, dataset: str, measure: str, printed: str) -> Figure:
+    def _figure(self, row: TableRow, dataset: str, measure: str, printed: str) -> PublishedFigure:
         match = _FIGURE.fullmatch(printed)
         try:
             number = Decimal(match["number"] if match else "")
@@ -281,7 +286,7 @@ class _Maker:
         else:
             decimals = None
         exponent = number.as_tuple().exponent
-        return Figure(
+        return PublishedFigure(
             model=row.model,
             dataset=dataset,
             condition=row.condition,
@@ -308,28 +313,28 @@ def _parted(cell: str, count: int) -> list[str]:
     return parts
 
 
-def told_apart(condition: str, words: Words, measure: Measure) -> str:
+def condition_label(condition: str, words: RowWords, measure: Measure) -> str:
     """Return what tells the figures of a measure apart: the condition, and the words in the measure's place."""
-    named = [words[name] for name in names_in(measure.column) if name in words]
+    named = [words[name] for name in placeholders_in(measure.column) if name in words]
     return ", ".join(filter(None, [condition, *named]))
 
 
-def names_in(text: object) -> list[str]:
+def placeholders_in(text: object) -> list[str]:
     """Return the names in braces in a text; none in what is no text.
 
-    >>> names_in("folder(path='{path}', pairs='{tiers}/a')")
+    >>> placeholders_in("folder(path='{path}', pairs='{tiers}/a')")
     ['path', 'tiers']
     """
     return _NAME.findall(text) if isinstance(text, str) else []
 
 
-def in_words(pattern: str, words: Words) -> str:
+def fill_placeholders(pattern: str, words: RowWords) -> str:
     """Return a text with `{name}` replaced by what the row has under that heading.
 
     Raises:
         InvalidInput: the row has no such heading.
     """
-    for name in names_in(pattern):
+    for name in placeholders_in(pattern):
         if name not in words:
             known = ", ".join(words) or "none"
             raise InvalidInput(

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from segarena.errors import NotTrusted, PluginError
+from segarena.errors import PluginError, UntrustedPlugin
 from segarena.files.hashes import sha256_of_file
 from segarena.records.configuration import PluginRecord
 from segarena.registry import build, find, only_built_in
@@ -36,7 +36,7 @@ def rebuild_plugin(kind: str, used: PluginRecord, *, trust: bool = False) -> Any
     """Build a plug-in of a run again.
 
     Raises:
-        NotTrusted: it is not part of segarena, and `trust` is False.
+        UntrustedPlugin: it is not part of segarena, and `trust` is False.
         PluginError: it no longer exists, or cannot be built.
     """
     with restrict_plugins(trust=trust):
@@ -48,7 +48,7 @@ def trust_refusal(kind: str, used: PluginRecord, *, trust: bool) -> str:
     try:
         with only_built_in():
             find(kind, used.name)
-    except NotTrusted as error:
+    except UntrustedPlugin as error:
         return "" if trust else f"No photographs: {error}. {HOW_TO_TRUST}"
     except PluginError:
         pass

@@ -144,7 +144,7 @@ def measure_masks(repeats: int) -> list[tuple[str, float, float, float | None]]:
         by_pipe, by_tcp = pipe.encode(sample), tcp.encode(sample)
         asked = {
             "plain": (lambda: ask_plainly(dialogue), plain_pid),
-            "pipe": (lambda: pipe.predict(by_pipe, [dialogue]), pipe.conversation.pid),
+            "pipe": (lambda: pipe.predict(by_pipe, [dialogue]), pipe.client.pid),
             "tcp": (lambda: tcp.predict(by_tcp, [dialogue]), listening_pid),
         }
         in_turns(asked, 1, CALLS)
@@ -171,7 +171,7 @@ def measure_volumes(repeats: int) -> list[tuple[str, float, float, float | None]
     worker = Worker(f"{sys.executable} {__file__} --serve")
     worker.encode(sample)
     times = in_turns(
-        {"volume": (lambda: worker.encode(sample), worker.conversation.pid)}, repeats, 1
+        {"volume": (lambda: worker.encode(sample), worker.client.pid)}, repeats, 1
     )
     return [("volume, s", *times["volume"], VOLUME_BAR_S)]
 

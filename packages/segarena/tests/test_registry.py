@@ -8,7 +8,7 @@ import pytest
 
 from segarena import registry
 from segarena.errors import PluginError, PluginInvalid, UnknownPlugin
-from segarena.registry import build, describe, find, kinds, names
+from segarena.registry import build, describe, find, plugin_kinds, plugins_by_name
 
 SEGMENTER = """
 class Blank:
@@ -52,15 +52,17 @@ def run_python(code, folder):
 def test_built_in_plugins_of_every_kind_are_found_in_alphabetical_order():
     expected = {"user": "centre", "metric": "iou", "dataset": "demo", "benchmark": "clicks"}
     for kind, name in expected.items():
-        assert name in names(kind)
-    assert all(list(names(kind)) == sorted(names(kind)) for kind in kinds())
-    assert names("segmenter")
+        assert name in plugins_by_name(kind)
+    assert all(
+        list(plugins_by_name(kind)) == sorted(plugins_by_name(kind)) for kind in plugin_kinds()
+    )
+    assert plugins_by_name("segmenter")
 
 
 def test_plugins_of_an_installed_package_are_found_by_name():
     assert find("segmenter", "sample-disc").__module__ == "segarena_sample_plugin.plugins"
     assert build("segmenter", "sample-disc(radius_px=4)").radius_px == 4
-    assert {"sample-squares", "demo"} <= set(names("dataset"))
+    assert {"sample-squares", "demo"} <= set(plugins_by_name("dataset"))
 
 
 @pytest.mark.parametrize(
@@ -132,12 +134,12 @@ def test_a_run_records_all_options_resolved_and_the_hash_of_the_file(file):
 
 
 def test_a_package_may_bring_plugins_of_a_kind_of_its_own(monkeypatch):
-    assert kinds()[: len(registry.KINDS)] == registry.KINDS
-    assert "click-model" in kinds()
-    assert "sense-of-colour" not in kinds()
+    assert plugin_kinds()[: len(registry.KINDS)] == registry.KINDS
+    assert "click-model" in plugin_kinds()
+    assert "sense-of-colour" not in plugin_kinds()
     monkeypatch.setitem(registry._factories, "sense-of-colour", {})
     registry.register("sense-of-colour", "blind")(lambda: "grey")
-    assert "sense-of-colour" in kinds()
+    assert "sense-of-colour" in plugin_kinds()
     assert build("sense-of-colour", "blind") == "grey"
     with pytest.raises(UnknownPlugin, match="no sense-of-colour is called 'sharp'; known: blind"):
         build("sense-of-colour", "sharp")
@@ -148,9 +150,9 @@ def test_a_plugin_is_found_by_the_name_that_it_had_and_listed_by_todays(monkeypa
     monkeypatch.setitem(registry._todays_names, "metric", {})
     made = registry.metric("today", formerly=("once", "before"))(lambda: "it")
     assert [registry.find("metric", name) for name in ("today", "once", "before")] == [made] * 3
-    assert registry.todays_name("metric", "once") == "today"
-    assert list(registry.names("metric")) == ["today"]
-    assert registry.known("metric", "never") is None
+    assert registry.current_name("metric", "once") == "today"
+    assert list(registry.plugins_by_name("metric")) == ["today"]
+    assert registry.lookup("metric", "never") is None
 
 
 def test_two_plugins_of_one_name_are_refused(monkeypatch):

@@ -5,7 +5,7 @@ import numpy as np
 from segarena.dialogue import Dialogue
 from segarena.prompts import Click
 from segarena.samples import ImageSample
-from segarena.segmenters.drawing import nearest
+from segarena.segmenters.drawing import nearest_prompt
 from segarena.segmenters.image_blind import ImageBlind
 
 SHAPE = (30, 40)
@@ -50,7 +50,7 @@ def test_several_objects_have_their_numbers():
 
 def test_large_images_are_filled_on_a_coarser_grid_and_keep_their_size(monkeypatch):
     exact = answer(SHAPE, Click((15, 20)))
-    monkeypatch.setattr(nearest, "MOST_POINTS", 400)
+    monkeypatch.setattr(nearest_prompt, "MOST_POINTS", 400)
     coarse = answer(SHAPE, Click((15, 20)))
     assert coarse.shape == SHAPE
     assert 0.7 < (coarse & exact).sum() / (coarse | exact).sum() < 1

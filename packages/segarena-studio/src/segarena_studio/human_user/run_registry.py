@@ -18,7 +18,7 @@ import msgspec
 
 from segarena.engine.human_queue import Seats
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena_server.storage.data_folder import DataFolder
 
 _FOLDER = "seats"
@@ -53,8 +53,8 @@ def register_run(folder: DataFolder, run: Path) -> Generator[None]:
     id_ = Seats(run).info().id
     place = msgspec.json.encode(_Place(str(run.resolve())))
     file = folder.path / _FOLDER / f"{id_}-{secrets.token_hex(4)}.json"
-    write_whole(folder.path / _FOLDER / _ASKED / f"{id_}.json", place)
-    write_whole(file, place)
+    write_atomic(folder.path / _FOLDER / _ASKED / f"{id_}.json", place)
+    write_atomic(file, place)
     try:
         yield
     finally:

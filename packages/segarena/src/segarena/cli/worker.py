@@ -31,7 +31,7 @@ def _worker() -> None:
 
 
 @app.command("new")
-def new(
+def new_adapter(
     name: Annotated[
         str, typer.Argument(help="What the adapter is called: a file NAME.py is written.")
     ],
@@ -59,7 +59,7 @@ def new(
 
 
 @app.command("check")
-def check(
+def check_adapter(
     worker: Annotated[
         str,
         typer.Argument(
@@ -141,5 +141,7 @@ def _sheet(worker: str, found: Sequence[CheckResult]) -> Sheet:
         name="check",
         caption=f"{worker}, asked by a hostile host",
         head=("", "it", "what came"),
-        rows=tuple(("right" if each.has_passed else "WRONG", each.check, each.details) for each in found),
+        rows=tuple(
+            ("right" if each.has_passed else "WRONG", each.check, each.details) for each in found
+        ),
     )

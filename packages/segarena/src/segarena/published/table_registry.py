@@ -7,18 +7,18 @@ from functools import cache
 from pathlib import Path
 
 from segarena.errors import PluginError, SegarenaError, UnknownPlugin
-from segarena.options import close_to
+from segarena.options import suggest_names
 from segarena.published.table_files import read_tables
-from segarena.published.table_types import Measuring, PublishedTable
-from segarena.registry import import_packages
+from segarena.published.table_types import PublishedTable, TableMeasurer
+from segarena.registry import import_entry_points
 
 ENTRY_POINTS = "segarena.tables"
 SUFFIX = ".toml"
 
-_papers: dict[Path, Mapping[str, Measuring]] = {}
+_papers: dict[Path, Mapping[str, TableMeasurer]] = {}
 
 
-def add_paper(path: Path, measuring: Mapping[str, Measuring] | None = None) -> None:
+def add_paper(path: Path, measuring: Mapping[str, TableMeasurer] | None = None) -> None:
     """Add the tables in a file, called SYSTEM:NUMBER; it is read when one is first asked for.
 
     Args:
@@ -52,7 +52,7 @@ def find_table(reference: str) -> PublishedTable:
     if of_system:
         hint = f"{system} has {', '.join(of_system)}"
     else:
-        hint = close_to(reference, known)
+        hint = suggest_names(reference, known)
     raise UnknownPlugin(
         f"{''.join(f'{text}; ' for text in broken_tables())}no table is called {reference!r}; "
         f"{hint or 'segarena list tables shows what there is'}. A file works too: my_tables.toml"
@@ -61,11 +61,11 @@ def find_table(reference: str) -> PublishedTable:
 
 def broken_tables() -> tuple[str, ...]:
     """Return a line for each package or file whose tables cannot be read; the others' are there."""
-    return (*import_packages(ENTRY_POINTS), *_tables()[1])
+    return (*import_entry_points(ENTRY_POINTS), *_tables()[1])
 
 
 def _all() -> Mapping[str, PublishedTable]:
-    import_packages(ENTRY_POINTS)
+    import_entry_points(ENTRY_POINTS)
     return _tables()[0]
 
 

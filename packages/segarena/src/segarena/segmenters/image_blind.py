@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Labels, Mask, Sample, Shape, VideoSample, VolumeSample
-from segarena.segmenters.drawing.nearest import blind_labels
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS
+from segarena.segmenters.drawing.nearest_prompt import blind_labels
+from segarena.segmenters.volumes.seeding.seed_layout import VOLUME_KINDS
 
 
 @dataclass(frozen=True, slots=True)

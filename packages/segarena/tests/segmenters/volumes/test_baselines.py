@@ -14,8 +14,8 @@ from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN
 from segarena.segmenters.volumes.random_walker import meeting_probability
-from segarena.segmenters.volumes.seeding.blocks import Blocks
-from segarena.segmenters.volumes.seeding.drawing import Seeds
+from segarena.segmenters.volumes.seeding.seed_marks import Seeds
+from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 NAMES = ["random-walker", "geodesic"]
 SIZE_MM = (60.0, 80.0, 80.0)

@@ -16,15 +16,15 @@ HERE = Path(__file__).parent
 def checked(file, *arguments, **options):
     command = shlex.join([sys.executable, str(HERE / file), *arguments])
     found = check_worker(lambda: Worker(command, **options), limit_s=2.0)
-    return {each.what: each.told for each in found if not each.is_right}, found
+    return {each.check: each.details for each in found if not each.has_passed}, found
 
 
 def test_an_honest_worker_does_everything_right():
     wrong, found = checked("honest.py")
     assert wrong == {}
     assert len(found) > 40
-    assert "Honest on cpu" in found[0].told
-    assert "ms" in found[-1].told
+    assert "Honest on cpu" in found[0].details
+    assert "ms" in found[-1].details
 
 
 # What is planted, and of what is found one thing: what was tried and what came.
@@ -58,20 +58,20 @@ FAULTS = {
         "weights names nowhere.pth, which is no file",
     ),
     "LeavesInDisgust": ("goes on after a prompt outside of the sample", "ended with exit code 3"),
-    "IntoThePipe": ("answers click prompts in two rounds (image)", "spoke nonsense"),
+    "IntoThePipe": ("answers click prompts in two rounds (image)", "broke the protocol"),
     "Forgets --after 0": (
         "answers three dialogues together as one by one (image)",
         "unknown handle",
     ),
     "Hoards": ("forgets an encoding that is not needed any more", "after one of"),
-    "Deaf": ("ends after the end in the middle of a frame", "it goes on, held by nobody"),
+    "Deaf": ("ends after the end in the middle of a frame", "it goes on without a host"),
 }
 
 
 @pytest.mark.parametrize(("mood", "found"), FAULTS.items(), ids=list(FAULTS))
 def test_a_planted_fault_is_found(mood, found, monkeypatch):
-    monkeypatch.setattr(protocol_checks, "ENDS_WITHIN_S", 0.5)
-    monkeypatch.setattr(conformance_check, "MOST_LIVES", 3)
+    monkeypatch.setattr(protocol_checks, "END_LIMIT_S", 0.5)
+    monkeypatch.setattr(conformance_check, "MAX_STARTS", 3)
     if mood != "Deaf":  # starting a worker takes longer than all that it is asked
         monkeypatch.setattr(protocol_checks, "FRAMES", {})
     wrong, _ = checked("moody.py", *mood.split())

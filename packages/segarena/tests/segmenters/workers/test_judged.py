@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from segarena import evaluate, forecast
-from segarena.abilities import TimesPasses
+from segarena.capabilities import pass_seconds
 from segarena.dialogue import Dialogue
 from segarena.engine.rows import ENCODER_PASS_ROUND
 from segarena.errors import RunConflict
@@ -101,12 +101,12 @@ def test_tables_call_a_worker_by_its_name(small_run, tmp_path):
 def test_passes_on_the_way_and_frames_asked_for_come_through():
     worker = build("segmenter", written("moody.py", "OnTheWay"))
     encoded = worker.encode(synthetic_sample("video", (4, 10, 12), 0))
-    assert isinstance(encoded, TimesPasses)
+    assert pass_seconds(encoded) is not None
     assert len(encoded.pass_seconds) == 1
     dialogue = Dialogue().ask((Click((1, 2, 3)),))
     (answer,) = worker.predict(encoded, [dialogue])
     assert answer.candidates == (1, 3)
     assert answer.score == 0.5
-    worker.conversation.end()
+    worker.client.end()
     worker.predict(encoded, [dialogue])
     assert len(encoded.pass_seconds) == 4  # those of the one that is gone were made, too

@@ -55,11 +55,11 @@ def start(folder):
 
     yield make
     for worker in started:
-        worker.conversation.end()
+        worker.client.end()
 
 
 def asked(worker, seconds=60.0):
-    with worker.conversation.within(seconds):
+    with worker.client.response_limit(seconds):
         encoded = worker.encode(ImageSample(id="1", image=np.zeros((8, 8, 3), np.uint8)))
         return worker.predict(encoded, [DIALOGUE])
 
@@ -72,7 +72,7 @@ def said(worker, seconds=60.0):
 
 
 def processes_of(worker):
-    root = worker.conversation._link.root
+    root = worker.client._stream.root
     found = subprocess.run(
         ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
     ).stdout
@@ -195,7 +195,7 @@ def test_a_program_that_starts_processes_without_end_is_ended(start):
     )
     told = said(worker)
     assert "BlockingIOError" in told or "lost" in told or "Resource temporarily" in told
-    worker.conversation.end()
+    worker.client.end()
     time.sleep(0.3)
     assert os.system("true") == 0
 
@@ -250,7 +250,7 @@ def test_all_that_a_program_started_ends_with_it(start):
     asked(worker)
     running = processes_of(worker)
     assert len(running) > 2
-    worker.conversation.end()
+    worker.client.end()
     time.sleep(0.5)
     assert not [pid for pid in running if is_running(pid)]
 
@@ -267,10 +267,10 @@ def test_a_trial_that_came_to_nothing_is_made_again_later_and_one_that_succeeded
     monkeypatch,
 ):
     answers = iter(["it took too long", "", "it never comes to this"])
-    monkeypatch.setattr(confining, "_trial", lambda sandbox: next(answers))
+    monkeypatch.setattr(confining, "_run_trial", lambda sandbox: next(answers))
     sandbox = Sandbox(memory_gb=0.125)
     assert [sandbox.fault(), sandbox.fault()] == ["it took too long"] * 2
-    monkeypatch.setitem(confining._TRIED, sandbox, (0.0, "it took too long"))
+    monkeypatch.setitem(confining._TRIAL_RESULTS, sandbox, (0.0, "it took too long"))
     assert [sandbox.fault(), sandbox.fault()] == ["", ""]
 
 

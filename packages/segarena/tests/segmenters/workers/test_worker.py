@@ -15,7 +15,7 @@ import pytest
 
 from segarena import evaluate
 from segarena.dialogue import Dialogue
-from segarena.errors import NotTrusted, PluginInvalid, SegmenterError
+from segarena.errors import PluginInvalid, SegmenterError, UntrustedPlugin
 from segarena.prompts import Click
 from segarena.registry import build, only_built_in
 from segarena.samples import ImageSample, VideoSample, VolumeSample
@@ -54,7 +54,7 @@ def test_what_it_can_do_is_what_it_says():
 
 
 def test_a_run_folder_that_is_only_read_starts_no_program(tmp_path):
-    with only_built_in(), pytest.raises(NotTrusted):
+    with only_built_in(), pytest.raises(UntrustedPlugin):
         build("segmenter", f"worker('touch {tmp_path}/flag')")
     assert not (tmp_path / "flag").exists()
 
@@ -180,7 +180,7 @@ REFUSALS = {
         "speaks version 2 of the protocol, this segarena version 1",
     ),
     "no worker": ({"command": "echo hello"}, "ended with exit code 0; it printed nothing"),
-    "garbage": ({"command": "head -c 2000000 /dev/zero"}, "spoke nonsense: no greeting"),
+    "garbage": ({"command": "head -c 2000000 /dev/zero"}, "broke the protocol: no greeting"),
     "silence": ({"command": "sleep 60", "start_s": 0.3}, "gave no answer in time"),
     "an unknown option": (
         {"command": f"{sys.executable} {HERE / 'honest.py'}", "options": {"raduis": 3}},
@@ -205,7 +205,7 @@ GREETING = "import sys; sys.stdout.write('segarena-worker 1\\n'); sys.stdout.flu
 NONSENSE = {
     "letters": (
         "print('Traceback (most recent call last)', flush=True)",
-        "spoke nonsense: a frame of",
+        "broke the protocol: a frame of",
     ),
     "another request's answer": (
         "import struct, json; t = json.dumps({'id': 99, 'ok': {}}).encode(); "
@@ -215,12 +215,12 @@ NONSENSE = {
     "no hello": (
         "import struct, json; t = json.dumps({'id': 1, 'ok': {'protocol': 'x'}}).encode(); "
         "sys.stdout.buffer.write(struct.pack('<IQ', len(t), 0) + t); sys.stdout.flush()",
-        "what it says of itself cannot be: Expected `int`",
+        "its description of itself is not valid: Expected `int`",
     ),
     "unknown kinds": (
         "import struct, json; t = json.dumps({'id': 1, 'ok': {'protocol': 1, 'sample_kinds': ['x']}}).encode(); "
         "sys.stdout.buffer.write(struct.pack('<IQ', len(t), 0) + t); sys.stdout.flush()",
-        "what it says of itself cannot be: ['x']",
+        "its description of itself is not valid: ['x']",
     ),
     "the end": ("", "ended with exit code 0"),
 }
@@ -341,7 +341,7 @@ def test_it_ends_with_its_host_however_that_ends():
     program = (
         f"from segarena.segmenters.workers.worker import Worker; import os, sys\n"
         f"worker = Worker({shlex.join([sys.executable, str(HERE / 'moody.py'), 'Hangs'])!r})\n"
-        "print(worker.conversation.pid, flush=True)\n"
+        "print(worker.client.pid, flush=True)\n"
         "sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -366,7 +366,7 @@ def is_running(pid):
 def test_without_a_network_it_sees_none_where_the_system_allows_that(monkeypatch):
     program = f"import sys; sys.path.insert(0, {str(HERE)!r}); import honest, socket, worker; "
     program += "honest.Honest.version = str(socket.if_nameindex()); worker.serve(honest.Honest)"
-    assert "eth0" not in says(program, network=False).conversation.hello.version
+    assert "eth0" not in says(program, network=False).client.description.version
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PluginInvalid, match=r"there is no unshare .* --network none"):
         says(program, network=False)

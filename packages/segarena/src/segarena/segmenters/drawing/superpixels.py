@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.colours import as_lab
-from segarena.segmenters.drawing.sizes import shrunk_size
+from segarena.segmenters.drawing.image_size import shrunk_size
 
 TINY_PX = 256
 """An image of no more pixels is not cut: every pixel is a node."""

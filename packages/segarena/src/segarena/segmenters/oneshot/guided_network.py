@@ -40,14 +40,14 @@ class GuidedPrompt(NetworkPrompt):
 class GuidedNetwork(SamNetwork):
     """A loaded model that segments what a vector in the space of its image embeddings stands for.
 
-    The first, guided pass asks for one mask whatever the habits say. Of the refinements after it, the first is given
+    The first, guided pass asks for one mask whatever the options say. Of the refinements after it, the first is given
     its logits, the second then also the box of that mask.
     """
 
     def __init__(
-        self, model: Any, family: str, habits: ImageOptions, batches: BatchRunner, refinements: int
+        self, model: Any, family: str, options: ImageOptions, batches: BatchRunner, refinements: int
     ) -> None:
-        super().__init__(model, family, habits, batches)
+        super().__init__(model, family, options, batches)
         self.refinements = refinements
 
     def target_in(self, encoded: EmbeddedImage, mask: Mask) -> Tensor:

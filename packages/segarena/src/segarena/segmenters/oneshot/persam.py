@@ -55,10 +55,10 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
         from segarena.segmenters.learned.promptable.inference_options import ImageOptions
         from segarena.segmenters.oneshot.guided_network import GuidedNetwork
 
-        habits = ImageOptions(multimask="always", threshold=self.threshold)
+        options = ImageOptions(multimask="always", threshold=self.threshold)
         self.load(self.family)
         self.network = GuidedNetwork(
-            self.model, self.family, habits, self.sam_batches(), self.refinements
+            self.model, self.family, options, self.sam_batches(), self.refinements
         )
 
     def _answer(self, encoded: Any, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from segarena.capabilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid
 from segarena.registry import build, segmenter
@@ -41,12 +41,12 @@ class Votes:
         self.segmenter: Any = (
             build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         )
-        abilities = abilities_of_segmenter(self.segmenter)
+        abilities = segmenter_capabilities(self.segmenter)
         if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             raise PluginInvalid(
                 f"votes needs a segmenter that answers supports; got {type(self.segmenter).__name__}"
             )
-        self.device = abilities_of_segmenter(self.segmenter).device
+        self.device = segmenter_capabilities(self.segmenter).device
         self._rule: Rule = rule
 
     def encode(self, sample: Sample) -> tuple[tuple[int, ...], Any]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Literal
 
-from segarena.capabilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.options import Protocol
@@ -69,7 +69,7 @@ class Slices:
         self.segmenter: Any = (
             build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         )
-        abilities = abilities_of_segmenter(self.segmenter)
+        abilities = segmenter_capabilities(self.segmenter)
         if "image" not in abilities.sample_kinds:
             raise PluginInvalid(
                 f"slices needs a segmenter of images; {type(self.segmenter).__name__} takes none"
@@ -87,7 +87,7 @@ class Slices:
     @property
     def device(self) -> str:
         """Where the image segmenter works."""
-        return abilities_of_segmenter(self.segmenter).device
+        return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> SliceEncodings:
         """Return the slices, none of them encoded yet.
@@ -128,7 +128,7 @@ class Slices:
         return [finished[index] for index in range(len(dialogues))]
 
     def _own_intensity(self, protocol: str) -> str:
-        own = abilities_of_segmenter(self.segmenter).slice_intensity or "volume-percentiles"
+        own = segmenter_capabilities(self.segmenter).slice_intensity or "volume-percentiles"
         is_published = protocol == "published" and own == "slice-foreground-percentiles"
         return "slice-positive-percentiles" if is_published else own
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import Rules, shapes_of, stack_rules
 from segarena.segmenters.weights.sam import PERCEPTRONS, sam_config, sam_weights
+from segarena.segmenters.weights.tensor_renaming import Rules, shapes_of, stack_rules
 
 HQ_LAYERS = {0: "conv1", 1: "norm", 3: "conv2"}  # layer 2 has no weights
 RULES: Rules = (

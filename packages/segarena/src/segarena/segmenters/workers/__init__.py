@@ -1,1 +1,1 @@
-"""A segmenter that works in another process: the host's end of the conversation with a worker."""
+"""Segmenters in other processes: the host side of the worker protocol."""

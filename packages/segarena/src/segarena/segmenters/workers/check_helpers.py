@@ -1,4 +1,4 @@
-"""Trying something with a worker: what the steps of a check share."""
+"""Steps shared by the checks of a worker: run one check, build dialogues, predict and validate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.errors import PluginInvalid, SegarenaError
+from segarena.prompts import Prompt
 from segarena.samples import Support
 from segarena.segmenters.workers.encoding_handle import EncodingHandle
 from segarena.segmenters.workers.synthetic_samples import synthetic_prompts, synthetic_sample
@@ -18,65 +19,64 @@ from segarena.worker import PROMPTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One thing that was tried.
+    """Result of one check of a worker.
 
     Attributes:
-        what: was tried.
-        is_right: whether the worker did what it should.
-        told: what came.
+        check: what the worker should do.
+        has_passed: whether it did.
+        details: the fault of a failed check, or a remark on a passed one.
     """
 
-    what: str
-    is_right: bool
-    told: str = ""
+    check: str
+    has_passed: bool
+    details: str = ""
 
 
-def run_check(what: str, attempt: Callable[[], str]) -> CheckResult:
-    """Try something; it returns what is wrong, or raises."""
+def run_check(check: str, attempt: Callable[[], str]) -> CheckResult:
+    """Run one check; `attempt` returns the fault, "" for none, or raises."""
     try:
-        told = attempt()
+        fault = attempt()
     except (SegarenaError, WorkerError, WorkerLost) as error:
-        told = str(error)
-    return CheckResult(what=what, is_right=not told, told=told)
+        fault = str(error)
+    return CheckResult(check=check, has_passed=not fault, details=fault)
 
 
 def tested_prompt_kinds(worker: Worker) -> list[str]:
-    """Return the kinds of prompts that it is tried with."""
+    """Return the prompt kinds to test: those that the worker declares, else all."""
     return sorted(PROMPTS if worker.prompt_kinds is None else worker.prompt_kinds)
 
 
 def build_dialogue(worker: Worker, kind: str, shape: Sequence[int], rounds: int) -> Dialogue:
-    """Return what is said in so many rounds; examples come encoded, as in a run."""
-    said = [
-        tuple(
-            replace(prompt, encoded=worker.encode(prompt.sample))
-            if isinstance(prompt, Support)
-            else prompt
-            for prompt in synthetic_prompts(kind, tuple(shape), number)
-        )
-        for number in range(rounds)
-    ]
-    return Dialogue(tuple(said))
+    """Return a dialogue with one synthetic prompt per round; examples are encoded, as in a run."""
+    prompts: list[tuple[Prompt, ...]] = []
+    for number in range(rounds):
+        prompt = synthetic_prompts(kind, tuple(shape), number)
+        if isinstance(prompt, Support):
+            prompt = replace(prompt, encoded=worker.encode(prompt.sample))
+        prompts.append((prompt,))
+    return Dialogue(tuple(prompts))
 
 
 def predict_checked(
     worker: Worker, encoded: EncodingHandle, shape: Sequence[int], dialogues: Sequence[Dialogue]
 ) -> list[Prediction]:
-    """Return its answers, each checked; raise where one is none, or they are too many or too few."""
-    given = worker.predict(encoded, dialogues)
-    if len(given) != len(dialogues):
+    """Return the worker's predictions; raise where one is invalid or their number is wrong."""
+    predictions = worker.predict(encoded, dialogues)
+    if len(predictions) != len(dialogues):
         raise PluginInvalid(
-            f"{len(dialogues)} dialogues, {len(given)} answers; return one each, in their order"
+            f"{len(dialogues)} dialogues, {len(predictions)} answers; "
+            "return one each, in their order"
         )
-    return [as_prediction(each, tuple(shape), name="its answer") for each in given]
+    return [as_prediction(each, tuple(shape), name="its answer") for each in predictions]
 
 
 def predict_two_rounds(
-    worker: Worker, kind: str, of: str, shape: Sequence[int], seed: int = 0
+    worker: Worker, kind: str, sample_kind: str, shape: Sequence[int], seed: int = 0
 ) -> list[Prediction]:
-    """Return the answers of two rounds, the second one with what the first handed back."""
-    encoded = worker.encode(synthetic_sample(of, shape, seed))
-    both = build_dialogue(worker, kind, shape, 2)
-    (first,) = predict_checked(worker, encoded, shape, [Dialogue(both.rounds[:1])])
-    (second,) = predict_checked(worker, encoded, shape, [replace(both, previous=first)])
+    """Return the predictions of two rounds; the second request contains the first prediction."""
+    encoded = worker.encode(synthetic_sample(sample_kind, shape, seed))
+    dialogue = build_dialogue(worker, kind, shape, 2)
+    first_round = Dialogue(dialogue.rounds[:1])
+    (first,) = predict_checked(worker, encoded, shape, [first_round])
+    (second,) = predict_checked(worker, encoded, shape, [replace(dialogue, previous=first)])
     return [first, second]

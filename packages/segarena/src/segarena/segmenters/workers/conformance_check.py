@@ -1,11 +1,10 @@
-"""A hostile host: holds a conversation with a worker in which everything is tried that goes wrong sooner or later."""
+"""Conformance check of a worker: everything that a run, a crash or a broken host may demand of it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -25,187 +24,203 @@ from segarena.segmenters.workers.synthetic_samples import ODD_SHAPES, SHAPES, sy
 from segarena.segmenters.workers.worker import Worker
 
 MAX_STARTS = 10
-"""A worker that is lost so often is not tried any further."""
+"""The check stops when the worker had to be started more often."""
+
+_PINGS = 20
 
 
 def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[CheckResult]:
-    """Hold the conversation; return what is right and what is not.
+    """Run all checks on a worker; return their results.
 
     Args:
-        make: starts the worker; another one each time.
-        limit_s: of each request.
+        make: starts the worker; a new process each time.
+        limit_s: seconds for each response.
     """
     started = time.perf_counter()
     try:
         worker = make()
     except PluginInvalid as error:
-        return [
-            CheckResult(
-                what="starts and says hello",
-                is_right=False,
-                told=str(error).removeprefix("worker: "),
-            )
-        ]
+        fault = str(error).removeprefix("worker: ")
+        return [CheckResult(check="starts and says hello", has_passed=False, details=fault)]
     seconds = time.perf_counter() - started
-    with worker.conversation.within(limit_s):
-        found = [_introduced(worker, seconds)]
-        steps = (
-            _prompts,
-            _odd_shapes,
-            _batches,
-            _again,
-            _elsewhere,
-            _packing,
-            wrong_requests,
-            identity,
-        )
-        for each in chain.from_iterable(
-            step(worker, make) for step in (*steps, broken_frames, _speed)
-        ):
-            found.append(each)
-            if worker.conversation.starts > MAX_STARTS:
-                told = f"it had to be started {MAX_STARTS} times; what else there is was not tried"
-                return [*found, CheckResult(what="stays alive", is_right=False, told=told)]
-    return found
+    results = [_describe_start(worker, seconds)]
+    with worker.client.response_limit(limit_s):
+        for result in _all_checks(worker, make):
+            results.append(result)
+            if worker.client.starts > MAX_STARTS:
+                details = f"it had to be started {MAX_STARTS} times; the other checks were skipped"
+                stopped = CheckResult(check="stays alive", has_passed=False, details=details)
+                return [*results, stopped]
+    return results
 
 
-def _introduced(worker: Worker, seconds: float) -> CheckResult:
-    hello = worker.conversation.hello
-    versions = ", ".join(
-        f"{name} {version}" for name, version in hello.environment.items() if name != "machine"
-    )
+def _all_checks(worker: Worker, make: Callable[[], Worker]) -> Iterator[CheckResult]:
+    yield from _check_prompt_kinds(worker)
+    yield from _check_odd_shapes(worker)
+    yield from _check_batches(worker)
+    yield from _check_repetition(worker)
+    yield _check_other_process(worker, make)
+    yield from _check_packing(worker)
+    yield from wrong_requests(worker)
+    yield from identity(worker)
+    yield from broken_frames(worker)
+    yield _measure_ping(worker)
+
+
+def _describe_start(worker: Worker, seconds: float) -> CheckResult:
+    description = worker.client.description
+    packages: list[str] = []
+    for name, version in description.environment.items():
+        if name != "machine":
+            packages.append(f"{name} {version}")
     if worker.prompt_kinds is None:
-        takes = "prompts it does not name"
+        prompts = "prompts it does not name"
     else:
-        takes = ", ".join(sorted(worker.prompt_kinds))
-    told = f"{hello.model} on {hello.device} in {seconds:.1f} s; {versions}; {', '.join(worker.sample_kinds)}: {takes}"
-    return CheckResult(what="starts and says hello", is_right=True, told=told)
+        prompts = ", ".join(sorted(worker.prompt_kinds))
+    samples = ", ".join(worker.sample_kinds)
+    details = (
+        f"{description.model} on {description.device} in {seconds:.1f} s; "
+        f"{', '.join(packages)}; {samples}: {prompts}"
+    )
+    return CheckResult(check="starts and says hello", has_passed=True, details=details)
 
 
-def _prompts(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    for of in sorted(worker.sample_kinds):
+def _check_prompt_kinds(worker: Worker) -> Iterator[CheckResult]:
+    for sample_kind in sorted(worker.sample_kinds):
         for kind in tested_prompt_kinds(worker):
 
-            def attempt(of: str = of, kind: str = kind) -> str:
-                predict_two_rounds(worker, kind, of, SHAPES[of])
+            def attempt(sample_kind: str = sample_kind, kind: str = kind) -> str:
+                predict_two_rounds(worker, kind, sample_kind, SHAPES[sample_kind])
                 return ""
 
-            yield run_check(f"answers {kind} prompts in two rounds ({of})", attempt)
+            yield run_check(f"answers {kind} prompts in two rounds ({sample_kind})", attempt)
 
 
-def _odd_shapes(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    for of in sorted(worker.sample_kinds):
-        for shape in ODD_SHAPES[of]:
+def _check_odd_shapes(worker: Worker) -> Iterator[CheckResult]:
+    for sample_kind in sorted(worker.sample_kinds):
+        for shape in ODD_SHAPES[sample_kind]:
 
-            def attempt(of: str = of, shape: Sequence[int] = shape) -> str:
-                predict_two_rounds(worker, tested_prompt_kinds(worker)[0], of, shape)
+            def attempt(sample_kind: str = sample_kind, shape: Sequence[int] = shape) -> str:
+                kind = tested_prompt_kinds(worker)[0]
+                predict_two_rounds(worker, kind, sample_kind, shape)
                 return ""
 
-            yield run_check(f"answers on {' × '.join(map(str, shape))} ({of})", attempt)
+            sides = " × ".join(map(str, shape))
+            yield run_check(f"answers on {sides} ({sample_kind})", attempt)
 
 
-def _asked(worker: Worker, of: str, seed: int = 0) -> tuple[EncodingHandle, list[Dialogue]]:
-    """Return an encoded sample and three dialogues about it."""
-    shape = SHAPES[of]
+def _encode_with_dialogues(
+    worker: Worker, sample_kind: str, seed: int = 0
+) -> tuple[EncodingHandle, list[Dialogue]]:
+    """Return an encoded sample and three dialogues about it, of one, two and three rounds."""
+    shape = SHAPES[sample_kind]
     kinds = tested_prompt_kinds(worker)
-    encoded = worker.encode(synthetic_sample(of, shape, seed))
-    return encoded, [
-        build_dialogue(worker, kinds[number % len(kinds)], shape, 1 + number) for number in range(3)
-    ]
+    encoded = worker.encode(synthetic_sample(sample_kind, shape, seed))
+    dialogues: list[Dialogue] = []
+    for number in range(3):
+        kind = kinds[number % len(kinds)]
+        dialogues.append(build_dialogue(worker, kind, shape, 1 + number))
+    return encoded, dialogues
 
 
-def _batches(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    for of in sorted(worker.sample_kinds):
+def _check_batches(worker: Worker) -> Iterator[CheckResult]:
+    """Check that a prediction does not depend on the other dialogues of its batch."""
+    for sample_kind in sorted(worker.sample_kinds):
 
-        def attempt(of: str = of) -> str:
-            encoded, dialogues = _asked(worker, of)
-            singly = [
-                predict_checked(worker, encoded, SHAPES[of], [dialogue])[0]
-                for dialogue in dialogues
-            ]
-            together = predict_checked(worker, encoded, SHAPES[of], dialogues)
-            backwards = predict_checked(worker, encoded, SHAPES[of], dialogues[::-1])[::-1]
-            return _difference(singly, together, "together") or _difference(
-                singly, backwards, "in another order"
-            )
+        def attempt(sample_kind: str = sample_kind) -> str:
+            shape = SHAPES[sample_kind]
+            encoded, dialogues = _encode_with_dialogues(worker, sample_kind)
+            singly: list[Prediction] = []
+            for dialogue in dialogues:
+                singly += predict_checked(worker, encoded, shape, [dialogue])
+            together = predict_checked(worker, encoded, shape, dialogues)
+            reversed_order = predict_checked(worker, encoded, shape, dialogues[::-1])[::-1]
+            fault = _difference(singly, together, "together")
+            return fault or _difference(singly, reversed_order, "in another order")
 
-        yield run_check(f"answers three dialogues together as one by one ({of})", attempt)
-
-
-def _again(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    for of in sorted(worker.sample_kinds):
-
-        def attempt(of: str = of) -> str:
-            encoded, dialogues = _asked(worker, of)
-            first = predict_checked(worker, encoded, SHAPES[of], dialogues)
-            other, others = _asked(worker, of, seed=1)
-            predict_checked(worker, other, SHAPES[of], others)
-            return _difference(
-                first,
-                predict_checked(worker, encoded, SHAPES[of], dialogues),
-                "after another sample",
-            )
-
-        yield run_check(f"answers the same when asked again later ({of})", attempt)
+        yield run_check(f"answers three dialogues together as one by one ({sample_kind})", attempt)
 
 
-def _elsewhere(worker: Worker, make: Callable[[], Worker]) -> Iterator[CheckResult]:
+def _check_repetition(worker: Worker) -> Iterator[CheckResult]:
+    """Check that predictions are the same after another sample was encoded and predicted."""
+    for sample_kind in sorted(worker.sample_kinds):
+
+        def attempt(sample_kind: str = sample_kind) -> str:
+            shape = SHAPES[sample_kind]
+            encoded, dialogues = _encode_with_dialogues(worker, sample_kind)
+            first = predict_checked(worker, encoded, shape, dialogues)
+            other, other_dialogues = _encode_with_dialogues(worker, sample_kind, seed=1)
+            predict_checked(worker, other, shape, other_dialogues)
+            again = predict_checked(worker, encoded, shape, dialogues)
+            return _difference(first, again, "after another sample")
+
+        yield run_check(f"answers the same when asked again later ({sample_kind})", attempt)
+
+
+def _check_other_process(worker: Worker, make: Callable[[], Worker]) -> CheckResult:
+    """Check that a new process predicts the same, so that a run survives a restart."""
+
     def attempt() -> str:
-        of = min(worker.sample_kinds)
-        encoded, (_, dialogue, _) = _asked(worker, of)
-        (before,) = predict_checked(worker, encoded, SHAPES[of], [Dialogue(dialogue.rounds[:1])])
-        stored = replace(dialogue, previous=before)
-        answer = predict_checked(worker, encoded, SHAPES[of], [stored])
+        sample_kind = min(worker.sample_kinds)
+        shape = SHAPES[sample_kind]
+        encoded, (_, dialogue, _) = _encode_with_dialogues(worker, sample_kind)
+        first_round = Dialogue(dialogue.rounds[:1])
+        (first,) = predict_checked(worker, encoded, shape, [first_round])
+        continued = replace(dialogue, previous=first)
+        expected = predict_checked(worker, encoded, shape, [continued])
         fresh = make()
-        again = predict_checked(
-            fresh, fresh.encode(synthetic_sample(of, SHAPES[of], 0)), SHAPES[of], [stored]
-        )
-        fresh.conversation.end()
-        return _difference(answer, again, "by another process")
+        fresh_encoded = fresh.encode(synthetic_sample(sample_kind, shape, 0))
+        again = predict_checked(fresh, fresh_encoded, shape, [continued])
+        fresh.client.end()
+        return _difference(expected, again, "by another process")
 
-    yield run_check("answers the same in another process, from the dialogue alone", attempt)
+    return run_check("answers the same in another process, from the dialogue alone", attempt)
 
 
-def _packing(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
+def _check_packing(worker: Worker) -> Iterator[CheckResult]:
     pack = worker.pack
     unpack = worker.unpack
     if pack is None or unpack is None:
         return
 
     def attempt() -> str:
-        of = min(worker.sample_kinds)
-        encoded, dialogues = _asked(worker, of)
-        before = predict_checked(worker, encoded, SHAPES[of], dialogues)
+        sample_kind = min(worker.sample_kinds)
+        shape = SHAPES[sample_kind]
+        encoded, dialogues = _encode_with_dialogues(worker, sample_kind)
+        expected = predict_checked(worker, encoded, shape, dialogues)
         packed = pack(encoded)
-        wrong = [name for name, array in packed.items() if not isinstance(array, np.ndarray)]
-        if wrong:
-            return f"pack gives {wrong[0]!r}, which is no array"
-        return _difference(
-            before,
-            predict_checked(worker, unpack(packed), SHAPES[of], dialogues),
-            "from the packed encoding",
-        )
+        for name, array in packed.items():
+            if not isinstance(array, np.ndarray):
+                return f"pack gives {name!r}, which is no array"
+        again = predict_checked(worker, unpack(packed), shape, dialogues)
+        return _difference(expected, again, "from the packed encoding")
 
     yield run_check("answers the same from an encoding that was packed and unpacked", attempt)
 
 
 def _difference(first: Sequence[Prediction], second: Sequence[Prediction], how: str) -> str:
+    """Return the fault of the first pair of predictions that differ; "" when all are equal."""
     for one, other in zip(first, second, strict=True):
         differing = int(np.count_nonzero(np.asarray(one.mask) != np.asarray(other.mask)))
         if differing:
-            return f"{differing} of {np.size(one.mask)} pixels are others {how}; nothing may be kept between calls"
+            return (
+                f"{differing} of {np.size(one.mask)} pixels are others {how}; "
+                "nothing may be kept between calls"
+            )
     return ""
 
 
-def _speed(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
+def _measure_ping(worker: Worker) -> CheckResult:
     times: list[float] = []
 
     def attempt() -> str:
-        for _ in range(20):
+        for _ in range(_PINGS):
             started = time.perf_counter()
-            worker.conversation.ask("ping", {})
+            worker.client.request("ping", {})
             times.append(time.perf_counter() - started)
         return ""
 
-    checked = run_check("answers a ping", attempt)
-    yield replace(checked, told=f"in {1000 * min(times):.2f} ms") if checked.is_right else checked
+    result = run_check("answers a ping", attempt)
+    if not result.has_passed:
+        return result
+    return replace(result, details=f"in {1000 * min(times):.2f} ms")

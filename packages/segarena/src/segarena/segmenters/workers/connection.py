@@ -1,4 +1,4 @@
-"""Reaching a worker: its program is started, or it is connected to, and it greets."""
+"""Open a connection to a worker: start its program or connect to its address, then read its greeting."""
 
 from __future__ import annotations
 
@@ -7,44 +7,52 @@ import time
 from typing import Any
 
 from segarena.errors import PluginInvalid
-from segarena.segmenters.workers.failure_messages import told_of, what_is_missing, why_lost
+from segarena.segmenters.workers.failure_messages import (
+    describe_end,
+    describe_loss,
+    describe_missing_module,
+)
 from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.segmenters.workers.worker_process import WorkerProcess
-from segarena.segmenters.workers.worker_socket import connected
+from segarena.segmenters.workers.worker_socket import connect_with_retry
 from segarena.segmenters.workers.worker_stream import WorkerStream
 from segarena.worker import ProtocolError
 
 
-def open_connection(reach: WorkerConfig, *, patience_s: float = 0.0) -> WorkerStream:
-    """Return a link to a worker that has greeted.
+def open_connection(config: WorkerConfig, *, retry_s: float = 0.0) -> WorkerStream:
+    """Return a stream to a worker that has sent its greeting.
 
     Args:
-        reach: how it is reached.
-        patience_s: how long one that should be listening may be away.
+        config: command or address of the worker.
+        retry_s: seconds for which to retry a refused connection to an address.
 
     Raises:
-        PluginInvalid: it cannot be started or connected to, or speaks another version; says what to do.
-        Lost: it ended, was silent or spoke nonsense before it greeted.
+        PluginInvalid: the worker cannot be started or reached, or has another protocol version;
+            the message says what to do.
+        WorkerLost: the worker ended, timed out or broke the protocol before its greeting.
     """
-    link: WorkerStream = connected(reach, patience_s) if reach.is_address else WorkerProcess(reach)
-    link.until = time.monotonic() + reach.start_s
+    stream: WorkerStream
+    if config.is_address:
+        stream = connect_with_retry(config, retry_s)
+    else:
+        stream = WorkerProcess(config)
+    stream.until = time.monotonic() + config.start_s
     try:
-        link.greet()
+        stream.read_greeting()
     except (EOFError, OSError, ProtocolError, WorkerLost) as error:
-        how = link.close()
-        lines = link.last_lines()
-        missing = what_is_missing(lines, reach)
+        how = stream.close()
+        lines = stream.last_lines()
+        missing = describe_missing_module(lines, config)
         if missing:
             raise PluginInvalid(f"worker: {missing}") from error
-        raise WorkerLost(
-            told_of(why_lost(error) or how, lines), was_killed=link.was_killed
-        ) from error
+        message = describe_end(describe_loss(error) or how, lines)
+        raise WorkerLost(message, was_killed=stream.was_killed) from error
     except BaseException:
-        link.close()
+        stream.close()
         raise
-    return link
+    return stream
 
 
-def token_request(token: str) -> dict[str, Any]:
-    """Return the frame that shows the token which an environment variable holds."""
-    return {"id": 0, "verb": "token", "token": os.environ.get(token, "")}
+def token_request(variable: str) -> dict[str, Any]:
+    """Return the header that presents the token from an environment variable."""
+    return {"id": 0, "verb": "token", "token": os.environ.get(variable, "")}

@@ -1,4 +1,4 @@
-"""What stands here for an encoding that a worker keeps."""
+"""Handle of an encoding that stays in the worker's memory."""
 
 from __future__ import annotations
 
@@ -14,68 +14,67 @@ from segarena.worker import flatten
 
 
 class EncodingHandle:
-    """What a worker made of a sample: a handle there, and here what it takes to make it again.
+    """Handle of a worker's encoding of a sample, with all that is needed to encode it again.
 
     Args:
-        conversation: with the worker.
-        of: the sample; or the arrays that an encoding of it was packed into.
+        client: of the worker.
+        source: the sample; or the arrays into which an encoding of it was packed.
 
     Attributes:
-        handle: under which the worker knows it.
-        tries: how often a worker was lost over it.
-        nbytes: about what it takes in the worker's memory.
-        pass_seconds: what each encoder pass took so far; only there for encodings that are made in parts, when first
-            needed (see `segarena.abilities.TimesPasses`).
+        handle: the worker's number for the encoding.
+        losses: workers lost over this sample.
+        nbytes: approximate memory that the encoding takes in the worker.
+        pass_seconds: duration of each encoder pass so far; set only for encodings made in parts
+            on demand (see `segarena.capabilities.pass_seconds`).
     """
 
     pass_seconds: list[float]
 
-    def __init__(self, conversation: WorkerClient, of: Sample | Mapping[str, Any]) -> None:
-        self.conversation = conversation
-        self.of = of
+    def __init__(self, client: WorkerClient, source: Sample | Mapping[str, Any]) -> None:
+        self.client = client
+        self.source = source
         self.handle = 0
-        self.tries = LossCounter()
+        self.losses = LossCounter()
         self.nbytes = 0
-        self._life = 0
-        self._passes_before: list[float] = []
+        self._generation = 0
+        self._earlier_passes: list[float] = []
 
-    def known(self) -> int:
-        """See to it that the worker knows it, which a new one does not; return the life of the worker that does.
+    def ensure_current(self) -> int:
+        """Encode again if the worker is another one; return the generation of the handle.
 
         Raises:
-            Lost, Told: as `Conversation.ask`.
-            SegmenterError: its answer makes no sense.
+            WorkerLost, WorkerError: as `WorkerClient.request`.
+            SegmenterError: the worker's answer is not valid.
         """
-        conversation = self.conversation
-        conversation.start()
-        if self._life == conversation.life:
-            return self._life
-        if not self._life:
-            self._make()
-            return self._life
-        self._passes_before = list(getattr(self, "pass_seconds", ()))
-        limit_s = conversation.reach.start_s
-        with pause_deadline(limit_s), conversation.within(limit_s):
-            self._make()
-        return self._life
+        client = self.client
+        client.start()
+        if self._generation == client.generation:
+            return self._generation
+        if not self._generation:
+            self._encode()
+            return self._generation
+        self._earlier_passes = list(getattr(self, "pass_seconds", ()))
+        # Encoding again after a crash is not the model's time: it has the limit of a start.
+        limit_s = client.config.start_s
+        with pause_deadline(limit_s), client.response_limit(limit_s):
+            self._encode()
+        return self._generation
 
-    def note(self, answer: Mapping[str, Any]) -> None:
-        """Note what an answer says of encoder passes."""
-        said = answer.get("pass_seconds")
-        if isinstance(said, list):
-            self.pass_seconds = [
-                *self._passes_before,
-                *(each for each in said if isinstance(each, float)),
-            ]
+    def record_passes(self, answer: Mapping[str, Any]) -> None:
+        """Record the encoder passes that an answer reports."""
+        reported = answer.get("pass_seconds")
+        if isinstance(reported, list):
+            passes = [seconds for seconds in reported if isinstance(seconds, float)]
+            self.pass_seconds = [*self._earlier_passes, *passes]
 
-    def _make(self) -> None:
+    def _encode(self) -> None:
         arrays: list[Any] = []
-        if isinstance(self.of, Mapping):
-            told = {"packed": {name: flatten(each, arrays) for name, each in self.of.items()}}
-            answer, _ = self.conversation.ask("unpack", told, arrays)
+        if isinstance(self.source, Mapping):
+            packed = {name: flatten(array, arrays) for name, array in self.source.items()}
+            answer, _ = self.client.request("unpack", {"packed": packed}, arrays)
         else:
-            told = {"sample": encode_sample(self.of, arrays, self.conversation.shared.body)}
-            answer, _ = self.conversation.ask("encode", told, arrays)
+            sample = encode_sample(self.source, arrays, self.client.shared.body)
+            answer, _ = self.client.request("encode", {"sample": sample}, arrays)
         handle = answer.get("handle")
         size = answer.get("bytes")
         if not isinstance(handle, int):
@@ -84,8 +83,8 @@ class EncodingHandle:
             )
         self.handle = handle
         self.nbytes = size if isinstance(size, int) else 0
-        self._life = self.conversation.life
-        self.note(answer)
+        self._generation = self.client.generation
+        self.record_passes(answer)
 
     def __del__(self) -> None:
-        self.conversation.drop(self._life, self.handle)
+        self.client.release(self._generation, self.handle)

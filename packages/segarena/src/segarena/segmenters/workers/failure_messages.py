@@ -1,4 +1,4 @@
-"""Why a worker did not start or was lost, in a line, and what to do about it."""
+"""One-line messages for workers that do not start or are lost, with the remedy."""
 
 from __future__ import annotations
 
@@ -11,44 +11,52 @@ from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.worker import ProtocolError
 
 
-def told_of(how: str, lines: Sequence[str]) -> str:
-    """Return in one line how a worker ended, and what it printed last."""
+def describe_end(how: str, lines: Sequence[str]) -> str:
+    """Return one line with how a worker ended and its last output."""
     printed = " / ".join(line.strip() for line in lines)
     how = how or "hung up"
-    return f"{how}; its last lines: {printed}" if printed else f"{how}; it printed nothing"
+    if printed:
+        return f"{how}; its last lines: {printed}"
+    return f"{how}; it printed nothing"
 
 
-def why_lost(error: Exception) -> str:
-    """Return in words why a conversation ended; nothing when the worker is simply gone."""
+def describe_loss(error: Exception) -> str:
+    """Return why the connection was lost; "" when the worker is simply gone."""
     if isinstance(error, ProtocolError):
-        return f"spoke nonsense: {error}"
-    return str(error) if isinstance(error, WorkerLost) else ""
+        return f"broke the protocol: {error}"
+    if isinstance(error, WorkerLost):
+        return str(error)
+    return ""
 
 
-def why_not_started(error: OSError, reach: WorkerConfig, program: str) -> str:
-    """Return why a program cannot be started."""
-    if reach.folder and not Path(reach.folder).is_dir():
-        return f"there is no folder {reach.folder}"
-    if reach.python and isinstance(error, FileNotFoundError):
-        home = Path(reach.python).parent.parent
-        made = f"python3 -m venv {home} && {program} -m pip install numpy"
-        return f"there is no program {program}; make that environment: {made}"
+def describe_start_failure(error: OSError, config: WorkerConfig, program: str) -> str:
+    """Return why a program cannot be started, and what to install."""
+    if config.folder and not Path(config.folder).is_dir():
+        return f"there is no folder {config.folder}"
+    if config.python and isinstance(error, FileNotFoundError):
+        environment = Path(config.python).parent.parent
+        remedy = f"python3 -m venv {environment} && {program} -m pip install numpy"
+        return f"there is no program {program}; make that environment: {remedy}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {program}; install it, or give python='envs/mine/bin/python'"
     return f"{program} cannot be started: {error.strerror}"
 
 
-def what_is_missing(lines: Sequence[str], reach: WorkerConfig) -> str:
-    """Return which module a Python lacks and what to do about it, if that is why it ended; else nothing."""
-    said = re.findall(r"No module named '?([\w.]+)", "\n".join(lines))
-    if not said or reach.is_address:
+def describe_missing_module(lines: Sequence[str], config: WorkerConfig) -> str:
+    """Return which module the worker's Python lacks and the remedy; "" for other failures."""
+    modules = re.findall(r"No module named '?([\w.]+)", "\n".join(lines))
+    if not modules or config.is_address:
         return ""
-    program, *arguments = reach.words
-    module = said[-1]
-    where = reach.folder or "this folder"
+    program, *arguments = config.words
+    module = modules[-1]
+    folder = config.folder or "this folder"
     if "-m" in arguments and module == arguments[arguments.index("-m") + 1]:
-        return f"there is no module {module} in {where}; give its folder: folder='path/to/it'"
+        return f"there is no module {module} in {folder}; give its folder: folder='path/to/it'"
     if module == "segarena_worker":
-        beside = Path(reach.folder or ".") / "segarena_worker.py"
-        return f"segarena_worker.py is not beside the adapter; put it there: cp {segarena.worker.__file__} {beside}"
-    return f"{program} has no module {module}; install it there: {program} -m pip install {module.partition('.')[0]}"
+        target = Path(config.folder or ".") / "segarena_worker.py"
+        return (
+            "segarena_worker.py is not beside the adapter; put it there: "
+            f"cp {segarena.worker.__file__} {target}"
+        )
+    package = module.partition(".")[0]
+    return f"{program} has no module {module}; install it there: {program} -m pip install {package}"

@@ -1,4 +1,4 @@
-"""How much memory another process has in use."""
+"""Memory in use by other processes, read from /proc."""
 
 from __future__ import annotations
 
@@ -7,40 +7,43 @@ from pathlib import Path
 
 
 def resident_bytes(pid: int) -> int:
-    """Return how much memory a process has in use; 0 where that cannot be known."""
-    return _of_status(pid, "VmRSS:")
+    """Return the resident memory of a process; 0 where it cannot be read."""
+    return _status_bytes(pid, "VmRSS:")
 
 
 def process_tree_bytes(pid: int) -> int:
-    """Return how much memory a process and all that came of it have in use; what they share counts for each."""
+    """Return the resident memory of a process and all its descendants.
+
+    Memory shared between them counts once for each.
+    """
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
+        # Processes end while their folders are read.
         with suppress(OSError, ValueError, IndexError):
-            told = (
-                (folder / "stat")
-                .read_text(encoding="ascii", errors="replace")
-                .rpartition(")")[2]
-                .split()
-            )
-            children.setdefault(int(told[1]), []).append(int(folder.name))
+            text = (folder / "stat").read_text(encoding="ascii", errors="replace")
+            # The program's name, in parentheses, may itself contain spaces and parentheses.
+            fields = text.rpartition(")")[2].split()
+            parent = int(fields[1])
+            children.setdefault(parent, []).append(int(folder.name))
     total = 0
     waiting = [pid]
     while waiting:
-        one = waiting.pop()
-        total += resident_bytes(one)
-        waiting += children.get(one, [])
+        current = waiting.pop()
+        total += resident_bytes(current)
+        waiting += children.get(current, [])
     return total
 
 
 def peak_resident_bytes(pid: int) -> int:
-    """Return the most that a process has had in use; 0 where that cannot be known."""
-    return _of_status(pid, "VmHWM:")
+    """Return the peak resident memory of a process; 0 where it cannot be read."""
+    return _status_bytes(pid, "VmHWM:")
 
 
-def _of_status(pid: int, name: str) -> int:
+def _status_bytes(pid: int, field: str) -> int:
     with suppress(OSError):
-        lines = (
-            Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-        )
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith(name)), 0)
+        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+        for line in text.splitlines():
+            if line.startswith(field):
+                kibibytes = int(line.split()[1])
+                return 1024 * kibibytes
     return 0

@@ -1,9 +1,9 @@
-"""Requests that make no sense, frames that are none, and a host that is gone in the middle of a word."""
+"""Checks of a worker's protocol: wrong requests, broken frames, and a host that disappears."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,30 +23,32 @@ from segarena.segmenters.workers.worker_client import WorkerError
 from segarena.serialization import encode_dialogue
 from segarena.worker import PROTOCOL
 
-ENDS_WITHIN_S = 10.0
-"""So soon a worker is gone after its host hung up."""
+END_LIMIT_S = 10.0
+"""Seconds in which a worker must end after its host hung up."""
+
+
+def _frame(header_bytes: int, body_bytes: int, content: bytes) -> bytes:
+    return header_bytes.to_bytes(4, "little") + body_bytes.to_bytes(8, "little") + content
 
 
 FRAMES = {
-    "a frame that announces a body of 2^62 bytes": (2).to_bytes(4, "little")
-    + (2**62).to_bytes(8, "little")
-    + b"{}",
-    "the end in the middle of a frame": (100).to_bytes(4, "little")
-    + (0).to_bytes(8, "little")
-    + b'{"verb"',
+    "a frame that announces a body of 2^62 bytes": _frame(2, 2**62, b"{}"),
+    "the end in the middle of a frame": _frame(100, 0, b'{"verb"'),
     "the end before anything is asked": b"",
 }
-"""What may be said before the host is gone."""
+"""Last bytes of a host before it hangs up."""
 
 
-def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    """Ask for what it cannot give; it says so, and answers what comes next."""
-    of = min(worker.sample_kinds)
-    outside = Dialogue().ask((Click(tuple(side + 5 for side in SHAPES[of])),))
+def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
+    """Send requests that must fail; check the error and that the worker answers the next one."""
+    sample_kind = min(worker.sample_kinds)
+    shape = SHAPES[sample_kind]
+    outside = Dialogue().ask((Click(tuple(side + 5 for side in shape)),))
     bodies: list[Any] = []
-    outside_told = encode_dialogue(outside, bodies, lambda _: 0)
+    outside_header = encode_dialogue(outside, bodies, lambda _: 0)
     unknown = {"rounds": [[{"kind": "wish"}]]}
     no_option = {"protocol": PROTOCOL, "options": {"no such option": 1}}
+    # Description, verb, header, expected kind of the error ("" for any reaction).
     requests: list[tuple[str, str, dict[str, Any], str]] = [
         ("an unknown verb", "dance", {}, "verb"),
         ("another protocol", "hello", {"protocol": PROTOCOL + 1}, "protocol"),
@@ -54,76 +56,82 @@ def wrong_requests(worker: Worker, _make: Callable[[], Worker]) -> Iterator[Chec
         ("an unknown handle", "predict", {"handle": -1, "dialogues": []}, "handle"),
         ("a prompt of an unknown kind", "predict", {"dialogues": [unknown]}, "protocol"),
         ("a sample of an unknown kind", "encode", {"sample": {"kind": "smell"}}, "protocol"),
-        ("a prompt outside of the sample", "predict", {"dialogues": [outside_told]}, ""),
+        ("a prompt outside of the sample", "predict", {"dialogues": [outside_header]}, ""),
         ("a dialogue without prompts", "predict", {"dialogues": [{"rounds": []}]}, ""),
     ]
-    for what, verb, told, expected in requests:
+    for description, verb, header, expected in requests:
 
-        def attempt(verb: str = verb, told: dict[str, Any] = told, expected: str = expected) -> str:
-            encoded = worker.encode(synthetic_sample(of, SHAPES[of], 0))
-            life = encoded.known()
-            came = ""
+        def attempt(
+            verb: str = verb, header: dict[str, Any] = header, expected: str = expected
+        ) -> str:
+            encoded = worker.encode(synthetic_sample(sample_kind, shape, 0))
+            generation = encoded.ensure_current()
+            fields = {"handle": encoded.handle, **header}
+            received = ""
             try:
-                worker.conversation.ask(verb, {"handle": encoded.handle, **told}, life=life)
+                worker.client.request(verb, fields, generation=generation)
             except WorkerError as error:
-                came = error.kind
-            if expected and came != expected:
-                return f"expected an error of kind {expected!r}, got {came or 'an answer'!r}"
-            predict_two_rounds(worker, tested_prompt_kinds(worker)[0], of, SHAPES[of])
+                received = error.kind
+            if expected and received != expected:
+                got = received or "an answer"
+                return f"expected an error of kind {expected!r}, got {got!r}"
+            predict_two_rounds(worker, tested_prompt_kinds(worker)[0], sample_kind, shape)
             return ""
 
-        yield run_check(f"goes on after {what}", attempt)
+        yield run_check(f"goes on after {description}", attempt)
 
 
-def identity(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    """Ask which files it stands on, and let it forget something."""
+def identity(worker: Worker) -> Iterator[CheckResult]:
+    """Check that the worker names the files behind its answers and frees dropped encodings."""
 
-    def attempt() -> str:
+    def names_sources() -> str:
         return "" if worker.identity["sources"] else "it does not say which file it is"
 
-    checked = run_check("says which files decide its answers", attempt)
-    weights = worker.identity["weights"] if checked.is_right else {}
-    none = "no weights among them: set self.weights to a list of files if it has any"
-    told = checked.told or ", ".join(weights) or none
-    yield replace(checked, told=told)
+    result = run_check("says which files decide its answers", names_sources)
+    if result.has_passed:
+        weights = ", ".join(worker.identity["weights"])
+        hint = "no weights among them: set self.weights to a list of files if it has any"
+        result = replace(result, details=weights or hint)
+    yield result
 
-    def forgotten() -> str:
-        encoded = worker.encode(
-            synthetic_sample(
-                min(worker.sample_kinds), (4,) * len(SHAPES[min(worker.sample_kinds)]), 0
-            )
-        )
-        held = int(worker.conversation.ask("ping", {}, life=encoded.known())[0].get("held", 0))
-        worker.conversation.drop(worker.conversation.life, encoded.handle)
-        left = int(worker.conversation.ask("drop", {})[0].get("held", 0))
-        return "" if left < held else f"holds {left} encodings after one of {held} was dropped"
+    def frees_encoding() -> str:
+        sample_kind = min(worker.sample_kinds)
+        shape = (4,) * len(SHAPES[sample_kind])
+        encoded = worker.encode(synthetic_sample(sample_kind, shape, 0))
+        before, _ = worker.client.request("ping", {}, generation=encoded.ensure_current())
+        worker.client.release(worker.client.generation, encoded.handle)
+        after, _ = worker.client.request("drop", {})
+        held = int(before.get("held", 0))
+        left = int(after.get("held", 0))
+        if left < held:
+            return ""
+        return f"holds {left} encodings after one of {held} was dropped"
 
-    yield run_check("forgets an encoding that is not needed any more", forgotten)
+    yield run_check("forgets an encoding that is not needed any more", frees_encoding)
 
 
-def broken_frames(worker: Worker, _make: Callable[[], Worker]) -> Iterator[CheckResult]:
-    """Speak nonsense to it, or hang up: it ends."""
-    reach = worker.conversation.reach
-    if reach.is_address:  # without the token it hangs up, and goes on for others
+def broken_frames(worker: Worker) -> Iterator[CheckResult]:
+    """Send broken frames or hang up; check that the worker ends."""
+    config = worker.client.config
+    # A listening worker closes connections without the token, and keeps running for others.
+    if config.is_address:
         return
-    for what, data in FRAMES.items():
+    for description, data in FRAMES.items():
 
         def attempt(data: bytes = data) -> str:
             started = time.monotonic()
-            link = open_connection(reach)
+            stream = open_connection(config)
             now = time.monotonic()
-            link.until = now + max(
-                ENDS_WITHIN_S, now - started
-            )  # a large model takes long to leave, too
-            with closing(link), suppress(OSError):  # it may be gone already
-                link.write(data)
-                link.hang_up()
-                link.wait_for_end()
+            # A large model that loads slowly is also slow to end.
+            stream.until = now + max(END_LIMIT_S, now - started)
+            # The worker may already have ended when the last bytes are written.
+            with closing(stream), suppress(OSError):
+                stream.write(data)
+                stream.hang_up()
+                stream.wait_for_end()
             return ""
 
-        checked = run_check(f"ends after {what}", attempt)
-        yield (
-            checked
-            if checked.is_right
-            else replace(checked, told=f"{checked.told}: it goes on, held by nobody")
-        )
+        result = run_check(f"ends after {description}", attempt)
+        if not result.has_passed:
+            result = replace(result, details=f"{result.details}: it goes on without a host")
+        yield result

@@ -1,8 +1,8 @@
-"""A stranger's program as a worker: it sees its own folder, a Python and what it is sent, and nothing else.
+"""Sandbox for programs of strangers: a worker that sees its own folder, a Python and its requests.
 
-bubblewrap (Linux) gives it namespaces of its own: no network, no other process, an empty environment, files that can be
-read and none that can be written but in memory. A command of the organiser's, such as one that starts a container, may
-stand in its place.
+bubblewrap (Linux) gives the program its own namespaces: no network, no other processes, an empty
+environment, read-only files, and writable files in memory only. The organiser's own command, such
+as one that starts a container, may replace it.
 """
 
 from __future__ import annotations
@@ -25,46 +25,68 @@ from segarena.segmenters.workers.worker import Worker
 
 BWRAP = "bwrap"
 FOLDER = "{folder}"
-"""In a command of the organiser's: where the program lies."""
+"""Placeholder for the program's folder in the organiser's command."""
 
-_NOBODIES = range(61_184, 65_520)
-"""Numbers that systemd keeps for users who are there for the life of one program, and that own nothing."""
-_INSIDE = "/sent"
-_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
-_SETTINGS = (
+_UNUSED_USER_IDS = range(61_184, 65_520)
+"""The range that systemd reserves for users that exist for one program only and own nothing."""
+_PROGRAM_FOLDER = "/sent"
+_SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_SYSTEM_SETTINGS = (
     "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
     "/etc/localtime",
 )
+_WRITABLE_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/tmp",
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own
     "LANG": "C.UTF-8",
     "PYTHONUNBUFFERED": "1",
-}  # noqa: S108 - its own
-_TO_BECOME_NOBODY = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-_TRIAL_S = 60.0
-_AGAIN_S = 60.0
-"""So long a trial that came to nothing is not made again. Later it is: the machine may have been busy."""
-_PREFIXES = "import sys; print(sys.prefix, sys.base_prefix, *(p for p in sys.path if p.endswith('-packages')), sep=chr(10))"
+}
+_NAMESPACES = (
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    "--new-session",
+    "--clearenv",
+    "--hostname",
+    "worker",
+)
+# The administrator keeps just the rights that setpriv needs to change to an unused user.
+_ADMINISTRATOR_RIGHTS = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+_USER_RIGHTS = ("--unshare-user", "--cap-drop", "ALL")
+_TRIAL_LIMIT_S = 60.0
+_RETRY_S = 60.0
+"""A failed trial is repeated after this time, because the machine may only have been busy."""
+_PRINT_PREFIXES = (
+    "import sys; print(sys.prefix, sys.base_prefix, "
+    "*(p for p in sys.path if p.endswith('-packages')), sep=chr(10))"
+)
+_MAX_OPEN_FILES = 1024
+_MAX_ERROR_LETTERS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """What confines programs.
+    """Command and limits that confine programs.
 
     Attributes:
-        command: "bwrap"; or words that start a program confined, with {folder} for where it lies: "docker run -i --rm
-            --network none -v {folder}:/work:ro -w /work my_image".
-        python: the interpreter, whose packages programs have; by default this one. With a command of one's own, the
-            name of the one there.
+        command: "bwrap"; or a command that starts a program confined, with {folder} for the
+            program's folder: "docker run -i --rm --network none -v {folder}:/work:ro -w /work
+            my_image".
+        python: the interpreter whose packages programs can import; by default this one. With a
+            command of your own, the interpreter's name there.
         reads: further files and folders that programs may read, such as weights.
-        memory_gb: what all processes of a program together may have in use.
-        disk_gb: what it may write into /tmp, and into /dev/shm; in memory beside `memory_gb`, and gone when it ends.
-        processes: how many processes and threads it may have.
-        start_s: what starting it, and encoding again after a crash, may take.
+        memory_gb: memory of all processes of a program together.
+        disk_gb: size of /tmp, and of /dev/shm; both are in memory, in addition to `memory_gb`, and
+            disappear with the program.
+        processes: maximum number of processes and threads.
+        start_s: seconds for a start, and for encoding again after a crash.
     """
 
     command: str = BWRAP
@@ -76,16 +98,16 @@ class Sandbox:
     start_s: float = 120.0
 
     def words(self, folder: Path, program: str) -> list[str]:
-        """Return what starts a program of a folder, confined.
+        """Return the command that starts a program of a folder, confined.
 
         Raises:
-            PluginInvalid: something that it takes is not installed.
+            PluginInvalid: a program that the sandbox needs is not installed.
         """
         if self.command == BWRAP:
             return [
-                *self._confining(folder),
-                *_as_nobody(),
-                *self._limiting(),
+                *self._bwrap_words(folder),
+                *_change_user_words(),
+                *self._limit_words(),
                 self._python,
                 program,
             ]
@@ -93,159 +115,150 @@ class Sandbox:
         return [*words, self.python or "python", program]
 
     def start(self, folder: Path, program: str, name: str = "") -> Worker:
-        """Return a program of a folder as a segmenter.
+        """Start a program of a folder as a segmenter.
 
         Raises:
             PluginInvalid: it cannot be started, or is no worker.
         """
-        words = shlex.join(self.words(folder, program))
-        return Worker(words, memory_gb=self.memory_gb, start_s=self.start_s, name=name)
+        command = shlex.join(self.words(folder, program))
+        return Worker(command, memory_gb=self.memory_gb, start_s=self.start_s, name=name)
 
     def fault(self) -> str:
-        """Return in a line why no program can be confined here, "" when one can: a small one is."""
-        until, why = _TRIED.get(self, (0.0, ""))
-        if time.monotonic() >= until:
-            why = _trial(self)
-            _TRIED[self] = (time.monotonic() + _AGAIN_S if why else math.inf, why)
-        return why
+        """Return why this machine cannot confine programs, "" if it can, by a trial with a small one."""
+        valid_until, fault = _TRIAL_RESULTS.get(self, (0.0, ""))
+        if time.monotonic() < valid_until:
+            return fault
+        fault = _run_trial(self)
+        valid_until = time.monotonic() + _RETRY_S if fault else math.inf
+        _TRIAL_RESULTS[self] = (valid_until, fault)
+        return fault
 
     @property
     def _python(self) -> str:
-        return shutil.which(self.python) or self.python if self.python else sys.executable
+        if self.python:
+            return shutil.which(self.python) or self.python
+        return sys.executable
 
-    def _confining(self, folder: Path) -> list[str]:
+    def _bwrap_words(self, folder: Path) -> list[str]:
         size = str(int(self.disk_gb * 2**30))
-        # Process 1 in there is bubblewrap's own, and what it was started with can be read in /proc.
+        # Process 1 in the sandbox is bubblewrap itself, and the program can read its environment
+        # in /proc: so it starts with an empty one.
         words = [_installed("env", "coreutils"), "-i", f"PATH={_ENVIRONMENT['PATH']}"]
-        words += [
-            _installed(BWRAP, "bubblewrap"),
-            "--unshare-ipc",
-            "--unshare-pid",
-            "--unshare-net",
-            "--unshare-uts",
-        ]
-        words += [
-            "--unshare-cgroup-try",
-            "--die-with-parent",
-            "--new-session",
-            "--clearenv",
-            "--hostname",
-            "worker",
-        ]
-        words += ["--unshare-user", "--cap-drop", "ALL"] if os.geteuid() else _TO_BECOME_NOBODY
+        words += [_installed(BWRAP, "bubblewrap"), *_NAMESPACES]
+        words += _USER_RIGHTS if os.geteuid() else _ADMINISTRATOR_RIGHTS
         for variable, value in _ENVIRONMENT.items():
             words += ["--setenv", variable, value]
         words += ["--proc", "/proc", "--dev", "/dev"]
-        for path in ("/tmp", "/dev/shm"):  # noqa: S108 - its own
+        for path in _WRITABLE_FOLDERS:
             words += ["--size", size, "--perms", "1777", "--tmpfs", path]
         words += ["--ro-bind", "/usr", "/usr"]
-        for path in map(Path, _SYSTEM):
-            words += (
-                ["--symlink", str(path.readlink()), str(path)]
-                if path.is_symlink()
-                else _shown(str(path))
-            )
-        for path in (*_SETTINGS, *_prefixes(self._python), *self.reads):
-            words += _shown(path)
-        words += ["--ro-bind", str(folder), _INSIDE, "--chdir", _INSIDE]
+        for path in map(Path, _SYSTEM_FOLDERS):
+            # On most distributions these are links into /usr.
+            if path.is_symlink():
+                words += ["--symlink", str(path.readlink()), str(path)]
+            else:
+                words += _read_only(str(path))
+        for path in (*_SYSTEM_SETTINGS, *_python_folders(self._python), *self.reads):
+            words += _read_only(path)
+        words += ["--ro-bind", str(folder), _PROGRAM_FOLDER, "--chdir", _PROGRAM_FOLDER]
         return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
-    def _limiting(self) -> list[str]:
-        # Data may be twice what is in use: threads and allocators ask for more than they touch. What is touched, by all
-        # processes together, is looked after from outside.
-        data = int(2e9 * self.memory_gb)
+    def _limit_words(self) -> list[str]:
+        # The limit of data is twice the memory, because threads and allocators reserve more than
+        # they use. The host measures the memory in use by all processes together.
         limits = {
             "nproc": self.processes,
-            "data": data,
+            "data": int(2e9 * self.memory_gb),
             "fsize": int(self.disk_gb * 2**30),
             "core": 0,
-            "nofile": 1024,
+            "nofile": _MAX_OPEN_FILES,
         }
-        return [
-            _installed("prlimit", "util-linux"),
-            *(f"--{name}={most}" for name, most in limits.items()),
-            "--",
-        ]
+        options = [f"--{name}={value}" for name, value in limits.items()]
+        return [_installed("prlimit", "util-linux"), *options, "--"]
 
 
-def _shown(path: str) -> list[str]:
-    above = [str(folder) for folder in reversed(Path(path).parents) if len(folder.parts) > 1]
-    folders = [word for folder in above for word in ("--perms", "0755", "--dir", folder)]
-    return [*folders, "--ro-bind-try", path, path]
+def _read_only(path: str) -> list[str]:
+    """Return the options that make a path readable, with readable folders above it."""
+    words: list[str] = []
+    for folder in reversed(Path(path).parents):
+        if len(folder.parts) > 1:
+            words += ["--perms", "0755", "--dir", str(folder)]
+    return [*words, "--ro-bind-try", path, path]
 
 
-def _as_nobody() -> list[str]:
-    """Return what gives up the rights of the administrator, for whom no limit of processes holds.
+def _change_user_words() -> list[str]:
+    """Return the command that gives up the administrator's rights; limits do not hold for them.
 
-    That limit counts all processes of a user: programs that were the same one would have it in common.
+    The limit of processes counts all processes of one user, so each program gets a user of its own.
     """
     if os.geteuid():
         return []
-    nobody = str(secrets.choice(_NOBODIES))
-    return [
-        _installed("setpriv", "util-linux"),
-        "--reuid",
-        nobody,
-        "--regid",
-        nobody,
-        "--clear-groups",
-        "--",
-    ]
+    user = str(secrets.choice(_UNUSED_USER_IDS))
+    setpriv = _installed("setpriv", "util-linux")
+    return [setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--"]
 
 
 def _installed(program: str, package: str) -> str:
-    found = shutil.which(program)
-    if found is None:
+    """Return the path of a program; raise PluginInvalid where it is not installed."""
+    path = shutil.which(program)
+    if path is None:
         raise PluginInvalid(
-            f"{program} is not installed: apt-get install {package}; or name a command that confines programs, such as "
-            'sandbox = "docker run -i --rm --network none -v {folder}:/work:ro -w /work my_image"'
+            f"{program} is not installed: apt-get install {package}; or name a command that "
+            'confines programs, such as sandbox = "docker run -i --rm --network none '
+            '-v {folder}:/work:ro -w /work my_image"'
         )
-    return found
+    return path
 
 
 @cache
-def _prefixes(python: str) -> tuple[str, ...]:
-    """Return the folders that a Python needs, outside of /usr."""
-    asked = subprocess.run([python, "-c", _PREFIXES], check=False, capture_output=True, text=True)  # noqa: S603 - the organiser's
-    if not asked.returncode:
-        found = {*asked.stdout.splitlines(), str(Path(python).parent.parent)}
-    else:
-        found = {python}
-    return tuple(
-        sorted(path for path in found if path != "/" and not Path(path).is_relative_to("/usr"))
+def _python_folders(python: str) -> tuple[str, ...]:
+    """Return the folders outside of /usr that a Python needs."""
+    completed = subprocess.run(  # noqa: S603 - the organiser's
+        [python, "-c", _PRINT_PREFIXES], check=False, capture_output=True, text=True
     )
+    if completed.returncode:
+        paths = {python}
+    else:
+        paths = {*completed.stdout.splitlines(), str(Path(python).parent.parent)}
+    outside: list[str] = []
+    for path in sorted(paths):
+        if path != "/" and not Path(path).is_relative_to("/usr"):
+            outside.append(path)
+    return tuple(outside)
 
 
-_TRIED: dict[Sandbox, tuple[float, str]] = {}
-"""What came of trials, and until when that holds."""
+_TRIAL_RESULTS: dict[Sandbox, tuple[float, str]] = {}
+"""Per sandbox, the moment until which the result of its trial is valid, and the fault."""
 
 
-def _trial(sandbox: Sandbox) -> str:
-    """Start a small program; return why that does not work. It must see its folder, and no network."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+def _run_trial(sandbox: Sandbox) -> str:
+    """Run a small program; return the fault. It must see its folder and no network."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         folder.chmod(0o755)
         (folder / "trial.py").write_text(
             "import numpy, socket\nprint('confined', len(socket.if_nameindex()))\n"
         )
         try:
             words = sandbox.words(folder, "trial.py")
-            ran = subprocess.run(  # noqa: S603 - the organiser's
+            completed = subprocess.run(  # noqa: S603 - the organiser's
                 words,
                 check=False,
                 capture_output=True,
                 text=True,
-                timeout=_TRIAL_S,
+                timeout=_TRIAL_LIMIT_S,
                 stdin=subprocess.DEVNULL,
             )
         except PluginInvalid as error:
             return str(error)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"sandbox: a small program could not be started: {error}"
-    said = ran.stdout.split()
-    if ran.returncode or said[:1] != ["confined"]:
-        told = (ran.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        return f"sandbox: a small program does not run in it: {told[:300]}"
-    if said[1] == "1":
+    output = completed.stdout.split()
+    if completed.returncode or output[:1] != ["confined"]:
+        lines = completed.stderr.strip().splitlines() or ["it said nothing"]
+        reason = lines[-1][:_MAX_ERROR_LETTERS]
+        return f"sandbox: a small program does not run in it: {reason}"
+    # The loopback device is the only network interface of an isolated program.
+    if output[1] == "1":
         return ""
     return "sandbox: programs in it have a network; its command must take that away"

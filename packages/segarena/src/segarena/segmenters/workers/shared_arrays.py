@@ -1,4 +1,4 @@
-"""Large arrays that a worker on this machine maps as files."""
+"""Large arrays shared with a worker on the same machine as memory-mapped files."""
 
 from __future__ import annotations
 
@@ -13,44 +13,53 @@ import numpy as np
 from segarena.worker import Body, dtype_name
 
 LARGE_BYTES = 8 * 2**20
-"""From so many bytes on, an array goes through a file where both sides see the same disk."""
+"""Arrays of at least this size go through a file where both sides see the same disk."""
 
 
 class SharedArrays:
-    """Large arrays in memory that a worker maps as files; each is there until the worker has answered.
+    """Files in memory with large arrays for a worker; each exists until the worker has answered.
 
     Args:
-        is_seen: whether the worker sees our files; otherwise everything goes through the pipe.
+        is_visible: whether the worker sees files of this process; otherwise all arrays go through
+            the pipe.
     """
 
-    def __init__(self, *, is_seen: bool) -> None:
-        self._is_seen = is_seen
+    def __init__(self, *, is_visible: bool) -> None:
+        self._is_visible = is_visible
         self._files: list[int] = []
 
     def body(self, dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
-        """Return an array whose bytes `parts` gives, as a file if it is large."""
-        told: dict[str, Any] = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
-        count = math.prod(shape) * np.dtype(dtype).itemsize
-        if not self._is_seen or count < LARGE_BYTES:
-            return Body(told, count, parts)
-        return Body({**told, "file": self.file_of(parts())}, 0, tuple)
+        """Return an array, given as a function of its bytes, for sending; as a file if large."""
+        description: dict[str, Any] = {
+            "dtype": dtype_name(dtype),
+            "shape": [int(side) for side in shape],
+        }
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if not self._is_visible or size < LARGE_BYTES:
+            return Body(description, size, parts)
+        description["file"] = self.write_file(parts())
+        return Body(description, 0, tuple)
 
-    def file_of(self, parts: Iterable[Any]) -> str:
-        """Return the path of a file in memory that holds some bytes until `clear`; nothing of it outlives us."""
-        number = os.memfd_create("segarena-array")
-        self._files.append(number)
+    def write_file(self, parts: Iterable[Any]) -> str:
+        """Write bytes to a file in memory; return its path, valid until `clear`.
+
+        The file disappears with this process, even when it is killed.
+        """
+        descriptor = os.memfd_create("segarena-array")
+        self._files.append(descriptor)
         for part in parts:
             view = memoryview(part)
             while len(view):
-                view = view[os.write(number, view) :]
-        return f"/proc/{os.getpid()}/fd/{number}"
+                written = os.write(descriptor, view)
+                view = view[written:]
+        return f"/proc/{os.getpid()}/fd/{descriptor}"
 
     def clear(self) -> None:
-        """Take away what the worker has mapped, or will never."""
+        """Close all files; a worker that has mapped one keeps its mapping."""
         while self._files:
             os.close(self._files.pop())
 
 
-def can_share() -> bool:
+def has_shared_memory() -> bool:
     """Tell whether this system has files in memory that other processes can open."""
     return hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()

@@ -1,9 +1,8 @@
-"""Small samples and prompts of every kind, made up: what a worker is tried on."""
+"""Small synthetic samples and prompts of every kind for checks of a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,54 +24,75 @@ ODD_SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 
 def synthetic_sample(kind: str, shape: Sequence[int], seed: int) -> Sample:
     """Return a sample of noise with a bright box in it."""
-    pixels = np.random.default_rng(seed).integers(0, 100, (*shape, 3), dtype=np.uint8)
-    pixels[_box(shape, seed)] += 120
-    name = f"{kind} {seed}"
     if kind == "image":
-        return ImageSample(id=name, image=pixels)
+        return _noise_image(shape, seed)
+    pixels = _noise_pixels(shape, seed)
+    name = f"{kind} {seed}"
     if kind == "volume":
-        return VolumeSample(
-            id=name, voxels=pixels[..., 0].astype(np.int16) * 8 - 1000, spacing_mm=(3.0, 1.0, 1.0)
-        )
+        # Hounsfield units from -1000 (air) upwards, as in CT.
+        voxels = pixels[..., 0].astype(np.int16) * 8 - 1000
+        return VolumeSample(id=name, voxels=voxels, spacing_mm=(3.0, 1.0, 1.0))
     return VideoSample(id=name, frames=list(pixels), frame_shape=(int(shape[1]), int(shape[2])))
 
 
-def synthetic_prompts(kind: str, shape: tuple[int, ...], number: int) -> tuple[Prompt, ...]:
-    """Return what is said in a round, counted from 0, about a sample of a shape: prompts of one kind."""
-    place = tuple(int((side - 1) * (0.5 if number == 0 else 0.2 * number)) for side in shape)
-    area = _box(shape, number)
-    start = tuple(int(one.start) for one in area)
-    stop = tuple(int(one.stop) for one in area)
+def synthetic_prompts(kind: str, shape: tuple[int, ...], number: int) -> Prompt:
+    """Return the prompt of one kind for a round, counted from 0, on a sample of this shape.
+
+    The points and masks of the second round are negative where the kind allows it.
+    """
     is_positive = number != 1
-    corners = [start, (*start[:-1], stop[-1] - 1), (*start[:-2], *(end - 1 for end in stop[-2:]))]
-    points = tuple(tuple(map(float, corner)) for corner in corners)
-    made: dict[str, Prompt] = {
-        "click": Click(place, is_positive),
-        "box": Box(start, stop),
-        "limits": Limits(0, shape[0] - 1),
-        "scribble": Scribble(points, is_positive),
-        "lasso": Lasso(points, is_positive),
-        "mask": MaskPrompt(_drawn(shape, number)),
-        "support": Support(_photograph(number), _drawn(SHAPES["image"], number)),
-    }
-    return (made[kind],)
+    window = _box(shape, number)
+    start = tuple(int(side.start) for side in window)
+    stop = tuple(int(side.stop) for side in window)
+    match kind:
+        case "click":
+            share = 0.5 if number == 0 else 0.2 * number
+            return Click(tuple(int((side - 1) * share) for side in shape), is_positive)
+        case "box":
+            return Box(start, stop)
+        case "limits":
+            return Limits(0, shape[0] - 1)
+        case "scribble":
+            return Scribble(_corner_points(start, stop), is_positive)
+        case "lasso":
+            return Lasso(_corner_points(start, stop), is_positive)
+        case "mask":
+            return MaskPrompt(_box_mask(shape, number))
+        case "support":
+            image = _noise_image(SHAPES["image"], 10 + number)
+            return Support(image, _box_mask(SHAPES["image"], number))
+        case _:
+            raise KeyError(kind)
 
 
-def _photograph(number: int) -> ImageSample:
-    sample = synthetic_sample("image", SHAPES["image"], 10 + number)
-    if not isinstance(sample, ImageSample):
-        raise TypeError(sample)
-    return sample
+def _corner_points(start: tuple[int, ...], stop: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+    """Return three corners of a box along the last two axes."""
+    last = [end - 1 for end in stop]
+    corners = (start, (*start[:-1], last[-1]), (*start[:-2], *last[-2:]))
+    return tuple(tuple(map(float, corner)) for corner in corners)
 
 
-def _drawn(shape: Sequence[int], number: int) -> NDArray[np.bool_]:
-    mask: NDArray[Any] = np.zeros(tuple(shape), dtype=np.bool_)
+def _noise_pixels(shape: Sequence[int], seed: int) -> NDArray[np.uint8]:
+    pixels = np.random.default_rng(seed).integers(0, 100, (*shape, 3), dtype=np.uint8)
+    pixels[_box(shape, seed)] += 120
+    return pixels
+
+
+def _noise_image(shape: Sequence[int], seed: int) -> ImageSample:
+    return ImageSample(id=f"image {seed}", image=_noise_pixels(shape, seed))
+
+
+def _box_mask(shape: Sequence[int], number: int) -> NDArray[np.bool_]:
+    mask = np.zeros(tuple(shape), dtype=np.bool_)
     mask[_box(shape, number)] = True
     return mask
 
 
 def _box(shape: Sequence[int], number: int) -> tuple[slice, ...]:
-    return tuple(
-        slice(min(number, side - 1), max(min(number, side - 1) + 1, 3 * side // 4))
-        for side in shape
-    )
+    """Return a box from pixel `number` to three quarters of each axis, with at least one pixel."""
+    window: list[slice] = []
+    for side in shape:
+        start = min(number, side - 1)
+        stop = max(start + 1, 3 * side // 4)
+        window.append(slice(start, stop))
+    return tuple(window)

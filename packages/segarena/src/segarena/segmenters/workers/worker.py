@@ -1,4 +1,4 @@
-"""The segmenter whose model works in another process: in a Python of its own, in a container, on another machine."""
+"""Segmenter whose model runs in another process: in its own Python, in a container, on another machine."""
 
 from __future__ import annotations
 
@@ -22,29 +22,36 @@ from segarena.worker import TOKEN, ProtocolError, prediction_from, restore
 
 @segmenter("worker")
 class Worker:
-    """A model in a Python, a container or a machine of its own, which an adapter of about 40 lines lets answer.
+    """A model in its own Python, container or machine, served by an adapter of about 40 lines.
 
-    The worker is started when the run begins, and again when it dies: then it is told and asked everything once more.
-    Two that are lost over one sample make that sample a failure, with the last lines that were printed.
+    The run starts the worker, and restarts it when it dies; a new worker encodes the sample again
+    and gets the whole dialogue. When two workers are lost over one sample, that sample fails, with
+    the last lines of the worker's output.
 
     Args:
-        command: the program that starts it, as in a shell ("python my_adapter.py", "docker run -i my_image"), or where
-            one listens: "tcp://host:port", "unix:/path".
-        python: the interpreter in place of the word python in the command: "envs/ritm/bin/python".
-        folder: where the program is started; by default here.
+        command: the program, as in a shell ("python my_adapter.py", "docker run -i my_image"), or
+            the address of a worker that listens: "tcp://host:port", "unix:/path".
+        python: the interpreter that replaces the word python in the command:
+            "envs/ritm/bin/python".
+        folder: working directory of the program; by default the current one.
         options: of the adapter's model: {"checkpoint": "ritm.pth"}.
-        name: what tables call it; by default worker, with its options where there are several.
-        token: the environment variable with the token that a worker which listens asks for.
-        network: False starts it in namespaces of its own, without any network; on Linux, where that is allowed.
-        memory_gb: what it may have in use before it is ended and started again; 0 sets no limit. On Linux.
-        log: a file to which all that it prints is appended; by default the last lines alone are kept.
-        start_s: what starting it, and encoding again after a crash, may take.
+        name: shown in tables; by default worker, with its options where there are several.
+        token: the environment variable with the token for a worker that listens.
+        network: False starts the program in its own namespaces without any network; on Linux,
+            where that is allowed.
+        memory_gb: the worker is ended and restarted when it uses more memory; 0 sets no limit. On
+            Linux.
+        log: a file to which all output of the worker is appended; by default only the last lines
+            are kept.
+        start_s: seconds for a start, and for encoding again after a crash.
 
     Raises:
-        PluginInvalid: it cannot be started, refuses its options or speaks another version of the protocol.
+        PluginInvalid: it cannot be started, refuses its options or has another version of the
+            protocol.
     """
 
-    starts_programs = True  # so a run folder that is only read does not build it (`segarena.registry.only_built_in`)
+    # Reading a run folder must not start programs (`segarena.registry.only_built_in`).
+    starts_programs = True
     prompt_kinds: frozenset[str] | None = None
     sample_kinds: frozenset[str] = frozenset({"image", "volume", "video"})
 
@@ -62,7 +69,7 @@ class Worker:
         log: str = "",
         start_s: float = 300.0,
     ) -> None:
-        self._reach = WorkerConfig(
+        self._config = WorkerConfig(
             command=command,
             python=python,
             folder=folder,
@@ -73,135 +80,144 @@ class Worker:
             log=log,
             start_s=start_s,
         )
-        self.conversation = WorkerClient(self._reach, options or {})
+        self.client = WorkerClient(self._config, options or {})
         self._adopted = weakref.WeakKeyDictionary[EncodingHandle, EncodingHandle]()
-        weakref.finalize(self, self.conversation.end)
+        weakref.finalize(self, self.client.end)
         try:
-            hello = self.conversation.hello
+            description = self.client.description
         except WorkerLost as error:
             raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
-        self.model = hello.model
-        self.sample_kinds = frozenset(hello.sample_kinds)
-        if hello.prompt_kinds is None:
+        self.model = description.model
+        self.sample_kinds = frozenset(description.sample_kinds)
+        if description.prompt_kinds is None:
             self.prompt_kinds = None
         else:
-            self.prompt_kinds = frozenset(hello.prompt_kinds)
-        self.device = hello.device
-        self.slice_intensity = hello.slice_intensity
-        self.encodes_with_prompts = hello.encodes_with_prompts
-        self.pack: Callable[[EncodingHandle], dict[str, Any]] | None = (
-            self._pack if hello.packs else None
-        )
-        self.unpack: Callable[[Mapping[str, Any]], EncodingHandle] | None = (
-            self._unpack if hello.packs else None
-        )
+            self.prompt_kinds = frozenset(description.prompt_kinds)
+        self.device = description.device
+        self.slice_intensity = description.slice_intensity
+        self.encodes_with_prompts = description.encodes_with_prompts
+        self.pack: Callable[[EncodingHandle], dict[str, Any]] | None = None
+        self.unpack: Callable[[Mapping[str, Any]], EncodingHandle] | None = None
+        if description.packs:
+            self.pack = self._pack
+            self.unpack = self._unpack
 
     def __reduce__(self) -> Any:
-        given = {name: getattr(self._reach, name) for name in self._reach.__slots__}
-        return partial(Worker, **given, options=self.conversation.options), ()
+        given = {name: getattr(self._config, name) for name in self._config.__slots__}
+        return partial(Worker, **given, options=self.client.options), ()
 
     @cached_property
     def identity(self) -> dict[str, dict[str, str]]:
-        """What decides its answers: SHA-256 of declared weights and of the adapter's file, versions there.
+        """Hashes and versions that decide the answers.
+
+        SHA-256 of the declared weights ("weights") and of the adapter's file ("sources"), versions
+        of the worker's Python and packages ("environment").
 
         Raises:
-            SegmenterError: it cannot say.
+            SegmenterError: the worker reports an error.
         """
-        answer, _ = self.conversation.insist(
-            LossCounter(), lambda: self.conversation.ask("identify", {})
+        answer, _ = self.client.call_with_restart(
+            LossCounter(), lambda: self.client.request("identify", {})
         )
-        kinds = ("weights", "sources", "environment")
-        found = {kind: answer.get(kind) for kind in kinds}
-        return {kind: dict(said) if isinstance(said, dict) else {} for kind, said in found.items()}
+        parts: dict[str, dict[str, str]] = {}
+        for name in ("weights", "sources", "environment"):
+            part = answer.get(name)
+            parts[name] = dict(part) if isinstance(part, dict) else {}
+        return parts
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of what decides its encodings."""
-        hello = self.conversation.hello
-        return sha256(
-            repr([hello.fingerprint, hello.version, sorted(hello.options.items()), self.identity])
-        )
+        """Hash of everything that decides the encodings."""
+        description = self.client.description
+        options = sorted(description.options.items())
+        parts = [description.fingerprint, description.version, options, self.identity]
+        return sha256(repr(parts))
 
     @property
     def peak_bytes_elsewhere(self) -> int:
-        """The most memory that its process has had in use; 0 where that cannot be known."""
-        return peak_resident_bytes(self.conversation.pid)
+        """Peak memory of the worker process; 0 where unknown."""
+        return peak_resident_bytes(self.client.pid)
 
     def encode(self, sample: Sample) -> EncodingHandle:
-        """Let the worker encode a sample; return what stands for it here.
+        """Let the worker encode a sample; return the handle of the encoding.
 
         Raises:
-            SegmenterError: the worker says why it cannot, or was lost twice over it.
+            SegmenterError: the worker reports an error, or two workers were lost over the sample.
         """
-        return self._made(sample)
+        return self._encode(sample)
 
     def predict(self, encoded: EncodingHandle, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Let the worker answer dialogues about an encoded sample.
 
         Raises:
-            SegmenterError: the worker says why it cannot, or was lost twice over this sample.
-            PredictionInvalid: its answers are not of the form that answers have.
+            SegmenterError: the worker reports an error, or two workers were lost over the sample.
+            PredictionInvalid: an answer has no valid form.
         """
-        mine = self._mine(encoded)
+        own = self._adopt(encoded)
 
-        def once() -> list[Prediction]:
+        def attempt() -> list[Prediction]:
             arrays: list[Any] = []
-            life = mine.known()
-            told = [encode_dialogue(dialogue, arrays, self._handle_of) for dialogue in dialogues]
-            request = {"handle": mine.handle, "dialogues": told}
-            answer, found = self.conversation.ask("predict", request, arrays, life=life)
-            mine.note(answer)
-            return _predictions(answer, found)
+            generation = own.ensure_current()
+            encoded_dialogues = [
+                encode_dialogue(dialogue, arrays, self._handle_of) for dialogue in dialogues
+            ]
+            header = {"handle": own.handle, "dialogues": encoded_dialogues}
+            answer, received = self.client.request("predict", header, arrays, generation=generation)
+            own.record_passes(answer)
+            return _predictions(answer, received)
 
-        return self.conversation.insist(mine.tries, once)
+        return self.client.call_with_restart(own.losses, attempt)
 
     def _pack(self, encoded: EncodingHandle) -> dict[str, Any]:
         """Return an encoding as named arrays."""
 
-        def once() -> dict[str, Any]:
-            life = encoded.known()
-            answer, found = self.conversation.ask("pack", {"handle": encoded.handle}, life=life)
+        def attempt() -> dict[str, Any]:
+            generation = encoded.ensure_current()
+            answer, received = self.client.request(
+                "pack", {"handle": encoded.handle}, generation=generation
+            )
             packed = answer.get("packed")
             try:
-                return {name: restore(each, found) for name, each in dict(packed or {}).items()}
+                fields = dict(packed or {})
+                return {name: restore(value, received) for name, value in fields.items()}
             except (ProtocolError, TypeError, ValueError) as error:
                 raise SegmenterError(
                     f"the worker gives something else than named arrays: {error}"
                 ) from error
 
-        return self.conversation.insist(encoded.tries, once)
+        return self.client.call_with_restart(encoded.losses, attempt)
 
     def _unpack(self, arrays: Mapping[str, Any]) -> EncodingHandle:
-        """Let the worker have an encoding that it packed."""
-        return self._made(dict(arrays))
+        """Send a packed encoding to the worker."""
+        return self._encode(dict(arrays))
 
-    def _made(self, of: Sample | Mapping[str, Any]) -> EncodingHandle:
-        encoded = EncodingHandle(self.conversation, of)
-        self.conversation.insist(encoded.tries, encoded.known)
+    def _encode(self, source: Sample | Mapping[str, Any]) -> EncodingHandle:
+        encoded = EncodingHandle(self.client, source)
+        self.client.call_with_restart(encoded.losses, encoded.ensure_current)
         return encoded
 
-    def _mine(self, encoded: EncodingHandle) -> EncodingHandle:
-        """Return an encoding, or where another worker made it, the same by this one."""
-        if encoded.conversation is self.conversation:
+    def _adopt(self, encoded: EncodingHandle) -> EncodingHandle:
+        """Return this worker's own handle of an encoding that another worker may have made."""
+        if encoded.client is self.client:
             return encoded
         if encoded not in self._adopted:
-            self._adopted[encoded] = EncodingHandle(self.conversation, encoded.of)
+            self._adopted[encoded] = EncodingHandle(self.client, encoded.source)
         return self._adopted[encoded]
 
     def _handle_of(self, encoded: EncodingHandle) -> int:
-        mine = self._mine(encoded)
-        mine.known()
-        return mine.handle
+        own = self._adopt(encoded)
+        own.ensure_current()
+        return own.handle
 
 
 def _predictions(answer: Mapping[str, Any], arrays: Sequence[Any]) -> list[Prediction]:
-    told = answer.get("answers")
-    if not isinstance(told, list):
+    answers = answer.get("answers")
+    if not isinstance(answers, list):
         raise PredictionInvalid(
-            f"the worker gives {type(told).__name__} in place of a list of answers"
+            f"the worker gives {type(answers).__name__} in place of a list of answers"
         )
     try:
-        found = [prediction_from(each, arrays) for each in told]
+        decoded = [prediction_from(each, arrays) for each in answers]
     except (ProtocolError, TypeError, ValueError) as error:
         raise PredictionInvalid(f"the worker's answer is of no known form: {error}") from error
-    return [Prediction(each.mask, each.logits, each.score, each.candidates) for each in found]
+    return [Prediction(each.mask, each.logits, each.score, each.candidates) for each in decoded]

@@ -1,4 +1,4 @@
-"""Asking a worker, which is started when it is first needed, and again when it is gone."""
+"""Client of a worker process: start it on first use, restart it after a loss, exchange requests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ import msgspec
 
 from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError
 from segarena.segmenters.workers.connection import open_connection, token_request
-from segarena.segmenters.workers.failure_messages import told_of, what_is_missing, why_lost
-from segarena.segmenters.workers.shared_arrays import SharedArrays, can_share
+from segarena.segmenters.workers.failure_messages import (
+    describe_end,
+    describe_loss,
+    describe_missing_module,
+)
+from segarena.segmenters.workers.shared_arrays import SharedArrays, has_shared_memory
 from segarena.segmenters.workers.worker_config import WorkerConfig, WorkerLost
 from segarena.segmenters.workers.worker_stream import WorkerStream
 from segarena.work.deadline import pause_deadline
@@ -23,33 +27,33 @@ from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 
 MAX_ANSWER_BYTES = 16 * 2**30
 
-_MOST_ASIDE_BYTES = 2**20
-"""What the answer to anything but predict and pack may have as arrays: there are none."""
+_MAX_PLAIN_ANSWER_BYTES = 2**20
+"""Limit for the arrays in answers to all verbs but predict and pack, which carry none."""
 
 MAX_LOSSES = 2
-"""A sample over which so many workers were lost is a failure."""
+"""A sample fails once this many workers were lost over it."""
 
-PATIENCE_S = 10.0
-"""So long a worker that listens elsewhere may be away before it counts as lost."""
+RECONNECT_S = 10.0
+"""Seconds that a listening worker may be unreachable before it counts as lost."""
 
-Got = TypeVar("Got")
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
 class LossCounter:
-    """How often a worker was lost over one sample, and why the last time."""
+    """Number of workers lost over one sample, and the reason of the last loss."""
 
-    lost: int = 0
-    last: str = ""
+    count: int = 0
+    last_reason: str = ""
 
-    def count(self, why: str) -> None:
-        """Count one more."""
-        self.lost = self.lost + 1
-        self.last = why
+    def add(self, reason: str) -> None:
+        """Count one more loss."""
+        self.count += 1
+        self.last_reason = reason
 
 
 class WorkerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says of itself; see docs/workers.md."""
+    """A worker's answer to hello: its model and abilities; see docs/workers.md."""
 
     protocol: int
     model: str = ""
@@ -68,7 +72,7 @@ class WorkerDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerError(Exception):
-    """The worker says that it cannot do what it was asked; `kind` is what the protocol calls the reason."""
+    """Error that the worker reports; `kind` is the protocol's name of the reason."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -76,236 +80,270 @@ class WorkerError(Exception):
 
 
 class WorkerClient:
-    """Requests and answers, one at a time.
+    """Send requests to one worker and receive its answers, one at a time.
 
     Args:
-        reach: how the worker is reached.
+        config: how to start the worker or connect to it.
         options: of its model.
 
     Attributes:
-        starts: how often it was started.
-        life: likewise, and how often it forgot; what an earlier life knew, this one does not.
-        shared: where large arrays go.
+        starts: number of times the worker was started.
+        generation: number of starts and of lost handles; a handle is valid in its generation only.
+        shared: files for large arrays.
     """
 
-    def __init__(self, reach: WorkerConfig, options: Mapping[str, Any]) -> None:
-        self.reach = reach
+    def __init__(self, config: WorkerConfig, options: Mapping[str, Any]) -> None:
+        self.config = config
         self.options = dict(options)
         self.starts = 0
-        self.life = 0
-        self.shared = SharedArrays(is_seen=False)
-        self._link: WorkerStream | None = None
-        self._hello: WorkerDescription | None = None
-        self._dropped: list[tuple[int, int]] = []
-        self._number = 0
-        self._silent_s: float | None = None
-        self._one_at_a_time = threading.RLock()
+        self.generation = 0
+        self.shared = SharedArrays(is_visible=False)
+        self._stream: WorkerStream | None = None
+        self._description: WorkerDescription | None = None
+        self._released: list[tuple[int, int]] = []
+        self._last_id = 0
+        self._response_limit_s: float | None = None
+        self._lock = threading.RLock()
 
     @property
-    def hello(self) -> WorkerDescription:
-        """What the worker said of itself when it was last started."""
-        if self._hello is None:
+    def description(self) -> WorkerDescription:
+        """The worker's own description from its last start; starts it if necessary."""
+        if self._description is None:
             self.start()
-        if self._hello is None:
+        if self._description is None:
             raise WorkerLost("it said nothing of itself")
-        return self._hello
+        return self._description
 
     @property
     def pid(self) -> int:
-        """The process of a worker that was started here; 0 for others."""
-        return 0 if self._link is None else self._link.pid
+        """Process id of a worker that was started here; 0 for others."""
+        if self._stream is None:
+            return 0
+        return self._stream.pid
 
     def start(self) -> None:
-        """Start the worker if it is not there, and say hello.
+        """Start the worker unless it is running, and exchange hello.
 
         Raises:
-            PluginInvalid: it cannot be started, or refuses; says why and what to do.
-            Lost: it ended, or was silent.
+            PluginInvalid: the worker cannot be started, or refuses; the message says what to do.
+            WorkerLost: the worker ended or did not answer.
         """
-        with self._one_at_a_time:
-            if self._link is not None:
+        with self._lock:
+            if self._stream is not None:
                 return
-            with pause_deadline(self.reach.start_s):
+            with pause_deadline(self.config.start_s):
                 try:
                     self._start()
                 except WorkerLost as error:
+                    # A signal from outside (out of memory, a restart of the container) says
+                    # nothing about the worker, so one more start is worth trying.
                     if not error.was_killed:
                         raise
                     self._start()
 
     def _start(self) -> None:
-        link = self._link = open_connection(
-            self.reach, patience_s=PATIENCE_S if self.starts else 0.0
-        )
+        retry_s = RECONNECT_S if self.starts else 0.0
+        stream = open_connection(self.config, retry_s=retry_s)
+        self._stream = stream
         self.starts += 1
-        self.life += 1
-        self._dropped.clear()
-        self.shared = SharedArrays(is_seen=False)
+        self.generation += 1
+        self._released.clear()
+        self.shared = SharedArrays(is_visible=False)
         try:
-            if self.reach.is_address:
-                self._exchange(token_request(self.reach.token), ())
-            self._hello = self._say_hello()
+            if self.config.is_address:
+                self._exchange(token_request(self.config.token), ())
+            self._description = self._say_hello()
         except WorkerError as error:
             self.end()
-            missing = what_is_missing([str(error)], self.reach)
+            missing = describe_missing_module([str(error)], self.config)
             raise PluginInvalid(f"worker: {missing or error}") from error
         except BaseException:
             self.end()
             raise
-        link.pid = link.pid and (self._hello.pid or link.pid)
+        # A started program may be a wrapper; the worker's own process is the one to measure.
+        if stream.pid:
+            stream.pid = self._description.pid or stream.pid
 
     def _say_hello(self) -> WorkerDescription:
-        words = os.urandom(16).hex()
-        look = self.shared.file_of([words.encode("ascii")]) if can_share() else ""
-        answer, _ = self.ask("hello", {"protocol": PROTOCOL, "options": self.options, "look": look})
-        said = _checked(answer)
-        self.shared = SharedArrays(is_seen=bool(look) and said.sees == words)
-        return said
+        secret = os.urandom(16).hex()
+        path = ""
+        if has_shared_memory():
+            path = self.shared.write_file([secret.encode("ascii")])
+        header = {"protocol": PROTOCOL, "options": self.options, "look": path}
+        answer, _ = self.request("hello", header)
+        description = _checked_description(answer)
+        # Only a worker that can open our files repeats what this one holds.
+        is_visible = bool(path) and description.sees == secret
+        self.shared = SharedArrays(is_visible=is_visible)
+        return description
 
     @contextmanager
-    def within(self, seconds: float) -> Generator[None]:
-        """Let the worker be silent for so long at most, in the block; otherwise that is the caller's affair."""
-        before = self._silent_s
-        self._silent_s = seconds
+    def response_limit(self, seconds: float) -> Generator[None]:
+        """Limit the seconds per response inside the block; elsewhere the caller's deadline holds."""
+        before = self._response_limit_s
+        self._response_limit_s = seconds
         try:
             yield
         finally:
-            self._silent_s = before
+            self._response_limit_s = before
 
-    def ask(
+    def request(
         self,
         verb: str,
-        told: Mapping[str, Any],
+        header: Mapping[str, Any],
         arrays: Sequence[Any] = (),
         *,
-        life: int | None = None,
+        generation: int | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return what the worker answers to a request; one that is gone is started first.
+        """Return the worker's answer to a request; start the worker first if it is gone.
 
         Args:
-            verb: what it is asked to do.
-            told: what else the header has.
-            arrays: the body.
-            life: whose handles the request names; another one would take them for others.
+            verb: of the protocol.
+            header: further fields of the header.
+            arrays: body of the request.
+            generation: the one in which the handles in the request are valid; a later worker
+                would take them for others.
 
         Raises:
-            Told: it says that it cannot.
-            Lost: it died, was silent for too long or spoke nonsense; it is ended.
+            WorkerError: the worker reports an error.
+            WorkerLost: the worker died, exceeded the response limit or broke the protocol; it is
+                ended.
         """
-        with self._one_at_a_time:
+        with self._lock:
             self.start()
-            if life not in (None, self.life):
+            if generation not in (None, self.generation):
                 raise WorkerLost("was started again meanwhile")
-            self._number += 1
-            dropped = [handle for life, handle in self._take_dropped() if life == self.life]
-            return self._exchange(
-                {**told, "id": self._number, "verb": verb, "drop": dropped}, arrays
-            )
+            self._last_id += 1
+            fields = {
+                **header,
+                "id": self._last_id,
+                "verb": verb,
+                "drop": self._take_released(),
+            }
+            return self._exchange(fields, arrays)
 
-    def _take_dropped(self) -> list[tuple[int, int]]:
-        taken = self._dropped
-        self._dropped = []
-        return taken
+    def _take_released(self) -> list[int]:
+        released = self._released
+        self._released = []
+        return [handle for generation, handle in released if generation == self.generation]
 
-    def drop(self, life: int, handle: int) -> None:
-        """Let the worker forget a handle, when it is next asked; may be called at any moment."""
-        self._dropped.append((life, handle))
+    def release(self, generation: int, handle: int) -> None:
+        """Let the worker drop a handle with the next request; safe to call at any moment."""
+        self._released.append((generation, handle))
 
     def _exchange(
         self, header: dict[str, Any], arrays: Sequence[Any]
     ) -> tuple[dict[str, Any], list[Any]]:
-        link = self._link
-        if link is None:
+        stream = self._stream
+        if stream is None:
             raise WorkerLost("it is gone")
-        has_arrays = header["verb"] in ("predict", "pack")
-        if has_arrays:
-            link.most_body = min(MAX_ANSWER_BYTES, link.most_memory or MAX_ANSWER_BYTES)
-        else:
-            link.most_body = _MOST_ASIDE_BYTES
-        if header["verb"] in ("token", "hello"):
-            silent_s = self.reach.start_s
-        else:
-            silent_s = self._silent_s
-        link.until = None if silent_s is None else time.monotonic() + silent_s
+        self._set_limits(stream, header["verb"])
         try:
-            link.send(header, arrays)
-            answer, found = link.receive()
+            stream.send(header, arrays)
+            answer, received = stream.receive()
             if answer.get("id") != header["id"]:
                 raise ProtocolError(
                     f"it answers request {answer.get('id')!r} where {header['id']} was asked"
                 )
         except (EOFError, OSError, ProtocolError, WorkerLost) as error:
-            why = self.end(why_lost(error))
-            raise WorkerLost(why, was_killed=link.was_killed) from error
-        except BaseException:  # an alarm, Ctrl-C: what it says next would answer this request
+            why = self.end(describe_loss(error))
+            raise WorkerLost(why, was_killed=stream.was_killed) from error
+        except BaseException:
+            # After an alarm or Ctrl-C the next answer would still belong to this request.
             self.end()
             raise
         finally:
             self.shared.clear()
-        if link.has_too_much_memory:  # the answer stands; another worker gives the next
+        if stream.exceeds_memory:
+            # This answer is valid; a new worker gives the next one.
             self.end()
-        return _said(answer), found
+        return _content_of(answer), received
 
-    def end(self, why: str = "") -> str:
-        """End the worker; return in one line how it ended and what it printed last."""
-        with self._one_at_a_time:
-            link = self._link
-            self._link = None
-            if link is None:
-                return why
-            how = link.close()
-            return told_of(why or how, link.last_lines())
+    def _set_limits(self, stream: WorkerStream, verb: str) -> None:
+        if verb in ("predict", "pack"):
+            stream.most_body = min(MAX_ANSWER_BYTES, stream.max_memory or MAX_ANSWER_BYTES)
+        else:
+            stream.most_body = _MAX_PLAIN_ANSWER_BYTES
+        if verb in ("token", "hello"):
+            limit_s = self.config.start_s
+        else:
+            limit_s = self._response_limit_s
+        if limit_s is None:
+            stream.until = None
+        else:
+            stream.until = time.monotonic() + limit_s
 
-    def insist(self, on: LossCounter, do: Callable[[], Got]) -> Got:
-        """Return what `do` returns; a worker that is lost meanwhile is started again, once.
+    def end(self, reason: str = "") -> str:
+        """End the worker; return one line with how it ended and its last output."""
+        with self._lock:
+            stream = self._stream
+            self._stream = None
+            if stream is None:
+                return reason
+            how = stream.close()
+            return describe_end(reason or how, stream.last_lines())
+
+    def call_with_restart(self, losses: LossCounter, call: Callable[[], Result]) -> Result:
+        """Return the result of `call`; when the worker is lost meanwhile, start it once more.
 
         Args:
-            on: counts how often a worker was lost over one sample.
-            do: asks the worker, and tells it again what it has to know if that is another one.
+            losses: counts the workers lost over one sample.
+            call: sends requests; encodes again by itself when it meets another worker.
 
         Raises:
-            SegmenterError: it was lost twice over this sample, or says why it cannot answer.
+            SegmenterError: two workers were lost over this sample, or the worker reports an error.
         """
         while True:
-            if on.lost >= MAX_LOSSES:
+            if losses.count >= MAX_LOSSES:
                 raise SegmenterError(
-                    f"its worker was lost {on.lost} times over this sample; the last time it {on.last}"
+                    f"its worker was lost {losses.count} times over this sample; "
+                    f"the last time it {losses.last_reason}"
                 )
             try:
-                return do()
+                return call()
             except WorkerLost as error:
-                on.count(str(error))
+                losses.add(str(error))
             except PredictTimeout as error:
-                on.count(f"was ended: {error}")
+                losses.add(f"was ended: {error}")
                 raise
             except WorkerError as error:
+                reason = f"said: {error}"
                 if error.kind == "handle":
-                    self.life += 1
-                elif error.kind != "memory":
+                    # The worker is alive but forgot its handles: encode again without a restart.
+                    self.generation += 1
+                elif error.kind == "memory":
+                    reason = self.end(reason)
+                else:
                     raise SegmenterError(str(error)) from error
-                on.count(self.end(f"said: {error}") if error.kind == "memory" else f"said: {error}")
-            except PluginInvalid as error:  # it cannot be started any more
+                losses.add(reason)
+            except PluginInvalid as error:
+                # The program or its environment disappeared after the first start.
                 raise SegmenterError(str(error)) from error
 
 
-def _said(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an answer holds; raise Told when that is an error."""
+def _content_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of an answer; raise WorkerError when the answer is an error."""
     error = answer.get("error")
-    said = answer.get("ok")
     if isinstance(error, dict):
-        raise WorkerError(
-            str(error.get("kind", "")),
-            " ".join(str(error.get("message", "it does not say why")).split()),
-        )
-    return said if isinstance(said, dict) else {}
+        kind = str(error.get("kind", ""))
+        message = str(error.get("message", "it does not say why"))
+        raise WorkerError(kind, " ".join(message.split()))
+    content = answer.get("ok")
+    if isinstance(content, dict):
+        return content
+    return {}
 
 
-def _checked(answer: Mapping[str, Any]) -> WorkerDescription:
+def _checked_description(answer: Mapping[str, Any]) -> WorkerDescription:
     try:
-        said = msgspec.convert(answer, WorkerDescription)
+        description = msgspec.convert(answer, WorkerDescription)
     except msgspec.ValidationError as error:
-        raise PluginInvalid(f"worker: what it says of itself cannot be: {error}") from error
-    unknown = [*({*(said.prompt_kinds or ())} - {*PROMPTS}), *({*said.sample_kinds} - {*SAMPLES})]
-    if unknown or said.protocol != PROTOCOL:
-        raise PluginInvalid(f"worker: what it says of itself cannot be: {unknown or said.protocol}")
-    return said
+        raise PluginInvalid(f"worker: its description of itself is not valid: {error}") from error
+    unknown_prompts = set(description.prompt_kinds or ()) - set(PROMPTS)
+    unknown_samples = set(description.sample_kinds) - set(SAMPLES)
+    unknown = [*unknown_prompts, *unknown_samples]
+    if unknown or description.protocol != PROTOCOL:
+        raise PluginInvalid(
+            f"worker: its description of itself is not valid: {unknown or description.protocol}"
+        )
+    return description

@@ -1,4 +1,4 @@
-"""How a worker is reached, and the error of one that is lost."""
+"""Configuration of a worker, and the error of a worker that is lost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from segarena.worker import TOKEN
 
 
 class WorkerLost(Exception):
-    """A worker died, was silent for too long, or spoke nonsense; another may be started.
+    """A worker died, exceeded a limit or broke the protocol; a new one may be started.
 
     Attributes:
-        was_killed: it was ended from outside.
+        was_killed: whether a signal from elsewhere ended it.
     """
 
     def __init__(self, message: str, *, was_killed: bool = False) -> None:
@@ -25,7 +25,7 @@ class WorkerLost(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """How a worker is reached; see `segarena.segmenters.workers.worker.Worker` for what each means."""
+    """How to start or reach a worker; the fields are options of the segmenter `worker`."""
 
     command: str
     python: str = ""
@@ -39,7 +39,7 @@ class WorkerConfig:
 
     @property
     def is_address(self) -> bool:
-        """Whether the worker listens somewhere, and is not started here."""
+        """Whether the worker listens at an address; otherwise its program is started here."""
         return self.command.startswith(("tcp://", "unix:"))
 
     @property
@@ -47,7 +47,7 @@ class WorkerConfig:
         """The program and its arguments.
 
         Raises:
-            PluginInvalid: there are none, or they are not written as in a shell.
+            PluginInvalid: the command is empty or not valid shell syntax.
         """
         try:
             words = shlex.split(self.command)
@@ -55,7 +55,8 @@ class WorkerConfig:
             raise PluginInvalid(f"worker: {self.command!r} is no command: {error}") from error
         if not words:
             raise PluginInvalid(
-                "worker: expected a command like 'python my_adapter.py' or tcp://host:port, got nothing"
+                "worker: expected a command like 'python my_adapter.py' or tcp://host:port, "
+                "got nothing"
             )
         if self.python and re.fullmatch(r"python[\d.]*", words[0]):
             words[0] = str(Path(self.python).expanduser())

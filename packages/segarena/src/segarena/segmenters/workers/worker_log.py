@@ -1,4 +1,4 @@
-"""What a worker prints."""
+"""Log of a worker's output."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from typing import IO, BinaryIO
 from segarena.errors import PluginInvalid
 
 LAST_LINES = 20
-"""So many lines of what a worker printed are told when it fails."""
+"""Lines of output that a failure message quotes."""
 
-_LINE_LETTERS = 300
+_LINE_BYTES = 300
+_READ_BYTES = 2**16
 _WAIT_S = 0.2
 
 
 class WorkerLog:
-    """What a worker prints: the last lines are kept, and all of it goes to a file if one is named."""
+    """Output of a worker: the last lines stay in memory, and all of it goes to the log file if any.
+
+    The file stops growing at `MOST_BYTES`.
+    """
 
     MOST_BYTES = 64 * 2**20
 
@@ -27,46 +31,50 @@ class WorkerLog:
         self._source = source
         self._lines = deque[str](maxlen=LAST_LINES)
         self._file = file
-        self._rest = b""
+        self._unfinished = b""
         self._written = 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def last_lines(self) -> list[str]:
-        """Return the last lines; waits a moment for what is still on its way."""
+        """Return the last lines; wait a moment for output still in the pipe."""
         self._thread.join(_WAIT_S)
         return list(self._lines)
 
     def add(self, printed: bytes) -> None:
-        """Add what was printed; lines that are not ended yet are put together."""
-        *lines, rest = (self._rest + printed).replace(b"\r", b"\n").split(b"\n")
-        self._rest = rest[-_LINE_LETTERS:]
-        self._lines.extend(
-            line[:_LINE_LETTERS].decode(errors="replace") for line in lines if line.strip()
-        )
+        """Add output; join a line that arrives in parts."""
+        # Progress bars end their lines with carriage returns.
+        text = (self._unfinished + printed).replace(b"\r", b"\n")
+        *lines, unfinished = text.split(b"\n")
+        self._unfinished = unfinished[-_LINE_BYTES:]
+        for line in lines:
+            if line.strip():
+                self._lines.append(line[:_LINE_BYTES].decode(errors="replace"))
         if self._file is not None and self._written < self.MOST_BYTES:
             try:
                 self._written += self._file.write(printed)
-            except (
-                OSError
-            ):  # a full disk must not stop what is printed: the worker would wait for us
+            except OSError:
+                # On a full disk the log must still be read: a worker blocks on a full pipe.
                 self._written = self.MOST_BYTES
 
     def _read(self) -> None:
         with suppress(OSError, ValueError):
-            while printed := os.read(self._source.fileno(), 65536):
+            while True:
+                printed = os.read(self._source.fileno(), _READ_BYTES)
+                if not printed:
+                    break
                 self.add(printed)
-        self.add(b"\n" if self._rest else b"")
+        self.add(b"\n" if self._unfinished else b"")
         self._source.close()
         if self._file is not None:
             self._file.close()
 
 
 def open_log(file: str) -> BinaryIO | None:
-    """Return a file that is appended to; None where none is named.
+    """Open a log file for appending; return None for an empty name.
 
     Raises:
-        PluginInvalid: it cannot be written.
+        PluginInvalid: the file cannot be written.
     """
     if not file:
         return None

@@ -1,4 +1,4 @@
-"""A worker that is started here."""
+"""Worker process that this machine starts."""
 
 from __future__ import annotations
 
@@ -10,72 +10,79 @@ import subprocess
 from contextlib import suppress
 
 from segarena.errors import PluginInvalid
-from segarena.segmenters.workers.failure_messages import why_not_started
+from segarena.segmenters.workers.failure_messages import describe_start_failure
 from segarena.segmenters.workers.worker_config import WorkerConfig
 from segarena.segmenters.workers.worker_log import WorkerLog, open_log
 from segarena.segmenters.workers.worker_stream import WorkerStream
 
-_ENDING_S = 0.05
-"""What the end of a process may come later than that of its pipe."""
+_EXIT_DELAY_S = 0.05
+"""A process may end this much later than its pipe closes."""
+
+_PIPE_BYTES = 2**20
 
 
 class WorkerProcess(WorkerStream):
-    """A worker that was started here: it talks through its stdin and stdout, and its stderr is a log."""
+    """Started worker: it talks through its stdin and stdout, and its stderr is a log."""
 
-    def __init__(self, reach: WorkerConfig) -> None:
-        words = reach.words
-        if not reach.network:
-            words = [*_without_network(), *words]
-        file = open_log(reach.log)
-        # Of a session of its own: Ctrl-C is the host's affair, and all that it starts can be ended together.
+    def __init__(self, config: WorkerConfig) -> None:
+        words = config.words
+        if not config.network:
+            words = [*_network_isolation(), *words]
+        log_file = open_log(config.log)
+        # In a session of its own Ctrl-C reaches the host alone, and the worker can be ended
+        # together with all processes that it starts.
         try:
             self.process = subprocess.Popen(  # noqa: S603 - what the user asked to start
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                cwd=reach.folder or None,
+                cwd=config.folder or None,
                 start_new_session=True,
                 bufsize=0,
             )
         except OSError as error:
-            if file is not None:
-                file.close()
-            raise PluginInvalid(f"worker: {why_not_started(error, reach, words[0])}") from error
+            if log_file is not None:
+                log_file.close()
+            message = describe_start_failure(error, config, words[0])
+            raise PluginInvalid(f"worker: {message}") from error
         stdin = self.process.stdin
         stdout = self.process.stdout
         stderr = self.process.stderr
         if stdin is None or stdout is None or stderr is None:
             raise PluginInvalid("worker: no pipe to it")
-        self._ends = (stdin, stdout)
+        self._pipes = (stdin, stdout)
         super().__init__(stdout.fileno(), stdin.fileno())
-        _widen(stdin.fileno(), stdout.fileno())
-        self._log = WorkerLog(stderr, file)
-        self.pid = self.root = self.process.pid
-        self.most_memory = int(reach.memory_gb * 1e9)
+        for pipe in self._pipes:
+            _enlarge_pipe(pipe.fileno())
+        self._log = WorkerLog(stderr, log_file)
+        self.root = self.process.pid
+        self.pid = self.root
+        self.max_memory = int(config.memory_gb * 1e9)
 
-    def note(self, printed: bytes) -> None:
-        """Put what was printed before the greeting into the log."""
+    def log_output(self, printed: bytes) -> None:
+        """Add output that came before the greeting to the log."""
         self._log.add(printed)
 
     def last_lines(self) -> list[str]:
-        """Return what the worker printed last; waits a moment for what is still on its way."""
+        """Return the worker's last output; wait a moment for output still in the pipe."""
         return self._log.last_lines()
 
     def hang_up(self) -> None:
-        """Close its stdin."""
-        self._ends[0].close()
+        """Close the worker's stdin."""
+        stdin, _ = self._pipes
+        stdin.close()
 
     def close(self) -> str:
-        """Kill the worker with all that it started."""
-        died_alone = self.process.poll() is not None or _dies_by_itself(self.process)
+        """Kill the worker and all processes that it started; return how it ended by itself."""
+        ended_itself = self.process.poll() is not None or _is_ending(self.process)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         code = self.process.wait()
-        for end in self._ends:
+        for pipe in self._pipes:
             with suppress(OSError):
-                end.close()
-        if not died_alone:
+                pipe.close()
+        if not ended_itself:
             return ""
         self.was_killed = code < 0
         if code < 0:
@@ -83,37 +90,38 @@ class WorkerProcess(WorkerStream):
         return f"ended with exit code {code}"
 
 
-def _dies_by_itself(process: subprocess.Popen[bytes]) -> bool:
-    """Tell whether a worker whose pipe closed is about to be gone: its end comes a moment after that of its pipe."""
+def _is_ending(process: subprocess.Popen[bytes]) -> bool:
+    """Tell whether a worker that closed its pipe also exits within a moment."""
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_ENDING_S)
+        process.wait(_EXIT_DELAY_S)
         return True
     return False
 
 
-def _widen(*ends: int) -> None:
-    """Let a pipe hold a megabyte, where it can: a large array takes fewer turns."""
-    for end in ends:
-        with suppress(OSError, AttributeError):
-            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 2**20)
+def _enlarge_pipe(descriptor: int) -> None:
+    """Let a pipe hold a megabyte where the system allows it: large arrays need fewer wake-ups."""
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-def _without_network() -> list[str]:
-    """Return what starts a program in user and network namespaces of its own.
+def _network_isolation() -> list[str]:
+    """Return the command prefix that starts a program in its own user and network namespaces.
 
     Raises:
         PluginInvalid: this system does not allow it.
     """
     unshare = shutil.which("unshare")
-    words = [unshare or "", "--user", "--map-root-user", "--net", "--"]
-    tried = unshare and subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - words of ours
-    if not tried or tried.returncode:
-        if tried:
-            why = tried.stderr.decode(errors="replace").strip()
-        else:
-            why = "there is no unshare (util-linux)"
-        raise PluginInvalid(
-            f"worker: network=False needs namespaces, which this system does not give ({why}); "
-            "use a container: worker('docker run -i --rm --network none ...')"
-        )
+    if unshare is None:
+        raise PluginInvalid(_no_namespaces("there is no unshare (util-linux)"))
+    words = [unshare, "--user", "--map-root-user", "--net", "--"]
+    trial = subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - words of ours
+    if trial.returncode:
+        raise PluginInvalid(_no_namespaces(trial.stderr.decode(errors="replace").strip()))
     return words
+
+
+def _no_namespaces(reason: str) -> str:
+    return (
+        f"worker: network=False needs namespaces, which this system does not give ({reason}); "
+        "use a container: worker('docker run -i --rm --network none ...')"
+    )

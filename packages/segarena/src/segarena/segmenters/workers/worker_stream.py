@@ -1,4 +1,4 @@
-"""A stream to a worker, with limits of time and memory that are kept while waiting."""
+"""Stream to a worker with limits of time and memory that are enforced while waiting."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from segarena.segmenters.workers.process_memory import process_tree_bytes
 from segarena.segmenters.workers.worker_config import WorkerLost
 from segarena.worker import GREETING, PROTOCOL, ProtocolError, Stream
 
-_LOOK_S = 0.2
-"""So often a limit of memory is looked after while a worker is silent."""
+_CHECK_INTERVAL_S = 0.2
+"""Interval between checks of the limits while the worker does not answer."""
 
-_MOST_PRINTED = 2**20
-"""Bytes that may come before the greeting."""
+_MAX_PRINTED_BYTES = 2**20
+"""Output that may come before the greeting."""
 
-_OPENING = GREETING.partition(b"%d")[0]
+_READ_BYTES = 2**16
+
+_GREETING_START = GREETING.partition(b"%d")[0]
 
 
 class WorkerStream(Stream, ABC):
-    """A stream to a worker, with limits of time and memory that are kept while waiting.
+    """Stream to a worker with limits of time and memory that are enforced while waiting.
 
     Attributes:
-        was_killed: how it ended: by a signal that did not come from here.
-        until: the moment (of `time.monotonic`) until which the worker may be silent; None leaves that to the caller.
-        pid: of the process that answers; 0 where that is not known.
-        root: of the process that was started; 0 for none. Its memory counts, and that of all that it started.
-        most_memory: bytes that they may have in use.
+        was_killed: whether a signal from elsewhere ended the worker.
+        until: deadline (of `time.monotonic`) of the worker's next answer; None leaves the limit to
+            the caller.
+        pid: of the process that answers; 0 where unknown.
+        root: of the process that was started; 0 for none. Its memory counts with that of all its
+            descendants.
+        max_memory: bytes that they may use; 0 sets no limit.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -40,88 +44,90 @@ class WorkerStream(Stream, ABC):
         self.until: float | None = None
         self.pid = 0
         self.root = 0
-        self.most_memory = 0
-        self._reading = select.poll()
-        self._writing = select.poll()
-        for end, poll, event in (
-            (source, self._reading, select.POLLIN),
-            (sink, self._writing, select.POLLOUT),
-        ):
-            os.set_blocking(end, False)
-            poll.register(end, event)
+        self.max_memory = 0
+        self._read_poll = select.poll()
+        self._write_poll = select.poll()
+        os.set_blocking(source, False)
+        os.set_blocking(sink, False)
+        self._read_poll.register(source, select.POLLIN)
+        self._write_poll.register(sink, select.POLLOUT)
 
     def before_read(self) -> None:
-        """Wait until something comes."""
-        self._wait(self._reading)
+        """Wait until data can be read."""
+        self._wait(self._read_poll)
 
     def before_write(self) -> None:
-        """Wait until the worker takes something."""
-        self._wait(self._writing)
+        """Wait until the worker accepts data."""
+        self._wait(self._write_poll)
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Refuse files: a worker is sent some, but names none, or it would have ours read for it."""
+        """Reject files: a worker that names one could have the host read any of the host's files."""
         if any(file is not None for _, _, file in announced):
             raise ProtocolError("an answer that names a file; arrays are sent")
 
     def _wait(self, poll: select.poll) -> None:
-        while not poll.poll(1000 * _LOOK_S):
+        while not poll.poll(1000 * _CHECK_INTERVAL_S):
             if self.until is not None and time.monotonic() > self.until:
                 raise WorkerLost("gave no answer in time")
-            if self.has_too_much_memory:
-                raise WorkerLost(f"had more than memory_gb={self.most_memory / 1e9:g} in use")
+            if self.exceeds_memory:
+                raise WorkerLost(f"had more than memory_gb={self.max_memory / 1e9:g} in use")
 
     @property
-    def has_too_much_memory(self) -> bool:
-        """Whether the worker has more memory in use than it may."""
-        return (
-            bool(self.most_memory and self.root)
-            and process_tree_bytes(self.root) > self.most_memory
-        )
+    def exceeds_memory(self) -> bool:
+        """Whether the worker uses more memory than its limit."""
+        if not self.max_memory or not self.root:
+            return False
+        return process_tree_bytes(self.root) > self.max_memory
 
-    def greet(self) -> None:
-        """Read until the worker's greeting; what was printed before it is no part of the conversation.
+    def read_greeting(self) -> None:
+        """Read up to the worker's greeting; output before it goes to the log.
 
         Raises:
-            ProtocolError: it never greets, or speaks another version.
+            EOFError: the worker ended without a greeting.
+            ProtocolError: no greeting within the first megabyte.
+            PluginInvalid: the worker has another version of the protocol.
         """
-        seen = b""
-        while len(seen) < _MOST_PRINTED:
+        received = b""
+        # The worker sends nothing after its greeting until the first request.
+        pattern = re.compile(re.escape(_GREETING_START) + rb"(\d{1,6})\n\Z")
+        while len(received) < _MAX_PRINTED_BYTES:
             self.before_read()
-            came = os.read(self.source, 65536)
-            if not came:
+            data = os.read(self.source, _READ_BYTES)
+            if not data:
                 raise EOFError("no greeting")
-            seen += came
-            said = re.search(
-                re.escape(_OPENING) + rb"(\d{1,6})\n\Z", seen
-            )  # nothing follows until it is asked
-            if said is not None:
-                self.note(seen[: said.start()])
-                if int(said[1]) == PROTOCOL:
-                    return
-                raise PluginInvalid(
-                    f"worker: it speaks version {int(said[1])} of the protocol, this segarena version {PROTOCOL}; "
-                    "copy segarena_worker.py beside the model again: segarena worker new writes it"
-                )
-        raise ProtocolError(f"no greeting; the first it said: {seen[:60]!r}")
+            received += data
+            greeting = pattern.search(received)
+            if greeting is None:
+                continue
+            self.log_output(received[: greeting.start()])
+            version = int(greeting[1])
+            if version == PROTOCOL:
+                return
+            raise PluginInvalid(
+                f"worker: it speaks version {version} of the protocol, this segarena version "
+                f"{PROTOCOL}; copy segarena_worker.py beside the model again: "
+                "segarena worker new writes it"
+            )
+        raise ProtocolError(f"no greeting; the first it said: {received[:60]!r}")
 
-    def note(self, printed: bytes) -> None:
-        """Note what was printed before the greeting."""
+    def log_output(self, printed: bytes) -> None:
+        """Log output that came before the greeting; streams without a log ignore it."""
 
     @abstractmethod
     def hang_up(self) -> None:
-        """Say nothing more."""
+        """Close the sending side."""
 
     def wait_for_end(self) -> None:
-        """Wait until the worker is gone, whatever it still says; raise Lost when it is not in time."""
-        came = b"..."
-        while came:
+        """Discard all output until the worker ends; raise WorkerLost past the deadline."""
+        while True:
             self.before_read()
-            came = os.read(self.source, 65536)
+            if not os.read(self.source, _READ_BYTES):
+                return
 
     def last_lines(self) -> list[str]:
-        """Return what the worker printed last."""
+        """Return the last lines of the worker's output."""
         return []
 
     @abstractmethod
     def close(self) -> str:
-        """End the conversation, and the worker if it was started here; return how it ended."""
+        """Close the connection, and end a worker that was started here; return how it ended."""

@@ -42,7 +42,7 @@ class NetworkPrompt:
 
 
 def build_network_prompt(
-    dialogue: Dialogue, space: ImageSpace, low_side: int, habits: ImageOptions
+    dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
 ) -> NetworkPrompt:
     """Return what the dialogue says.
 
@@ -65,8 +65,8 @@ def build_network_prompt(
         points=space.to_network([click.position for click in dialogue.clicks]),
         labels=np.array([click.is_positive for click in dialogue.clicks], dtype=np.int32),
         box=_corners(boxes[-1], space) if boxes else None,
-        logits=_dense(dialogue, space, low_side, habits),
-        is_several=habits.wants_several(dialogue),
+        logits=_dense(dialogue, space, low_side, options),
+        is_several=options.wants_several(dialogue),
     )
 
 
@@ -76,12 +76,12 @@ def _corners(box: Box, space: ImageSpace) -> NDArray[np.floating]:
 
 
 def _dense(
-    dialogue: Dialogue, space: ImageSpace, low_side: int, habits: ImageOptions
+    dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
 ) -> NDArray[np.float32] | None:
     drawn = [prompt for prompt in dialogue.prompts if isinstance(prompt, MaskPrompt)]
     is_new = any(isinstance(prompt, MaskPrompt) for prompt in dialogue.rounds[-1])
     previous = None if dialogue.previous is None else dialogue.previous.logits
-    if previous is not None and not is_new and not habits.forgets_logits(dialogue):
+    if previous is not None and not is_new and not options.forgets_logits(dialogue):
         if previous.shape != (low_side, low_side):
             raise SegmenterError(
                 f"previous logits: expected shape {(low_side, low_side)}, got {previous.shape}; "

@@ -79,14 +79,14 @@ class SamNetwork:
     Args:
         model: in evaluation mode, on its device.
         family: a key of `FAMILIES`.
-        habits: which mask is taken, and so on.
+        options: which mask is taken, and so on.
         batches: how many dialogues are decoded at once.
     """
 
-    def __init__(self, model: Any, family: str, habits: ImageOptions, batches: BatchRunner) -> None:
+    def __init__(self, model: Any, family: str, options: ImageOptions, batches: BatchRunner) -> None:
         self.model = model
         self.family = SAM_VARIANTS[family]
-        self.habits = habits
+        self.options = options
         self.batches = batches
         weight = next(model.parameters())
         self.device = weight.device
@@ -145,7 +145,7 @@ class SamNetwork:
             PredictionInvalid: the network gave NaN or infinity.
         """
         prompts = [
-            build_network_prompt(dialogue, encoded.space, self.low_side, self.habits)
+            build_network_prompt(dialogue, encoded.space, self.low_side, self.options)
             for dialogue in dialogues
         ]
         predictions: dict[int, Prediction] = {}
@@ -191,10 +191,10 @@ class SamNetwork:
 
     def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
         """Return the chosen one of the masks (k, low, low), upsampled, and what the next round needs."""
-        index = self.habits.choose(scores)
+        index = self.options.choose(scores)
         low = masks[index]
         tensor_serialization.check_finite(low, f"as {self.dtype}")
-        mask = (space.upsample(low) > self.habits.threshold).cpu().numpy()
+        mask = (space.upsample(low) > self.options.threshold).cpu().numpy()
         limit = self.family.logits_limit
         kept = low if limit is None else low.clamp(-limit, limit)
         return Prediction(mask=mask, logits=kept.cpu().numpy(), score=float(scores[index]))

@@ -43,9 +43,9 @@ LOGITS_LIMIT = 32.0
 class TrackingNetwork:
     """A loaded SAM 2 for videos, with the choices it is used with, and what kept features of one video may take."""
 
-    def __init__(self, model: Any, habits: VideoOptions, limit_bytes: int) -> None:
+    def __init__(self, model: Any, options: VideoOptions, limit_bytes: int) -> None:
         self.model = model
-        self.habits = habits
+        self.options = options
         self.limit_bytes = limit_bytes
         weight = next(model.parameters())
         self.device = weight.device
@@ -72,8 +72,8 @@ class TrackingNetwork:
             PredictionInvalid: the network gave NaN or infinity.
         """
         told = self._told(encoded, dialogue)
-        last = 0 if self.habits.backwards else min(map(min, told.values()))
-        answer = _Answer(encoded.sample, sorted(told), self.habits, self.low_side)
+        last = 0 if self.options.backwards else min(map(min, told.values()))
+        answer = _Answer(encoded.sample, sorted(told), self.options, self.low_side)
         try:
             with (
                 torch.inference_mode(),
@@ -89,8 +89,8 @@ class TrackingNetwork:
         previous = self._previous(dialogue, encoded.sample.shape[0])
         newest = len(dialogue.rounds) - 1
         told: dict[int, dict[int, FrameInputs]] = {}
-        for object_id, frames in read_marks(dialogue, encoded.sample.shape, self.habits).items():
-            corrected = corrected_frames(frames, self.habits)
+        for object_id, frames in read_marks(dialogue, encoded.sample.shape, self.options).items():
+            corrected = corrected_frames(frames, self.options)
             for frame, marks in frames.items():
                 if object_id in previous:
                     hint = previous[object_id][frame].astype(np.float32)
@@ -125,7 +125,7 @@ class TrackingNetwork:
     def _previous(self, dialogue: Dialogue, frames: int) -> dict[int, NDArray[np.float16]]:
         """Return the logits of the round before, (frames, low, low), by object id; none when they are not fed."""
         logits = None if dialogue.previous is None else dialogue.previous.logits
-        if logits is None or not self.habits.feed_logits:
+        if logits is None or not self.options.feed_logits:
             return {}
         ids = prompted_object_ids(chain(*dialogue.rounds[:-1]))
         expected = (len(ids), frames, self.low_side, self.low_side)
@@ -140,13 +140,13 @@ class _Answer:
     """The masks of a video with these objects, ascending, filled frame by frame; frames that never come are empty."""
 
     def __init__(
-        self, sample: VideoSample, ids: list[int], habits: VideoOptions, low_side: int
+        self, sample: VideoSample, ids: list[int], options: VideoOptions, low_side: int
     ) -> None:
         self._ids = np.array(ids, dtype=np.uint8)
-        self._threshold = habits.threshold
+        self._threshold = options.threshold
         self._labels: Labels = np.zeros(sample.shape, dtype=np.uint8)
         self.logits: NDArray[np.float16] | None = None
-        if habits.feed_logits:
+        if options.feed_logits:
             self.logits = np.full(
                 (len(ids), len(sample.frames), low_side, low_side), -LOGITS_LIMIT, np.float16
             )

@@ -93,7 +93,7 @@ class FrameMarks:
 
 
 def read_marks(
-    dialogue: Dialogue, shape: Shape, habits: VideoOptions
+    dialogue: Dialogue, shape: Shape, options: VideoOptions
 ) -> dict[int, dict[int, FrameMarks]]:
     """Return what all rounds say, by object id and frame, both ascending.
 
@@ -114,7 +114,7 @@ def read_marks(
         for prompt in prompts:
             own = getattr(prompt, "object_id", 1)
             for object_id in marks if own == BACKGROUND else (own,):
-                _mark(marks[object_id], prompt, shape[1:], number, habits)
+                _mark(marks[object_id], prompt, shape[1:], number, options)
     marks = {object_id: dict(sorted(frames.items())) for object_id, frames in marks.items()}
     silent = [object_id for object_id, frames in marks.items() if not frames]
     if silent or not marks:
@@ -129,14 +129,14 @@ def prompted_object_ids(prompts: Iterable[Prompt]) -> list[int]:
     return sorted({getattr(prompt, "object_id", 1) for prompt in prompts} - {BACKGROUND})
 
 
-def corrected_frames(frames: dict[int, FrameMarks], habits: VideoOptions) -> frozenset[int]:
+def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> frozenset[int]:
     """Return the frames of an object whose marks correct what was tracked; its other frames say what to track.
 
     What the first round about the object says is what to track, and so is every mask. Later marks, and those that only
     say where the object is not, correct. An object of which nothing else is said is tracked from these.
     """
     first = min((marks.since for marks in frames.values() if marks.since is not None), default=None)
-    if habits.corrections == "alone" or first is None:
+    if options.corrections == "alone" or first is None:
         return frozenset()
     return frozenset(
         frame for frame, marks in frames.items() if marks.since != first and marks.mask is None
@@ -171,7 +171,7 @@ def _check(prompt: Prompt, shape: Shape) -> None:
 
 
 def _mark(
-    frames: dict[int, FrameMarks], prompt: Prompt, shape: Shape, round_: int, habits: VideoOptions
+    frames: dict[int, FrameMarks], prompt: Prompt, shape: Shape, round_: int, options: VideoOptions
 ) -> None:
     """Enter the prompt into the frames of one object."""
     is_positive = (
@@ -188,11 +188,11 @@ def _mark(
                 marks.set_mask(prompt.mask[frame], round_)
             case Scribble():
                 line = tuple(point[1:] for point in prompt.points)
-                if is_positive and habits.scribbles == "mask":
+                if is_positive and options.scribbles == "mask":
                     marks.draw(_drawn(line, shape), round_)
                 else:
                     marks.add_points(
-                        points_along(line, habits.scribble_points), is_positive, round_
+                        points_along(line, options.scribble_points), is_positive, round_
                     )
             case _:
                 pass

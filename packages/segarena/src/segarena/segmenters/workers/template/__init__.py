@@ -1,1 +1,1 @@
-"""The adapter to start from."""
+"""Adapter template and the function that writes it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import segarena.worker
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 
 TEMPLATE = Path(__file__).with_name("adapter.py.txt")
 
@@ -36,7 +36,7 @@ def write_adapter(name: str, folder: Path) -> tuple[Path, bool]:
     if is_new:
         template = TEMPLATE.read_text(encoding="utf-8")
         text = template.replace("FILE", adapter.name).replace("NAME", stem)
-        write_whole(adapter, text)
+        write_atomic(adapter, text)
     worker_source = Path(segarena.worker.__file__).read_text(encoding="utf-8")
-    write_whole(folder / "segarena_worker.py", worker_source)
+    write_atomic(folder / "segarena_worker.py", worker_source)
     return adapter, is_new

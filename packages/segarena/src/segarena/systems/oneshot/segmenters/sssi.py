@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.capabilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Prompt
@@ -142,7 +142,7 @@ class SssiSegmenter:
         self.segmenter: Any = (
             build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         )
-        abilities = abilities_of_segmenter(self.segmenter)
+        abilities = segmenter_capabilities(self.segmenter)
         if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             name = type(self.segmenter).__name__
             raise PluginInvalid(f"sssi needs a segmenter that answers supports; {name} does not")
@@ -156,7 +156,7 @@ class SssiSegmenter:
     @property
     def device(self) -> str:
         """The device of the segmenter."""
-        return abilities_of_segmenter(self.segmenter).device
+        return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> LazyBlurredImage:
         """Encode the image; the blurred image is encoded only when a prompt needs it.

@@ -8,7 +8,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Support, VolumeSample
-from segarena.segmenters.examples.dino import PatchFeatures
+from segarena.segmenters.oneshot.dino import PatchFeatures
 
 MODELS = {"dinov2": "dinov2", "registers": "dinov2", "vit": "dinov3", "convnext": "dinov3"}
 SIDES = {"dinov2": 70, "registers": 80, "vit": 80, "convnext": 160}  # all of them 5 patches

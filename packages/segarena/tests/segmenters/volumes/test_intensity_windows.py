@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidImage
-from segarena.segmenters.volumes.preprocessing import (
+from segarena.segmenters.volumes.intensity_windows import (
     medsam_slice,
     percentile_range,
     sam_med2d_slice,

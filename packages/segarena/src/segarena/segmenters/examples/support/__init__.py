@@ -1,1 +1,0 @@
-"""Support examples, and votes among several."""

@@ -28,7 +28,7 @@ TEXTS = [
     *PAGES,
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
 ]
-BUILT_IN_PACKAGES = [
+BUILT_IN = [
     (kind, name, factory)
     for kind in plugin_kinds()
     for name, factory in plugins_by_name(kind).items()
@@ -101,7 +101,7 @@ def test_every_plugin_has_its_place_in_the_page_of_its_kind():
     }
     missing = [
         (kind, name)
-        for kind, name, _ in BUILT_IN_PACKAGES
+        for kind, name, _ in BUILT_IN
         if not re.search(rf"\b{re.escape(name)}\b", headings[kind])
     ]
     assert missing == []
@@ -116,7 +116,7 @@ def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
         ]
         with_options = [
             name
-            for of, name, factory in BUILT_IN_PACKAGES
+            for of, name, factory in BUILT_IN
             if of == kind and inspect.signature(factory).parameters
         ]
         assert sorted(shown) == with_options, (
@@ -126,7 +126,7 @@ def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
 
 def test_every_metric_column_is_described():
     columns = [
-        column for kind, _, factory in BUILT_IN_PACKAGES if kind == "metric" for column in factory.columns
+        column for kind, _, factory in BUILT_IN if kind == "metric" for column in factory.columns
     ]
     assert [column for column in columns if f"`{column}`" not in page_of("metric")] == []
 

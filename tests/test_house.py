@@ -38,7 +38,7 @@ def docstrings(tree):
     return found
 
 
-def placeholders_in(tree):
+def names_in(tree):
     """Yield every identifier and every text that the code can act on."""
     said = docstrings(tree)
     for node in ast.walk(tree):
@@ -56,7 +56,7 @@ def placeholders_in(tree):
 
 def systems_named_in(source):
     return [
-        f"line {line}: {text}" for line, text in placeholders_in(ast.parse(source)) if SYSTEMS.search(text)
+        f"line {line}: {text}" for line, text in names_in(ast.parse(source)) if SYSTEMS.search(text)
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from blobs import SIDES
 
 from segarena.segmenters.drawing.nearest_prompt import blind_labels
-from segarena_server.challenges.evaluation_request import ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_replay import unpack_history
 from segarena_server.challenges.rehearsal import Rehearsal
@@ -61,7 +61,7 @@ def honest_leaks(event):
     """Return the blind IoU of each sample after one dialogue by the rules, held by whoever sees no image."""
     rehearsal = Rehearsal(event, "final", Blind())
     names = rehearsal.evaluator.samples("final")
-    run = ChallengeRunInfo(id="honest", phase="final", name="blind", samples=names)
+    run = RunInfo(id="honest", phase="final", name="blind", samples=names)
     given = [rehearsal.rehearse_sample(run, place)[0].given for place in range(len(names))]
     return {
         name: leak(rehearsal.evaluator, name, kept) for name, kept in zip(names, given, strict=True)
@@ -83,7 +83,7 @@ def attack(
         rehearsal = Rehearsal(event, "final", attacker)
         names = draw_samples(rehearsal.evaluator.samples("final"), event.phase("final"), runs=drawn)
         drawn.update(names)
-        run = ChallengeRunInfo(id=f"run {number}", phase="final", name="attacker", samples=names)
+        run = RunInfo(id=f"run {number}", phase="final", name="attacker", samples=names)
         for place, name in enumerate(names):
             past = tuple(kept[name])
             attacker.known = [
@@ -124,11 +124,11 @@ def test_without_the_budget_the_attack_succeeds(event):
 def test_asked_again_the_same_prompts_come_whatever_is_answered(event):
     names = ("p3",)
     first = Rehearsal(event, "final", Blind())
-    run = ChallengeRunInfo(id="a", phase="final", name="a", samples=names)
+    run = RunInfo(id="a", phase="final", name="a", samples=names)
     told, rows = first.rehearse_sample(run, 0)
     second = Rehearsal(event, "final", Attacker("chance", []))
     again, replayed = second.rehearse_sample(
-        ChallengeRunInfo(id="b", phase="final", name="b", samples=names), 0, tuple(told.given)
+        RunInfo(id="b", phase="final", name="b", samples=names), 0, tuple(told.given)
     )
     covered = len(rows.records)
     assert [row.prompts for row in replayed.records][:covered] == [
@@ -142,7 +142,7 @@ def test_asked_again_the_same_prompts_come_whatever_is_answered(event):
 
 
 def test_the_same_answers_again_are_the_same_run(event):
-    run = ChallengeRunInfo(id="a", phase="final", name="a", samples=("p3",))
+    run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
     told, rows = Rehearsal(event, "final", Blind()).rehearse_sample(run, 0)
     again, replayed = Rehearsal(event, "final", Blind()).rehearse_sample(run, 0, tuple(told.given))
     assert replayed.records == rows.records
@@ -151,7 +151,7 @@ def test_the_same_answers_again_are_the_same_run(event):
 
 def test_a_practice_forgets(event, challenge):
     practice = challenge(f"clicks(rounds={ROUNDS})", kind="practice")
-    run = ChallengeRunInfo(id="a", phase="final", name="a", samples=("p3",))
+    run = RunInfo(id="a", phase="final", name="a", samples=("p3",))
     told, rows = Rehearsal(practice, "final", Blind()).rehearse_sample(run, 0)
     again, other = Rehearsal(practice, "final", Attacker("chance", [])).rehearse_sample(
         run, 0, tuple(told.given)

@@ -17,7 +17,7 @@ from segarena_server.challenges.dialogue_views import (
     organiser_view,
     participant_view,
 )
-from segarena_server.challenges.evaluation_request import EvaluationRequest, ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.rehearsal import Rehearsal
 
@@ -44,7 +44,7 @@ class Held:
         )
         rehearsal = Rehearsal(self.challenge, "final", segmenter)
         sample = rehearsal.evaluator.samples("final")[0]
-        self.run = ChallengeRunInfo(id="r", phase="final", name="mine", samples=(sample,))
+        self.run = RunInfo(id="r", phase="final", name="mine", samples=(sample,))
         self.turns, self.replies = [], []
         step = rehearsal.evaluator.evaluate
 

@@ -13,10 +13,10 @@ from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_frames import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
-from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 
-RUN = ChallengeRunInfo(id="r", phase="final", name="mine", samples=("p2", "p0"))
+RUN = RunInfo(id="r", phase="final", name="mine", samples=("p2", "p0"))
 
 
 def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):

@@ -8,7 +8,7 @@ from msgspec import to_builtins as as_plain
 import segarena
 from segarena.records.prompts import read_prompts
 from segarena_server.challenges.description import ChallengeDescription, Phase
-from segarena_server.challenges.evaluation_request import ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import RunInfo
 from segarena_server.challenges.rehearsal import Rehearsal
 
 VIDEOS = "demo-videos(size=(60, 100), frames=5)"
@@ -84,7 +84,7 @@ def said(row):
 def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     benchmark, dataset, segmenter, _ = REPLAYED[name]
     rehearsal = Rehearsal(as_challenge(benchmark, dataset), "final", segmenter)
-    run = ChallengeRunInfo(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
+    run = RunInfo(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
     told, rows = rehearsal.rehearse_sample(run, 0)
     again, replayed = rehearsal.rehearse_sample(replace(run, id="b"), 0, tuple(told.given))
     assert list(map(said, replayed.records)) == list(map(said, rows.records))

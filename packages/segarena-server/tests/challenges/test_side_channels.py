@@ -11,11 +11,11 @@ from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
-from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.time_charge import FIRST_TICK_S, reply_delay_s
 
-RUN = ChallengeRunInfo(id="a", phase="final", name="a", samples=("p3",))
+RUN = RunInfo(id="a", phase="final", name="a", samples=("p3",))
 SIDES = (48, 64)
 
 

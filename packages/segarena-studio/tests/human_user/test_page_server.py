@@ -15,7 +15,7 @@ import pytest
 import segarena
 from segarena.engine import evaluate
 from segarena.engine.human_prompts import NoPageServer, PeopleSettings
-from segarena.engine.human_queue import PersonPrompts, ChallengeRunInfo, Seats
+from segarena.engine.human_queue import PersonPrompts, RunInfo, Seats
 from segarena.errors import InvalidInput
 from segarena_studio.human_user.page_server import open_pages
 
@@ -182,7 +182,7 @@ def test_a_folder_of_no_server_is_refused(tmp_path):
 def test_people_of_a_server_find_a_run_while_it_asks_them(served, tmp_path):
     run = tmp_path / "run"
     Seats(run).open(
-        ChallengeRunInfo(title="clicks · photographs", sample_kind="image", rounds=3, most_prompts=1)
+        RunInfo(title="clicks · photographs", sample_kind="image", rounds=3, most_prompts=1)
     )
     person = served.person("invited")
     with open_pages(run, PeopleSettings(at=served.site.folder.path)) as pages:

@@ -9,7 +9,7 @@ import pytest
 from segarena.engine.human_queue import (
     PersonPrompts,
     RoundFeedback,
-    ChallengeRunInfo,
+    RunInfo,
     SeatInfo,
     Seats,
     seat_name,
@@ -25,7 +25,7 @@ OVER = RoundFeedback(is_over=True)
 def seats(tmp_path):
     """Three targets on two samples, each asked about twice."""
     made = Seats(tmp_path)
-    made.open(ChallengeRunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1))
+    made.open(RunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1))
     for place, number, target, repeat in (
         (0, 0, "a", 0),
         (0, 1, "a", 1),
@@ -110,7 +110,7 @@ def test_a_run_asks_until_the_last_of_its_processes_has_ended(seats, tmp_path):
 
 
 def test_processes_that_open_the_seats_at_once_agree_on_their_id(tmp_path):
-    told = ChallengeRunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1)
+    told = RunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1)
 
     def opened(_):
         made = Seats(tmp_path / "run")

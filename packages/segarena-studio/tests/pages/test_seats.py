@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from segarena.arrays.rle import encode_rle
-from segarena.engine.human_queue import RoundFeedback, ChallengeRunInfo, SeatInfo, Seats
+from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats
 from segarena.engine.sample_preview import write_preview
 from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
@@ -39,7 +39,7 @@ class Room:
     def __init__(self, served, folder):
         self.seats = Seats(folder)
         self.seats.open(
-            ChallengeRunInfo(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2)
+            RunInfo(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2)
         )
         write_preview(
             ImageSample(id="s", image=np.zeros((*SHAPE, 3), np.uint8)), self.seats.sample_folder(0)

@@ -12,17 +12,17 @@ from segarena.datasets.demo import Demo
 from segarena.registry import plugins_by_name
 
 DOCS = (Path(__file__).parents[4] / "docs" / "datasets.md").read_text(encoding="utf-8")
-BUILT_IN_PACKAGES = {
+BUILT_IN = {
     name: factory
     for name, factory in plugins_by_name("dataset").items()
     if factory.__module__.startswith("segarena.datasets")
 }
 
 
-@pytest.mark.parametrize("name", list(BUILT_IN_PACKAGES))
+@pytest.mark.parametrize("name", list(BUILT_IN))
 def test_dataset_and_its_options_are_documented(name):
     assert f"segarena data check {name}" in DOCS
-    for option in inspect.signature(BUILT_IN_PACKAGES[name]).parameters:
+    for option in inspect.signature(BUILT_IN[name]).parameters:
         assert f"`{option}" in DOCS
 
 

@@ -342,7 +342,7 @@ def tiny_model():
 
 
 @pytest.fixture(scope="session")
-def job_folder(tiny_model, tmp_path_factory):
+def folder_of(tiny_model, tmp_path_factory):
     """A function from a family's name to a folder as the library writes it.
 
     Each is read once: a segmenter that is built from one gets a copy of what was read, in a fifth of the time.

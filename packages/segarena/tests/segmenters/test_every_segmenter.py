@@ -239,7 +239,7 @@ def build(case, request):
     written = case.written
     if "{folder" in written:
         request.getfixturevalue("edgetam_without_its_package")
-        folder = request.getfixturevalue("job_folder")(written.partition("(")[0])
+        folder = request.getfixturevalue("folder_of")(written.partition("(")[0])
         written = written.format(folder=str(folder))
     return lambda: registry.build("segmenter", written)
 

@@ -134,7 +134,7 @@ def lines(out):
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def workers_from_options(out):
+def workers_of(out):
     return [int(file.name.removeprefix("opened-")) for file in out.glob("opened-*")]
 
 
@@ -155,10 +155,10 @@ def test_a_script_without_the_usual_guard_does_not_start_anew(start):
 def test_a_parent_that_is_ended_keeps_what_is_done_and_leaves_no_process(start, number):
     out, process = start(4, "hangs", "sleeps")
     wait_until(
-        lambda: lines(out) == 5 and len(workers_from_options(out)) == 2
+        lambda: lines(out) == 5 and len(workers_of(out)) == 2
     )  # on a busy machine one may do all four alone
     time.sleep(0.1)  # both hang by now, one of them deaf to all signals
-    workers = workers_from_options(out)
+    workers = workers_of(out)
     # The terminal sends Ctrl-C and hang-up, and a scheduler its request to stop, to the whole group.
     (os.kill if number == signal.SIGKILL else os.killpg)(process.pid, number)
     assert process.wait() != 0

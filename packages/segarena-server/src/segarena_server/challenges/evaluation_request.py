@@ -9,7 +9,7 @@ from segarena.engine.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChallengeRunInfo:
+class RunInfo:
     """The data of a participant's run that an evaluation needs.
 
     Attributes:
@@ -54,7 +54,7 @@ class EvaluationRequest:
             unfinished runs about one sample.
     """
 
-    run: ChallengeRunInfo
+    run: RunInfo
     place: int
     turns: tuple[ChargedTurn, ...]
     before: str = ""

@@ -27,7 +27,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    ChallengeRunInfo,
+    RunInfo,
 )
 from segarena_server.challenges.leak_meter import Leak, measure_leak
 from segarena_server.challenges.prompt_replay import unpack_history
@@ -162,7 +162,7 @@ class Evaluator:
             )
         return PackedSample(body=pack_sample(sample), dialogues=tuple(dialogues))
 
-    def open_folder(self, path: Path, run: ChallengeRunInfo) -> RunFolder:
+    def open_folder(self, path: Path, run: RunInfo) -> RunFolder:
         """Start or continue the folder of a run.
 
         `EvaluationResult.rows` are written there by the index of the sample, while the folder is locked.

@@ -17,7 +17,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    ChallengeRunInfo,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
 
@@ -43,7 +43,7 @@ class LocalExchange:
     def __init__(
         self,
         evaluator: Evaluator,
-        run: ChallengeRunInfo,
+        run: RunInfo,
         place: int,
         dialogues: int,
         past: tuple[bytes, ...] = (),

@@ -26,7 +26,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     DialogueStatus,
     EvaluationResult,
-    ChallengeRunInfo,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.leak_meter import Leak
@@ -117,7 +117,7 @@ class Rehearsal:
         Raises:
             StoreError: the folder cannot be written, or holds something else.
         """
-        run = ChallengeRunInfo(
+        run = RunInfo(
             id=str(uuid.uuid4()), phase=self._phase, name=self._name, samples=tuple(samples)
         )
         run_folder = self.evaluator.open_folder(folder, run)
@@ -134,7 +134,7 @@ class Rehearsal:
         return run_folder, rehearsed
 
     def rehearse_sample(
-        self, run: ChallengeRunInfo, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
+        self, run: RunInfo, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
     ) -> tuple[SampleRehearsal, Rows]:
         """Rehearse all dialogues about one sample of a run.
 

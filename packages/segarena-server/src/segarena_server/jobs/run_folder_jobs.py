@@ -16,7 +16,7 @@ from segarena.records.configuration import configuration_text, read_configuratio
 from segarena.records.row_types import RoundRecord
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.auth import account_deletion
-from segarena_server.challenges.evaluation_request import EvaluationRequest, ChallengeRunInfo
+from segarena_server.challenges.evaluation_request import EvaluationRequest, RunInfo
 from segarena_server.db.orm_models import Challenge, Job, Run, Turn
 from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.job_queue import END_RUN, REMOVE_NAME
@@ -40,7 +40,7 @@ class EndRunTask:
     """
 
     challenge: str
-    participant_run: ChallengeRunInfo
+    participant_run: RunInfo
     unfinished: tuple[EvaluationRequest, ...]
     reason: str
     run_folders: RunFolders

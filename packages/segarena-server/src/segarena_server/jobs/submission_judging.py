@@ -22,7 +22,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    ChallengeRunInfo,
+    RunInfo,
 )
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_replay import pack_first_rounds
@@ -128,7 +128,7 @@ class JudgeSampleTask:
             raise InvalidInput("masks end all dialogues, these did not")
         return rows
 
-    def _judge_run(self, evaluator: Evaluator, run: ChallengeRunInfo) -> Rows:
+    def _judge_run(self, evaluator: Evaluator, run: RunInfo) -> Rows:
         plan, cast = evaluator.cast(run.phase)
         submitted = runs.SubmittedRun(process_cache().unpacked(self.content).root)
         sample = run.samples[self.request.place]
@@ -137,7 +137,7 @@ class JudgeSampleTask:
             raise InvalidInput(f"it was taken, and now differs: {rejudged.faults[0]}")
         return rejudged.rows
 
-    def _run_program(self, folder: RunFolder, run: ChallengeRunInfo, turns: list[LocalTurn]) -> Rows:
+    def _run_program(self, folder: RunFolder, run: RunInfo, turns: list[LocalTurn]) -> Rows:
         """Let the program answer; its time for other samples counts against the time of the run."""
         rehearsal = process_cache().unpacked(self.content).rehearsal(self.challenge, run.phase)
         timings = folder.read("timings", ["round", "predict_s"])

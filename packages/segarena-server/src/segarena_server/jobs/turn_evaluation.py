@@ -17,7 +17,7 @@ from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
     EvaluationRequest,
     EvaluationResult,
-    ChallengeRunInfo,
+    RunInfo,
 )
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 from segarena_server.http.middleware import LOG
@@ -180,10 +180,10 @@ def evaluation_request(
     )
 
 
-def run_info(session: Session, run: Run) -> ChallengeRunInfo:
+def run_info(session: Session, run: Run) -> RunInfo:
     """Return the data of a run that a worker process needs."""
     samples = tuple(row.sample for row in run_repository.run_samples(session, run.id))
-    return ChallengeRunInfo(id=run.id, phase=run.phase, name=run.name, samples=samples)
+    return RunInfo(id=run.id, phase=run.phase, name=run.name, samples=samples)
 
 
 def _earlier_prompts(

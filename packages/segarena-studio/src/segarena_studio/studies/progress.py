@@ -124,7 +124,7 @@ def measure_arms(session: Session, row: StudyRow, study: Study) -> list[ArmProgr
         .select_from(StudyItem)
         .where(StudyItem.study_id == row.id, ~StudyItem.is_easy)
     )
-    fill_placeholders = session.scalar(
+    in_words = session.scalar(
         select(func.count())
         .select_from(StudyItem)
         .where(
@@ -139,7 +139,7 @@ def measure_arms(session: Session, row: StudyRow, study: Study) -> list[ArmProgr
             kind=kind, mode=mode, device=device,
             **_named(("people", "careless", "batches"), people.get((kind, mode, device))),
             **_named(("answers", "inside", "counting"), answers.get((kind, mode, device))),
-            wanted=study.answers * ((fill_placeholders if mode == "text" else items) or 0),
+            wanted=study.answers * ((in_words if mode == "text" else items) or 0),
         )
         for kind, mode in study.arms
         for device in study.devices

@@ -17,7 +17,7 @@ import numpy as np
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.forecast_subset import SampleWorkload
-from segarena.engine.human_queue import RoundFeedback, ChallengeRunInfo, SeatInfo, Seats, seat_name
+from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats, seat_name
 from segarena.engine.lockstep import OpenSample, RunCast, failed_rows, open_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
@@ -44,10 +44,10 @@ def human_users(cast: RunCast) -> frozenset[str]:
     return frozenset(name for name, abilities in cast.user_abilities.items() if abilities.is_asked)
 
 
-def run_info(plan: Plan, cast: RunCast) -> ChallengeRunInfo:
+def run_info(plan: Plan, cast: RunCast) -> RunInfo:
     """Return the information about a run that pages show."""
     rules = plan.benchmark
-    return ChallengeRunInfo(
+    return RunInfo(
         title=f"{rules.name} · {cast.rules.dataset}",
         sample_kind=rules.sample_kind,
         rounds=rules.rounds,

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
 
-from segarena.engine.human_queue import ChallengeRunInfo, Seats
+from segarena.engine.human_queue import RunInfo, Seats
 from segarena.errors import InvalidInput, PluginError
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor
@@ -81,7 +81,7 @@ def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
 
 @contextmanager
 def page_server(
-    asked: Collection[str], run: Path, info: ChallengeRunInfo, settings: PeopleSettings
+    asked: Collection[str], run: Path, info: RunInfo, settings: PeopleSettings
 ) -> Generator[PageServer]:
     """Keep pages open while a run waits for people.
 

@@ -1,7 +1,7 @@
 """Seats: the dialogues of human users, as files through which a run and the server of its pages communicate.
 
     RUN/seats/
-      about.json         information about the run (`ChallengeRunInfo`)
+      about.json         information about the run (`RunInfo`)
       alive              touched while a run answers
       samples/000012/    image files of a sample, while it has seats
       000012-0/          a seat: the first dialogue with a person about the sample with index 12
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
-class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Information about a run for its pages.
 
     Attributes:
@@ -143,7 +143,7 @@ class Seats:
     def __init__(self, run: Path) -> None:
         self.path = run / SEATS
 
-    def open(self, info: ChallengeRunInfo) -> None:
+    def open(self, info: RunInfo) -> None:
         """Publish the run to pages; existing seats keep their id."""
         # If several processes open the seats at once, the first write decides the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
@@ -152,13 +152,13 @@ class Seats:
         write_atomic(self.path / _ABOUT, msgspec.json.encode(own))
         self.beat()
 
-    def info(self) -> ChallengeRunInfo:
+    def info(self) -> RunInfo:
         """Return the information about the run.
 
         Raises:
             StoreError: the run has no human users, or the file is damaged.
         """
-        found = self._read(self.path / _ABOUT, ChallengeRunInfo)
+        found = self._read(self.path / _ABOUT, RunInfo)
         if found is None:
             raise StoreError(
                 f"{self.path.parent}: expected a run that asks people; there are no seats"

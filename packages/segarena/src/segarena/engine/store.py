@@ -347,7 +347,7 @@ class RunFolder:
             RunConflict: they followed other rules.
         """
         paths = [self.path, *(other.path for other in others)]
-        return _run_views().figure_comparison_sheet(paths)
+        return _run_views().comparison_sheet(paths)
 
     def __repr__(self) -> str:
         done = len(self.samples) - len(self.pending())
@@ -406,7 +406,7 @@ def files_of_rows(rows: Rows) -> dict[str, bytes]:
 
 
 def _run_views() -> Any:
-    """Return the module that shows runs, with `run_summary_sheet` and `figure_comparison_sheet`.
+    """Return the module that shows runs, with `run_summary_sheet` and `comparison_sheet`.
 
     It is found by its entry point, because it stands above the engine and imports it.
 

@@ -21,7 +21,7 @@ def run_summary_sheet(path: Path) -> Sheet:
     return sheet.pick("segmenter", "user", *statistics, "targets", "failures")
 
 
-def figure_comparison_sheet(paths: Sequence[Path]) -> Sheet:
+def comparison_sheet(paths: Sequence[Path]) -> Sheet:
     """Return the paired differences of runs to the first one."""
     own = _page(paths)
     sheet = paired_sheet(own.usual_runs)

@@ -61,11 +61,11 @@ def photographs(tmp_path):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_images_of_every_kind_are_answered_and_16_bit_grey_is_a_recorded_failure(
-    family, job_folder, photographs, tmp_path
+    family, folder_of, photographs, tmp_path
 ):
     run = evaluate(
         "clicks",
-        segmenter=written(family, job_folder(family)),
+        segmenter=written(family, folder_of(family)),
         dataset=photographs,
         rounds=2,
         out=tmp_path / "run",
@@ -110,11 +110,11 @@ def users(tmp_path):
 
 
 def test_a_prompt_outside_the_image_ends_that_dialogue_and_no_other(
-    job_folder, photographs, users, tmp_path
+    folder_of, photographs, users, tmp_path
 ):
     run = evaluate(
         "clicks",
-        segmenter=written("sam", job_folder("sam")),
+        segmenter=written("sam", folder_of("sam")),
         dataset=photographs,
         users=[f"outside={users('Outside')}", "centre"],
         rounds=3,
@@ -133,11 +133,11 @@ def test_a_prompt_outside_the_image_ends_that_dialogue_and_no_other(
 
 
 def test_a_user_who_says_nothing_ends_the_dialogue_without_a_failure(
-    job_folder, photographs, users, tmp_path
+    folder_of, photographs, users, tmp_path
 ):
     run = evaluate(
         "clicks",
-        segmenter=written("sam", job_folder("sam")),
+        segmenter=written("sam", folder_of("sam")),
         dataset=photographs,
         users=[users("Silent")],
         limit=2,
@@ -149,13 +149,13 @@ def test_a_user_who_says_nothing_ends_the_dialogue_without_a_failure(
     ]
 
 
-def test_a_user_of_other_prompts_is_refused_before_the_run(job_folder, photographs, users, tmp_path):
+def test_a_user_of_other_prompts_is_refused_before_the_run(folder_of, photographs, users, tmp_path):
     with pytest.raises(
         PluginInvalid, match=r"takes boxes and clicks and masks; user .* gives scribbles"
     ):
         evaluate(
             "clicks",
-            segmenter=written("sam", job_folder("sam")),
+            segmenter=written("sam", folder_of("sam")),
             dataset=photographs,
             users=[users("Scribbles")],
             out=tmp_path / "run",
@@ -164,7 +164,7 @@ def test_a_user_of_other_prompts_is_refused_before_the_run(job_folder, photograp
 
 
 def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(
-    job_folder, photographs, tmp_path, monkeypatch
+    folder_of, photographs, tmp_path, monkeypatch
 ):
     from segarena.segmenters.learned.promptable.sam_network import SAM_VARIANTS as NETWORKS
     from segarena.segmenters.learned.promptable.sam_network import SamVariant
@@ -180,7 +180,7 @@ def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(
     monkeypatch.setitem(NETWORKS, "sam", SamVariant(is_padded=True, logits_limit=None, embed=embed))
     run = evaluate(
         "clicks",
-        segmenter=written("sam", job_folder("sam")),
+        segmenter=written("sam", folder_of("sam")),
         dataset=photographs,
         rounds=2,
         limit=3,

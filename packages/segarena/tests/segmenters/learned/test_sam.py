@@ -84,16 +84,16 @@ def test_options_that_do_not_exist_are_refused_before_weights_are_read(option, m
         registry.build("segmenter", f"sam(weights='nowhere', {option})")
 
 
-def test_weights_that_are_not_there_or_of_another_family_are_refused(job_folder):
+def test_weights_that_are_not_there_or_of_another_family_are_refused(folder_of):
     with pytest.raises(InvalidInput, match="nowhere"):
         registry.build("segmenter", "sam(weights='nowhere')")
     with pytest.raises(InvalidInput, match="sam2"):
-        registry.build("segmenter", written("sam2", job_folder("sam")))
+        registry.build("segmenter", written("sam2", folder_of("sam")))
 
 
 @pytest.mark.parametrize("family", FROM_FOLDER)
-def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, job_folder):
-    live = registry.build("segmenter", written(family, job_folder(family)))
+def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, folder_of):
+    live = registry.build("segmenter", written(family, folder_of(family)))
     sample, dialogue, answers = photograph(), Dialogue(), []
     encoded = live.encode(sample)
     for click in (
@@ -108,7 +108,7 @@ def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, job_fo
         answers.append(answer)
         dialogue = dialogue.answer(answer)
     stored = Dialogue(dialogue.rounds, Prediction(answers[3].mask, answers[3].logits))
-    fresh = registry.build("segmenter", written(family, job_folder(family)))
+    fresh = registry.build("segmenter", written(family, folder_of(family)))
     read = fresh.unpack({name: np.array(array) for name, array in live.pack(encoded).items()})
     for again in (fresh.encode(sample), read):
         (replayed,) = fresh.predict(again, [stored])
@@ -118,8 +118,8 @@ def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, job_fo
     assert fresh.device == "cpu"
 
 
-def test_what_is_not_an_8_bit_image_is_refused(job_folder):
-    segmenter = registry.build("segmenter", written("sam", job_folder("sam")))
+def test_what_is_not_an_8_bit_image_is_refused(folder_of):
+    segmenter = registry.build("segmenter", written("sam", folder_of("sam")))
     with pytest.raises(SegmenterError, match="sam takes images only, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
@@ -145,7 +145,7 @@ def passes(edgetam_without_its_package, monkeypatch):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_encoder_of_the_network_makes_one_pass_per_image(family, job_folder, passes, tmp_path):
+def test_the_encoder_of_the_network_makes_one_pass_per_image(family, folder_of, passes, tmp_path):
     class Noise:
         name, fingerprint, sample_ids = "noise", "1", ["0", "1"]
 
@@ -155,7 +155,7 @@ def test_the_encoder_of_the_network_makes_one_pass_per_image(family, job_folder,
 
     run = evaluate(
         "clicks",
-        segmenter=written(family, job_folder(family)),
+        segmenter=written(family, folder_of(family)),
         dataset=Noise(),
         rounds=3,
         out=tmp_path / "run",

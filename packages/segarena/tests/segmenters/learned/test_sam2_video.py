@@ -31,8 +31,8 @@ SIDE = 128
 
 
 @pytest.fixture(scope="module")
-def folder(job_folder):
-    return job_folder("sam2-video")
+def folder(folder_of):
+    return folder_of("sam2-video")
 
 
 @pytest.fixture(scope="module")

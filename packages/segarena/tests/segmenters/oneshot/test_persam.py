@@ -17,9 +17,9 @@ SHAPE = (
 
 
 @pytest.fixture
-def build(job_folder, edgetam_without_its_package):
+def build(folder_of, edgetam_without_its_package):
     def make(family="sam", **options):
-        weights = "anything" if family == "edgetam" else str(job_folder(family))
+        weights = "anything" if family == "edgetam" else str(folder_of(family))
         given = {"weights": weights, "family": family, "device": "cpu", **options}
         return registry.build(
             "segmenter",
@@ -346,9 +346,9 @@ def test_options_that_do_not_exist_are_refused_before_weights_are_read(option, m
         registry.build("segmenter", f"persam(weights='nowhere', {option})")
 
 
-def test_weights_of_another_family_are_refused(build, job_folder):
+def test_weights_of_another_family_are_refused(build, folder_of):
     with pytest.raises(InvalidInput, match="it is of the family 'sam'"):
-        build("sam2", weights=str(job_folder("sam")))
+        build("sam2", weights=str(folder_of("sam")))
 
 
 def test_half_precision_gives_nearly_the_same(build):

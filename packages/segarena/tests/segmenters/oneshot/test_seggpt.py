@@ -11,8 +11,8 @@ from segarena.samples import ImageSample, Support, VolumeSample
 
 
 @pytest.fixture
-def folder(job_folder):
-    return job_folder("seggpt")
+def folder(folder_of):
+    return folder_of("seggpt")
 
 
 def build(folder, **options):

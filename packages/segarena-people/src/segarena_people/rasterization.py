@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.lines import pixels_between
+from segarena.arrays.polylines import pixels_between
 from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.samples import Mask
 

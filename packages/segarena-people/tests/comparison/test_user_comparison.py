@@ -24,8 +24,8 @@ USERS_FILE = Path(people_users.__file__)
 def fewer_trees():
     """Let the classifier be quick: these tests are about who is held against whom."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("segarena.statistics.classifier._TREES", 10)
-        patch.setattr("segarena.statistics.classifier._SPLITS", 1)
+        patch.setattr("segarena.statistics.classifier_test._TREES", 10)
+        patch.setattr("segarena.statistics.classifier_test._SPLITS", 1)
         yield
 
 

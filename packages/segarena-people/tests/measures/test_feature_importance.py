@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.statistics import classifier
+from segarena.statistics import classifier_test
 from segarena_people.measures.feature_importance import rank_features
 
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    monkeypatch.setattr(classifier, "_TREES", 25)
-    monkeypatch.setattr(classifier, "_SPLITS", 1)
+    monkeypatch.setattr(classifier_test, "_TREES", 25)
+    monkeypatch.setattr(classifier_test, "_SPLITS", 1)
 
 
 def test_what_differs_comes_first_with_its_direction():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.statistics import classifier
+from segarena.statistics import classifier_test
 from segarena_people.measures import human_ceiling
 from segarena_people.measures.human_ceiling import (
     ceiling_by_halves,
@@ -15,8 +15,8 @@ from segarena_people.measures.human_ceiling import (
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    monkeypatch.setattr(classifier, "_TREES", 25)
-    monkeypatch.setattr(classifier, "_SPLITS", 1)
+    monkeypatch.setattr(classifier_test, "_TREES", 25)
+    monkeypatch.setattr(classifier_test, "_SPLITS", 1)
 
 
 def three_people(images=24, shift=(0, 0, 4), seed=1):
@@ -50,7 +50,7 @@ def test_people_are_compared_on_what_both_were_asked_for(monkeypatch):
                 options["n"],
             )
         )
-        return classifier.c2st(first, second, groups, **options)
+        return classifier_test.c2st(first, second, groups, **options)
 
     monkeypatch.setattr(human_ceiling, "c2st", noted)
     found = ceiling_by_person(features[kept], persons[kept], images[kept])
@@ -111,7 +111,7 @@ def test_halves_divide_each_group_evenly_and_at_random(monkeypatch):
 def against_each(features, persons, images, user):
     """A user who was asked for the same images, against each person."""
     own = [(features[persons == name], images[persons == name]) for name in np.unique(persons)]
-    return [classifier.c2st(values, user, (groups, groups)) for values, groups in own]
+    return [classifier_test.c2st(values, user, (groups, groups)) for values, groups in own]
 
 
 def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
@@ -137,7 +137,9 @@ def test_nothing_is_beyond_without_tests_or_with_other_draws():
     people = ceiling_by_person(*three_people())
     with pytest.raises(InvalidInput, match="tests"):
         excess_over_ceiling([], people)
-    fewer = [classifier.c2st(np.zeros((9, 1)), np.ones((9, 1)), (range(9), range(9)), repeats=9)]
+    fewer = [
+        classifier_test.c2st(np.zeros((9, 1)), np.ones((9, 1)), (range(9), range(9)), repeats=9)
+    ]
     with pytest.raises(InvalidInput, match="draws"):
         excess_over_ceiling(fewer, people)
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import select
 
-from segarena.arrays.distance import deepest_pixel
+from segarena.arrays.distance_transform import deepest_pixel
 from segarena_studio.studies.orm_models import StudyTrial
 from segarena_studio.studies.trials import item_mask, trial_item
 

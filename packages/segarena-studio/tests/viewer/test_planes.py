@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segarena.arrays.levels import levels_of
+from segarena.arrays.quantization import levels_of
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena_studio.viewer.planes import encode_plane, list_planes
 

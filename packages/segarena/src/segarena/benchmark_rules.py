@@ -11,7 +11,7 @@ class Statistic:
 
     Attributes:
         name: as printed.
-        kind: a registered kind of `segarena.statistics.over_rounds`: "noc", "auc", "at_round", ...
+        kind: a registered kind of `segarena.statistics.round_statistics`: "noc", "auc", "at_round", ...
         metric: the column it reads.
         threshold: for "noc" and "nof".
         round: for "at_round".

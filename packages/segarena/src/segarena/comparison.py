@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, join_windows
-from segarena.arrays.depths import Depths, depths, thin_depths
-from segarena.arrays.planes import Planes
+from segarena.arrays.lazy_volume import Planes
+from segarena.arrays.pixel_depths import Depths, depths, thin_depths
 from segarena.errors import InvalidMask
 from segarena.readonly import freeze, read_only
 from segarena.samples import Mask, Target, as_mask

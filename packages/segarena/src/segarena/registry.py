@@ -51,7 +51,7 @@ BUILT_IN_PACKAGES = (
     "segarena.users",
     "segarena.metrics",
     "segarena.datasets",
-    "segarena.statistics.over_rounds",
+    "segarena.statistics.round_statistics",
 )
 
 _MEMBERS = {

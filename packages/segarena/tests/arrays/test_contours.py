@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import distance_transform_edt
 
-from segarena.arrays.bits import unpack, words_for
 from segarena.arrays.contours import Shared, outlined, shared
 from segarena.arrays.label_edges import label_edges
+from segarena.arrays.packed_bits import unpack, words_for
 
 shapes = st.tuples(st.integers(1, 20), st.integers(1, 160))
 

@@ -13,7 +13,7 @@ from segarena.reports.person_variation import (
 )
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report_files import write_report
-from segarena.statistics.between import between_units
+from segarena.statistics.variance_components import between_units
 
 
 @pytest.fixture(scope="module")

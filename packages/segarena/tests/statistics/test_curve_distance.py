@@ -17,7 +17,7 @@ from segarena.statistics.curve_distance import (
     time_warping,
     time_warping_matrix,
 )
-from segarena.statistics.energy import median_kernel, permutation_test
+from segarena.statistics.permutation_tests import median_kernel, permutation_test
 
 CURVES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=1, max_size=7)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.distance_transform import squared_distance
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import abilities_of_segmenter, ignores_image
 from segarena.benchmark_rules import Statistic
+from segarena.capabilities import ignores_image, segmenter_capabilities
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import Plugin, PluginSpec
-from segarena.registry import build, find, names
+from segarena.registry import build, find, plugins_by_name
 from segarena.reports.people_section import human_rounds_of
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import image_clusters, target_values
-from segarena.statistics.curves import area_under_curve, at_round, hold_last, number_of_clicks
+from segarena.statistics.round_curves import area_under_curve, at_round, hold_last, number_of_clicks
 from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
 from segarena_people.collection import CollectedPrompt
@@ -245,12 +245,14 @@ def check_segmenters(
     for name, spec in segmenters.items():
         factory = find("segmenter", spec.reference)
         if not has_pictures and not ignores_image(factory):
-            blind = [one for one, known in names("segmenter").items() if ignores_image(known)]
+            blind = [
+                one for one, known in plugins_by_name("segmenter").items() if ignores_image(known)
+            ]
             raise InvalidInput(
                 f"{name} looks at pictures, and there are none in what people gave; name what was shown with "
                 f"--dataset, or take segmenters that look at none: {', '.join(blind)}"
             )
-        abilities = abilities_of_segmenter(build("segmenter", spec))
+        abilities = segmenter_capabilities(build("segmenter", spec))
         missing = [kind for kind in kinds if not abilities.understands(kind)]
         if missing:
             raise InvalidInput(

@@ -17,11 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import MissingExtra
-from segarena.statistics.classifier import FOLDS, ToldApart, c2st
+from segarena.statistics.classifier_test import FOLDS, ToldApart, c2st
 from segarena.statistics.curve_distance import frechet_matrix
-from segarena.statistics.energy import energy_test, median_kernel, mmd_test, permutation_test
+from segarena.statistics.feature_differences import differences
 from segarena.statistics.ks2d import ks2d
-from segarena.statistics.one_by_one import differences
+from segarena.statistics.permutation_tests import (
+    energy_test,
+    median_kernel,
+    mmd_test,
+    permutation_test,
+)
 from segarena_people.comparison.results import (
     ALL_PEOPLE,
     Estimate,

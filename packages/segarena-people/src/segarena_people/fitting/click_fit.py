@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window, is_empty
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.distance_transform import squared_distance
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.users.habits.click_habits import ClickHabits, PointerSteadiness

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.lines import Points
+from segarena.arrays.polylines import Points
 from segarena.arrays.thinning import thin
 from segarena.samples import Mask
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.energy import energy_test
+from segarena.statistics.permutation_tests import energy_test
 
 FEWEST_IN_CLASS = 30
 """Least number of boxes in a size class that is tested."""

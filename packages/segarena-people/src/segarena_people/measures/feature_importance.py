@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from segarena.errors import InvalidInput
-from segarena.statistics.classifier import ToldApart, c2st
-from segarena.statistics.one_by_one import differences
+from segarena.statistics.classifier_test import ToldApart, c2st
+from segarena.statistics.feature_differences import differences
 from segarena.statistics.two_samples import Ids
 
 

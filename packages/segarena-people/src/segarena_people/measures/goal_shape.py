@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, is_empty, window_shape, window_start
-from segarena.arrays.distance import squared_distance_in_window
+from segarena.arrays.distance_transform import squared_distance_in_window
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import percentile_interval
-from segarena.statistics.classifier import FOLDS, ToldApart, c2st
+from segarena.statistics.classifier_test import FOLDS, ToldApart, c2st
 
 RowIndices = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ from segarena.arrays.boxes import (
     window_shape,
     window_start,
 )
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.distance_transform import squared_distance
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidMask
 from segarena.samples import Mask

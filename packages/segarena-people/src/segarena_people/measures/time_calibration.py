@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.mixtures import mixture_quantile
+from segarena.statistics.lognormal_mixtures import mixture_quantile
 from segarena.users.habits.prompt_time import PromptTimeModel
 from segarena.users.habits.time_habits import LogNormalSeconds, TimeHabits
 from segarena_people.fitting.time_fit import has_times

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.components import component_labels, grown_components
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.connected_components import component_labels, grown_components
+from segarena.arrays.distance_transform import squared_distance
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.statistics.intervals import PairedDifference, paired_difference

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.arrays.memory_size import bytes_of
 from segarena.arrays.rle import run_lengths
-from segarena.arrays.sizes import bytes_of
+from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
@@ -128,7 +128,7 @@ class SegmenterJob:
 
 
 def _check(segmenter: Any, spec: PluginSpec) -> None:
-    abilities = abilities_of_segmenter(segmenter)
+    abilities = segmenter_capabilities(segmenter)
     can = "image" in abilities.sample_kinds and any(map(abilities.understands, _USUAL_KINDS))
     if not can or abilities.sees_truth:
         raise PluginInvalid(
@@ -141,7 +141,7 @@ class _Answers:
 
     def __init__(self, segmenter: Segmenter, name: str, bounds: AssistantLimits) -> None:
         self._segmenter = segmenter
-        self._abilities = abilities_of_segmenter(segmenter)
+        self._abilities = segmenter_capabilities(segmenter)
         self._who = f"segmenter {name}"
         self._limit = TimeLimit(bounds.answer_s, this_deadline(), GRACE_S, error=_too_slow)
         self._encode_times = bounds.encode_s / bounds.answer_s

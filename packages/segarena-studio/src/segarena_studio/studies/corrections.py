@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from segarena.arrays.distance import deepest_pixel
+from segarena.arrays.distance_transform import deepest_pixel
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.prompts import Click
 from segarena.readonly import read_only

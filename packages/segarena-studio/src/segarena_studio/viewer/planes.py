@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.levels import Levels, in_sixteen_bits, levels_of
+from segarena.arrays.quantization import Levels, in_sixteen_bits, levels_of
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
 from segarena.systems.volumes.page.slice_pictures import AXIS_NAMES
 

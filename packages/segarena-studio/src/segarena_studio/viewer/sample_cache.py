@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from segarena.arrays.levels import Levels, levels_of
+from segarena.arrays.quantization import Levels, levels_of
 from segarena.errors import SampleInvalid, SegarenaError
 from segarena.records.trust import restrict_plugins
 from segarena.reports.gallery import error_line

@@ -33,7 +33,7 @@ class PlaneDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelsDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What greys stand for; see `segarena.arrays.levels.Levels`."""
+    """What greys stand for; see `segarena.arrays.quantization.Levels`."""
 
     offset: float
     step: float

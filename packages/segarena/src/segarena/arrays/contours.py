@@ -9,8 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from segarena.arrays.balls import disk
-from segarena.arrays.bits import (
+from segarena.arrays.boxes import (
+    Window,
+    bounding_window,
+    grow_window,
+    intersect_windows,
+    is_empty,
+    within_window,
+)
+from segarena.arrays.packed_bits import (
     WORD_PX,
     Element,
     Words,
@@ -21,14 +28,7 @@ from segarena.arrays.bits import (
     pack,
     words_for,
 )
-from segarena.arrays.boxes import (
-    Window,
-    bounding_window,
-    grow_window,
-    intersect_windows,
-    is_empty,
-    within_window,
-)
+from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask, Shape
 
 
@@ -45,7 +45,7 @@ def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A mask and its contour, 64 pixels in a word (see `segarena.arrays.bits`), in a window that holds all of them.
+    """A mask and its contour, 64 pixels in a word (see `segarena.arrays.packed_bits`), in a window that holds all of them.
 
     Attributes:
         window: rows, and words of a row.

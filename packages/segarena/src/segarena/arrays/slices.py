@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, is_empty
-from segarena.arrays.components import Component, Ties, largest_component
+from segarena.arrays.connected_components import Component, Ties, largest_component
 from segarena.prompts import Position
 from segarena.samples import Mask
 

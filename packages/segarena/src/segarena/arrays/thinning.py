@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.arrays.bits import WORD_PX, Words, pack, unpack
 from segarena.arrays.boxes import bounding_window
+from segarena.arrays.packed_bits import WORD_PX, Words, pack, unpack
 from segarena.samples import Mask
 
 _PASSES = 4

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import abilities_of_segmenter
-from segarena.arrays.sizes import bytes_of
+from segarena.arrays.memory_size import bytes_of
+from segarena.capabilities import segmenter_capabilities
 from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import SegmenterError
-from segarena.files.hashes import sha256, sha256_of_all
-from segarena.files.python_imports import imported_beside
+from segarena.files.hashes import sha256, sha256_of_parts
+from segarena.files.python_imports import source_files
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Sample, VolumeSample
 from segarena.work.lru_cache import LruCache
@@ -85,7 +85,7 @@ class Encoder:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._segmenter = segmenter
-        self._sees_truth = abilities_of_segmenter(segmenter).sees_truth
+        self._sees_truth = segmenter_capabilities(segmenter).sees_truth
         self._key = key
         self._clock = clock
         self._folder: BlobFolder | None = None
@@ -175,7 +175,7 @@ def segmenter_key(
         described: the run's record of the segmenter, all options resolved; None for an object.
         environment: the versions that could matter.
     """
-    abilities = abilities_of_segmenter(segmenter)
+    abilities = segmenter_capabilities(segmenter)
     if abilities.packing is None or (abilities.fingerprint is None and described is None):
         return ""
     facts = [
@@ -190,7 +190,7 @@ def segmenter_key(
 
 def device_of(segmenter: Any) -> str:
     """Return the kind of a segmenter's device without its number ("cuda"); "cpu" if it names none."""
-    return abilities_of_segmenter(segmenter).device.partition(":")[0]
+    return segmenter_capabilities(segmenter).device.partition(":")[0]
 
 
 def sample_key(segmenter: str, sample: Sample) -> str:
@@ -256,7 +256,7 @@ def _encoder_inputs(sample: Sample) -> Iterator[tuple[str, Any]]:
 def _source_of(kind: type) -> str:
     """Return the name of a class and the hash of its source, because edited code encodes differently."""
     files = sorted(source_files(kind).items())
-    content = sha256_of_all(f"{name}\n".encode() + file.read_bytes() for name, file in files)
+    content = sha256_of_parts(f"{name}\n".encode() + file.read_bytes() for name, file in files)
     return f"{kind.__qualname__} {content}"
 
 
@@ -280,7 +280,7 @@ def source_files(kind: type) -> dict[str, Path]:
             # Built-in classes have no file.
             with suppress(TypeError, OSError):
                 file = Path(inspect.getfile(base))
-                beside = imported_beside(file) if package == own_package else [file]
+                beside = source_files(file) if package == own_package else [file]
                 files |= {f"{base.__module__}/{one.name}": one for one in beside}
     return {name: file for name, file in files.items() if file.is_file()}
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.arrays.levels import in_sixteen_bits, levels_of
-from segarena.files.atomic_write import write_whole
+from segarena.arrays.quantization import in_sixteen_bits, levels_of
+from segarena.files.atomic_write import write_atomic
 from segarena.samples import Sample, VideoSample, VolumeSample
 
 
@@ -29,7 +29,7 @@ class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
         kind: "image", "volume" or "video".
         shape: of the sample.
         spacing_mm, affine, modality: of a volume; the affine is empty if it is unknown.
-        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.levels.Levels`.
+        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.quantization.Levels`.
     """
 
     kind: str
@@ -55,7 +55,7 @@ def write_preview(sample: Sample, folder: Path) -> None:
         _write_png(folder, 0, sample.image)
         preview = SamplePreview(kind="image", shape=sample.shape)
     # Last, because its presence tells readers that all other files are complete.
-    write_whole(folder / "seen.json", msgspec.json.encode(preview))
+    write_atomic(folder / "seen.json", msgspec.json.encode(preview))
 
 
 def read_preview(folder: Path) -> SamplePreview | None:
@@ -74,7 +74,7 @@ def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
         bits[index] = in_sixteen_bits(plane, levels)
     # Without a modification time in it, equal volumes give equal files.
     packed = gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0)
-    write_whole(folder / "voxels.gz", packed)
+    write_atomic(folder / "voxels.gz", packed)
     affine: tuple[tuple[float, ...], ...] = ()
     if sample.affine is not None:
         affine = tuple(tuple(row) for row in sample.affine.tolist())
@@ -87,4 +87,4 @@ def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
 def _write_png(folder: Path, number: int, pixels: NDArray[np.uint8]) -> None:
     buffer = BytesIO()
     Image.fromarray(pixels).save(buffer, "png", compress_level=1)
-    write_whole(folder / f"{number:05d}.png", buffer.getvalue())
+    write_atomic(folder / f"{number:05d}.png", buffer.getvalue())

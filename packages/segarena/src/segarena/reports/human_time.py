@@ -36,7 +36,7 @@ from segarena.reports.run_statistics import image_clusters, summary_metrics, use
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import seconds_text
 from segarena.statistics.intervals import bootstrap_means
-from segarena.statistics.mixtures import mixture_quantile, mixture_shares
+from segarena.statistics.lognormal_mixtures import mixture_quantile, mixture_shares
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_TIMED_DIALOGUES = 300

@@ -16,8 +16,8 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import image_clusters, user_names
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import value_text
-from segarena.statistics.between import between_units
-from segarena.statistics.over_rounds import statistic_values
+from segarena.statistics.round_statistics import statistic_values
+from segarena.statistics.variance_components import between_units
 
 _NOTE = (
     "In a crowd, each repeat of a dialogue has a different person, and the people are the same for all targets. "

@@ -35,7 +35,7 @@ from segarena.reports.round_table import (
     read_rounds,
 )
 from segarena.samples import Mask
-from segarena.statistics.over_rounds import over_rounds
+from segarena.statistics.round_statistics import over_rounds
 
 _ORDER = ["user", "repeat", "round"]
 _MAX_NAMED_FOLDERS = 8

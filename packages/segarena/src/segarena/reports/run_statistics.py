@@ -21,7 +21,7 @@ from segarena.statistics.intervals import (
     bootstrap_mean,
     paired_difference,
 )
-from segarena.statistics.over_rounds import over_rounds, statistic_values
+from segarena.statistics.round_statistics import over_rounds, statistic_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

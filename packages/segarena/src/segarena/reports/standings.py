@@ -21,7 +21,7 @@ from segarena.reports.run_statistics import (
     user_names,
 )
 from segarena.statistics.intervals import Interval, PairedDifference
-from segarena.statistics.pairs import Pairs, all_pairs, places
+from segarena.statistics.pairwise_tests import Pairs, all_pairs, places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from segarena.benchmark_rules import Statistic
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.statistics.intervals import PairedDifference
-from segarena.statistics.over_rounds import definition_of, over_rounds
+from segarena.statistics.round_statistics import definition_of, over_rounds
 
 FAILURES_NOTE = (
     "Failed dialogues (the segmenter raised an error, timed out or returned something other than a mask) are counted "

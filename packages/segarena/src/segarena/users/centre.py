@@ -7,7 +7,7 @@ from operator import add, sub
 from typing import Literal
 
 from segarena.arrays.boxes import window_start
-from segarena.arrays.distance import DeepestPixel, deepest_pixel
+from segarena.arrays.distance_transform import DeepestPixel, deepest_pixel
 from segarena.comparison import Comparison
 from segarena.prompts import Click
 from segarena.registry import user

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.arrays.lines import Points
+from segarena.arrays.polylines import Points
 from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
 from segarena.prompts import Scribble

@@ -13,7 +13,7 @@ from segarena.reports.boards.extracts import Extract
 from segarena.reports.group_figures import group_order, target_groupings
 from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.statistics.intervals import Interval, bootstrap_means
-from segarena.statistics.pairs import all_pairs, places
+from segarena.statistics.pairwise_tests import all_pairs, places
 
 
 class Panel(NamedTuple):
@@ -63,26 +63,31 @@ def rank_panel(
     Ranges of ranks refer to the shown rows. They are valid for any selection of rows, even one made
     after looking at the results, because all pairs of all entries were tested together.
     """
-    wanted = set(shown)
-    every = [place for place, entry in enumerate(panel.entries) if entry in wanted]
+    shown_entries = set(shown)
     sign = 1 if higher_is_better else -1
-    values = {place: round_mean(panel.means[place].mean) for place in every}
-    every.sort(key=lambda place: -sign * values[place])
-    inside = [place for place in every if panel.entries[place] not in unranked]
-    others = [place for place in every if panel.entries[place] in unranked]
-    firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
-    falling = [values[place] for place in inside]
-    rows = [
-        BoardRank(
-            entry=panel.entries[place],
-            mean=panel.means[place],
-            place=1 + falling.index(values[place]),
+    means: dict[int, float] = {}
+    for row, entry in enumerate(panel.entries):
+        if entry in shown_entries:
+            means[row] = round_mean(panel.means[row].mean)
+    # The sort is stable: of equal means the earlier run comes first.
+    best_first = sorted(means, key=lambda row: -sign * means[row])
+    ranked = [row for row in best_first if panel.entries[row] not in unranked]
+    others = [row for row in best_first if panel.entries[row] in unranked]
+    firsts, lasts = places(panel.ahead[np.ix_(ranked, ranked)])
+    falling = [means[row] for row in ranked]
+    board_ranks: list[BoardRank] = []
+    for row, first, last in zip(ranked, firsts, lasts, strict=True):
+        rank = BoardRank(
+            entry=panel.entries[row],
+            mean=panel.means[row],
+            place=1 + falling.index(means[row]),
             first=int(first),
             last=int(last),
         )
-        for place, first, last in zip(inside, firsts, lasts, strict=True)
-    ]
-    return rows + [BoardRank(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
+        board_ranks.append(rank)
+    for row in others:
+        board_ranks.append(BoardRank(panel.entries[row], panel.means[row], 0, 0, 0))
+    return board_ranks
 
 
 def round_mean(value: float) -> float:
@@ -92,11 +97,12 @@ def round_mean(value: float) -> float:
 
 def shared_statistics(extracts: Sequence[Extract]) -> tuple[Statistic, ...]:
     """Return the statistics that all extracts have, in the order of the first extract."""
-    return tuple(
-        one
-        for one in extracts[0].summary
-        if all(one in extract.summary for extract in extracts[1:])
-    )
+    first, *others = extracts
+    shared: list[Statistic] = []
+    for statistic in first.summary:
+        if all(statistic in extract.summary for extract in others):
+            shared.append(statistic)
+    return tuple(shared)
 
 
 def panels_of(
@@ -114,19 +120,29 @@ def panels_of(
         measure: statistic of the initial order of the board.
         unranked: numbers of the entries that take no part in the tests.
     """
-    for name in dict.fromkeys(data):
-        own = [number for number, other in enumerate(data) if other == name]
-        for user in dict.fromkeys(user for number in own for user in extracts[number].users):
-            table = _Table(
-                extracts, [number for number in own if user in extracts[number].users], user
-            )
-            for statistic in shared_statistics(extracts):
-                for group, where in table.groups.items():
-                    if not group or statistic == measure:
-                        yield (
-                            PanelKey(name, user, group, statistic.name),
-                            table.panel(statistic, where, unranked),
-                        )
+    statistics = shared_statistics(extracts)
+    for name, user in _data_and_users(extracts, data):
+        entries: list[int] = []
+        for number, extract in enumerate(extracts):
+            if data[number] == name and user in extract.users:
+                entries.append(number)
+        table = _Table(extracts, entries, user)
+        for statistic in statistics:
+            for group, columns in table.groups.items():
+                if group and statistic != measure:
+                    continue
+                key = PanelKey(name, user, group, statistic.name)
+                yield key, table.panel(statistic, columns, unranked)
+
+
+def _data_and_users(extracts: Sequence[Extract], data: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name of data with each of its users, in the order of the extracts."""
+    users_by_data: dict[str, dict[str, None]] = {}
+    for name, extract in zip(data, extracts, strict=True):
+        users_by_data.setdefault(name, {}).update(dict.fromkeys(extract.users))
+    for name, users in users_by_data.items():
+        for user in users:
+            yield name, user
 
 
 class _Table:
@@ -140,41 +156,47 @@ class _Table:
         self._keys: list[list[TargetKey]] = []
         for number in entries:
             targets = extracts[number].targets
-            self._keys.append(list(zip(targets.sample, targets.target, strict=True)))
-            for key, told in zip(self._keys[-1], targets.attributes, strict=True):
-                attributes.setdefault(key, told)
+            keys = list(zip(targets.sample, targets.target, strict=True))
+            self._keys.append(keys)
+            for key, target_attributes in zip(keys, targets.attributes, strict=True):
+                attributes.setdefault(key, target_attributes)
         self._columns = {key: column for column, key in enumerate(attributes)}
         self._clusters = image_clusters(list(attributes))
         self.groups = {"": np.arange(len(attributes))}
         for name, (groups, _) in target_groupings(attributes).items():
+            attribute = name.replace("_", " ")
             for group in group_order(groups):
-                inside = [
-                    column for key, column in self._columns.items() if groups.get(key) == group
-                ]
-                self.groups[f"{name.replace('_', ' ')}: {group}"] = np.array(inside)
+                self.groups[f"{attribute}: {group}"] = self._columns_in(groups, group)
+
+    def _columns_in(self, groups: Mapping[TargetKey, str], group: str) -> NDArray[np.int64]:
+        columns: list[int] = []
+        for key, column in self._columns.items():
+            if groups.get(key) == group:
+                columns.append(column)
+        return np.array(columns)
 
     def panel(
         self, statistic: Statistic, where: NDArray[np.int64], unranked: Collection[int]
     ) -> Panel:
+        """Return the panel of a statistic for the targets in the columns `where`."""
         values = self._values(statistic)[:, where]
-        is_known = np.atleast_1d(np.isfinite(values).any(axis=1))
-        values = values[is_known]
+        has_value = np.atleast_1d(np.isfinite(values).any(axis=1))
+        values = values[has_value]
         clusters = self._clusters[where]
-        shown = [
-            number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known
-        ]
+        shown = [self._entries[row] for row in np.flatnonzero(has_value)]
         tested = np.flatnonzero([number not in unranked for number in shown])
         ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
         pairs = all_pairs(values[tested], clusters)
         ahead[np.ix_(tested, tested)] = pairs.ahead(higher_is_better=statistic.higher_is_better)
-        return Panel(
-            entries=tuple(shown), means=tuple(bootstrap_means(values, clusters)), ahead=ahead
-        )
+        means = tuple(bootstrap_means(values, clusters))
+        return Panel(entries=tuple(shown), means=means, ahead=ahead)
 
     def _values(self, statistic: Statistic) -> NDArray[np.float64]:
+        """Return the values of a statistic, float64 (entries, targets); NaN where one is missing."""
         values = np.full((len(self._entries), len(self._columns)), np.nan)
-        for row, (number, keys) in enumerate(zip(self._entries, self._keys, strict=True)):
+        for row, number in enumerate(self._entries):
             column = self._extracts[number].values[self._user][statistic.name]
-            columns = [self._columns[key] for key in keys]
+            columns = [self._columns[key] for key in self._keys[row]]
+            # float64 turns None into NaN.
             values[row, columns] = np.array(column, dtype=np.float64)
         return values

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
-from segarena.arrays.components import component_labels
+from segarena.arrays.connected_components import component_labels
 from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble
 from segarena.registry import segmenter

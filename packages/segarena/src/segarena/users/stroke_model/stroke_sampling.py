@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.arrays.lines import Points
+from segarena.arrays.polylines import Points
 from segarena.samples import Mask
 from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
 from segarena.users.stroke_model.candidates import draw_candidates

@@ -7,7 +7,7 @@ import numpy as np
 
 from segarena import Benchmark, Click, ImageSample, Statistic, Target
 from segarena.registry import benchmark, dataset, metric, segmenter, user
-from segarena.statistics.over_rounds import OverRounds, statistic
+from segarena.statistics.round_statistics import OverRounds, statistic
 
 Look = Literal["once", "twice"]
 

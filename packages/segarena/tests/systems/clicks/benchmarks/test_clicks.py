@@ -7,7 +7,7 @@ import segarena
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
-from segarena.statistics.over_rounds import statistic_values
+from segarena.statistics.round_statistics import statistic_values
 
 
 class Perfect:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segarena.arrays.lines import pixels_between
+from segarena.arrays.polylines import pixels_between
 from segarena.systems.videos.robot.bezier_line import (
     guided_line,
     nearest_pixels,

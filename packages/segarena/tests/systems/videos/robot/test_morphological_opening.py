@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segarena.arrays.balls import disk
+from segarena.arrays.structuring_elements import disk
 from segarena.systems.videos.robot.morphological_opening import (
     open_error,
     open_mask,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segarena.arrays.levels import contrast
+from segarena.arrays.quantization import contrast
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder

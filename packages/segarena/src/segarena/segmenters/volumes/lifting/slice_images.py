@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.sizes import bytes_of
+from segarena.arrays.memory_size import bytes_of
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample

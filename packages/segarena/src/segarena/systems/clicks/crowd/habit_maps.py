@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
 from segarena.arrays.colours import as_lab
-from segarena.arrays.components import component_labels
+from segarena.arrays.connected_components import component_labels
 from segarena.samples import Mask
 
 Habit = Callable[[NDArray[np.uint8], Mask], NDArray[np.float64]]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, is_empty
-from segarena.arrays.distance import squared_distance_in_window
+from segarena.arrays.distance_transform import squared_distance_in_window
 from segarena.arrays.saliency import mean_contrast
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image

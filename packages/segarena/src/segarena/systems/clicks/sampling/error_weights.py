@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, from_window
-from segarena.arrays.depths import position_in
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.distance_transform import squared_distance
+from segarena.arrays.pixel_depths import position_in
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.roles import Turn

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from segarena.abilities import prompt_kinds
-from segarena.arrays.components import component_labels
+from segarena.arrays.connected_components import component_labels
 from segarena.arrays.thinning import thin
+from segarena.capabilities import prompt_kinds
 from segarena.errors import InvalidInput, InvalidPrompt
-from segarena.files.images import list_files, read_values
+from segarena.files.images import list_image_files, read_mask_values
 from segarena.prompts import Prompt, Scribble, check_prompt
 from segarena.registry import build, user
 from segarena.roles import Turn, User
@@ -203,7 +203,7 @@ def _neighbours(pixel: PixelPosition, among: set[PixelPosition]) -> list[PixelPo
 
 def _read_folder(folder: Path) -> StrokesByTarget:
     strokes: StrokesByTarget = {}
-    for file in list_files(folder):
+    for file in list_image_files(folder):
         *sample, target, _ = file.relative_to(folder).parts if file.parent != folder else ("", "")
         if not sample:
             raise InvalidInput(f"{file}: expected SAMPLE/TARGET/PERSON.png below {folder}")
@@ -217,7 +217,7 @@ def _read_folder(folder: Path) -> StrokesByTarget:
 
 
 def _read_picture(file: Path) -> PersonStrokes:
-    values = read_values(file)
+    values = read_mask_values(file)
     unexpected = sorted(set(np.unique(values).tolist()) - {0, POSITIVE_VALUE, NEGATIVE_VALUE})
     if unexpected:
         raise InvalidInput(

@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
-from segarena.arrays.components import component_labels
+from segarena.arrays.connected_components import component_labels
+from segarena.capabilities import segmenter_capabilities
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
 from segarena.files.hashes import sha256
-from segarena.files.images import read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
 from segarena.systems.oneshot.pairs.image_sources import ClassMask, ImageSource, binarize_mask
@@ -226,9 +226,9 @@ def _from_folder(folder: Path, source: ImageSource) -> ItemMeasure:
         target = source.mask(label, image)
         # Images sorted by class have their class in their name, which the folder repeats.
         for name in (image, image.rpartition("/")[2]):
-            file = within(folder, f"{label}/{name}.png")
+            file = safe_join(folder, f"{label}/{name}.png")
             if file.is_file():
-                prediction = binarize_mask(read_values(file), file)
+                prediction = binarize_mask(read_mask_values(file), file)
                 return {"difficulty": mask_iou(prediction, target)}
         return {"difficulty": None}
 
@@ -237,7 +237,7 @@ def _from_folder(folder: Path, source: ImageSource) -> ItemMeasure:
 
 def _from_segmenter(written: str, source: ImageSource) -> ItemMeasure:
     segmenter = build("segmenter", written)
-    if not abilities_of_segmenter(segmenter).understands("support"):
+    if not segmenter_capabilities(segmenter).understands("support"):
         raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")
 
     @lru_cache(maxsize=1)  # items of one image follow each other

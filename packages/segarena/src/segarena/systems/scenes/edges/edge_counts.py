@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.components import component_labels
+from segarena.arrays.connected_components import component_labels
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape

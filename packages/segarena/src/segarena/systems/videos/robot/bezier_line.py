@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.lines import Points, bezier, pixels_between
+from segarena.arrays.polylines import Points, bezier, pixels_between
 from segarena.samples import Mask
 
 _POINTS_PER_PIXEL = 2

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.distance import squared_distance_in_window
+from segarena.arrays.distance_transform import squared_distance_in_window
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import TieBreak
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.balls import disk
-from segarena.arrays.bits import dilated, element_of, pack, unpack, words_for
 from segarena.arrays.boxes import bounding_window, from_window, grow_window, is_empty
-from segarena.arrays.components import Component
+from segarena.arrays.connected_components import Component
+from segarena.arrays.packed_bits import dilated, element_of, pack, unpack, words_for
+from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import RobotSettings
 
@@ -65,7 +65,7 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
 
     Args:
         error: bool (H, W).
-        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that the result stays
+        settings: a checked robot opens with `segarena.arrays.structuring_elements.disk`, so that the result stays
             inside the error; a published one with `published_disk`.
 
     Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.

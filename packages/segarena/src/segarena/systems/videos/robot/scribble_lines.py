@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.components import Component, largest_component
-from segarena.arrays.lines import Points
+from segarena.arrays.connected_components import Component, largest_component
+from segarena.arrays.polylines import Points
 from segarena.samples import Labels, Mask
 from segarena.systems.videos.robot.bezier_line import (
     guided_line,

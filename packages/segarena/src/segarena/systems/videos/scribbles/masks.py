@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.lines import bezier, pixels_between
+from segarena.arrays.polylines import bezier, pixels_between
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
@@ -43,7 +43,7 @@ def scribbles_to_masks(
         shape: (H, W) of a frame.
         default: value of pixels without a line.
         is_joined: fill the pixels between the points of a line, by
-            `segarena.arrays.lines.pixels_between`; otherwise only the points are drawn.
+            `segarena.arrays.polylines.pixels_between`; otherwise only the points are drawn.
         bezier_points: draw each line as a Bezier curve of this many points, with its own points as
             control points; None draws it unchanged.
         fractions: "size" for lines of the published robot.

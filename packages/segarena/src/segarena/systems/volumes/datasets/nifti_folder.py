@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from segarena.arrays.components import Connectivity
+from segarena.arrays.connected_components import Connectivity
 from segarena.arrays.orientation import Grid
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, abbreviate_names
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
-from segarena.files.limits import MAX_VOXELS
+from segarena.files.limits import DEFAULT_VOXEL_LIMIT
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VolumeSample
@@ -99,7 +99,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         slice_axis: Literal["axial", "largest-spacing"] = "axial",
         replace_nonfinite: float | None = None,
         tolerance_voxels: float = 0.1,
-        max_voxels: int = MAX_VOXELS,
+        max_voxels: int = DEFAULT_VOXEL_LIMIT,
         unpaired: Literal["error", "skip"] = "error",
         name: str | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self._replace_nonfinite = replace_nonfinite
         self._tolerance_voxels = tolerance_voxels
         # None stands for the default, which grows with --max-pixels.
-        self._max_voxels = None if max_voxels == MAX_VOXELS else max_voxels
+        self._max_voxels = None if max_voxels == DEFAULT_VOXEL_LIMIT else max_voxels
         cases, self._others = collect_cases(layout)
         self._unpaired = [case.files[0] for case in cases.values() if not case.is_complete]
         self._is_skipping = unpaired == "skip"
@@ -266,5 +266,6 @@ def _classes(class_names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
 
 def _oddity(description: str, paths: Sequence[Path]) -> Finding:
     return Finding(
-        is_error=False, message=f"{description}: {some([str(path) for path in paths], 20)}"
+        is_error=False,
+        message=f"{description}: {abbreviate_names([str(path) for path in paths], 20)}",
     )

@@ -21,7 +21,7 @@ from segarena.arrays.boxes import (
     join_windows,
     window_shape,
 )
-from segarena.arrays.components import Connectivity, grown_components
+from segarena.arrays.connected_components import Connectivity, grown_components
 from segarena.errors import PluginInvalid
 from segarena.samples import Mask, Target
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.curves import area_over_last_five
+from segarena.statistics.round_curves import area_over_last_five
 
 _AREA_STEPS = 5
 NSD_ABOVE_DSC = 0.2

@@ -16,8 +16,8 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import user_names
 from segarena.reports.wording import count_text
-from segarena.statistics.curves import hold_last
-from segarena.statistics.over_rounds import statistic_values
+from segarena.statistics.round_curves import hold_last
+from segarena.statistics.round_statistics import statistic_values
 from segarena.systems.volumes.measures.hierarchical_average import Averages, average
 
 PARTICIPANT_COLUMNS = ("user", "segmenter")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
-from segarena.arrays.levels import contrast
+from segarena.arrays.quantization import contrast
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px

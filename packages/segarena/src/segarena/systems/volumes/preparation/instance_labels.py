@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.components import Connectivity, grown_components
+from segarena.arrays.connected_components import Connectivity, grown_components
 from segarena.systems.volumes.preparation.published_set import LabelArray
 from segarena.systems.volumes.preparation.sitk_images import to_smallest_type
 

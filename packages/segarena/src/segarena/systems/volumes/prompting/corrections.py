@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import from_window, intersect_windows, window_start
-from segarena.arrays.components import largest_component
-from segarena.arrays.depth import deepest_voxels
+from segarena.arrays.connected_components import largest_component
+from segarena.arrays.deepest_voxels import deepest_voxels
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
 from segarena.prompts import Box, Click, Lasso, Limits, Position

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.balls import disk
 from segarena.arrays.slices import Pixel
+from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask
 
 ScribblePlane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]

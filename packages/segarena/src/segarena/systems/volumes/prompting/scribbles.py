@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, from_window, grow_window, is_empty, window_start
-from segarena.arrays.components import largest_component
-from segarena.arrays.planes import Volume
+from segarena.arrays.connected_components import largest_component
+from segarena.arrays.lazy_volume import Volume
 from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Position, Scribble

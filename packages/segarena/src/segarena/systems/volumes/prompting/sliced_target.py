@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.balls import disk
 from segarena.arrays.boxes import Window, bounding_window, from_window, grow_window
 from segarena.arrays.slices import Pixel, snapped_centre, snapped_mean
+from segarena.arrays.structuring_elements import disk
 from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Position

@@ -1,0 +1,28 @@
+"""How much memory a value takes: what is kept for later is bounded by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def bytes_of(value: Any, *, depth: int = 6) -> int:
+    """Return about how many bytes the arrays and tensors in `value` take, nested up to `depth` deep.
+
+    >>> import numpy as np
+    >>> bytes_of({"levels": np.zeros((4, 4), np.float32), "name": "a"})
+    64
+    """
+    size = getattr(value, "nbytes", None)
+    if isinstance(size, int):
+        return size
+    if isinstance(value, Mapping):
+        parts = list(value.values())
+    elif isinstance(value, (list, tuple)):
+        parts = list(value)
+    elif is_dataclass(value):
+        parts = [getattr(value, field.name) for field in fields(value)]
+    else:
+        parts = list(getattr(value, "__dict__", {}).values())
+    return sum(bytes_of(part, depth=depth - 1) for part in parts) if depth else 0

@@ -1,0 +1,235 @@
+"""Kinds of statistics over rounds. One is a class: its value, its number format, its sentence of definition.
+
+`segarena.Statistic(name=..., kind="noc", metric=..., ...)` names one in the summary of a benchmark. A package brings
+a kind of its own as it brings a metric: a class under `@statistic("name")` in a module that it names in the entry
+point group `segarena.plugins`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+from segarena.benchmark_rules import Statistic
+from segarena.registry import find_registered, register
+from segarena.statistics.round_curves import (
+    Values,
+    area_over_all,
+    area_over_last_five,
+    area_under_curve,
+    at_round,
+    number_of_clicks,
+    number_of_failures,
+)
+
+
+class OverRounds(ABC):
+    """A kind of statistic over the rounds of a dialogue. Its values are all that a new kind must give.
+
+    Attributes:
+        decimals: how many are printed.
+        is_share: printed in per cent.
+        has_threshold: reads `statistic.threshold`, which charts then mark.
+        sentence: what it is, without its name and without a full stop; the first line of the docstring if there is
+            none. `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
+        level: what a segmenter does whose mean is `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}` and
+            `{word}`, what a round is called.
+        lead: what one does that is better by `{size}` than `{other}`.
+    """
+
+    decimals: int = 3
+    is_share: bool = False
+    has_threshold: bool = False
+    sentence: str = ""
+    level: str = "comes to {name} {value}"
+    lead: str = "is {size} ahead of {other} in {name}"
+
+    @abstractmethod
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return the statistic of each dialogue.
+
+        Args:
+            statistic: as the benchmark names it.
+            values: (dialogues, rounds) of the column that it reads, without NaN.
+            options: those of the benchmark.
+        """
+
+    def definition(
+        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+    ) -> str:
+        """Return `sentence` filled in; `metric` is the column as printed."""
+        if not self.sentence:
+            return (type(self).__doc__ or type(self).__name__).partition("\n")[0].rstrip(".")
+        given = {"metric": metric, "rounds": rounds, "steps": max(1, rounds - 1)}
+        return self.sentence.format(**given, threshold=statistic.threshold, round=statistic.round)
+
+    def needs_rounds(self, statistic: Statistic) -> int:
+        """Return how many rounds a run needs at least; with fewer the statistic is left out, and named."""
+        return 1
+
+    def text(self, value: float) -> str:
+        """Return a value as printed; "–" for NaN."""
+        if math.isnan(value):
+            return "–"
+        if self.is_share:
+            return f"{100 * value:.{self.decimals}f} %"
+        return f"{value:.{self.decimals}f}"
+
+
+Kind = TypeVar("Kind", bound=type[OverRounds])
+
+
+def statistic(name: str) -> Callable[[Kind], Kind]:
+    """Register a class as the kind of statistic `name`.
+
+    >>> type(over_rounds("noc")).__name__  # registered by @statistic("noc")
+    'NumberOfClicks'
+    """
+    return register("statistic", name)
+
+
+@cache
+def over_rounds(kind: str) -> OverRounds:
+    """Return the kind of statistic of that name.
+
+    >>> over_rounds("nof").text(0.25)
+    '25.0 %'
+
+    Raises:
+        UnknownPlugin: there is none; the message lists the near ones.
+    """
+    found: OverRounds = find_registered("statistic", kind)()
+    return found
+
+
+def statistic_values(
+    statistic: Statistic, values: ArrayLike, options: Mapping[str, Any] | None = None
+) -> Values:
+    """Return `statistic` of each dialogue.
+
+    >>> statistic_values(Statistic(name="IoU@2", kind="at_round", round=2), [[0.5, 0.9, 0.95]]).tolist()
+    [0.9]
+
+    Arguments and errors are those of the kind; without a benchmark there are no options.
+    """
+    return over_rounds(statistic.kind).values(statistic, values, options or {})
+
+
+def definition_of(
+    statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+) -> str:
+    """Return the sentence that defines a statistic of a benchmark, and which way is good.
+
+    >>> definition_of(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
+    'IoU@2: IoU after round 2. Higher is better.'
+    """
+    told = over_rounds(statistic.kind).definition(statistic, metric, rounds, options)
+    return f"{statistic.name}: {told}. {'Higher' if statistic.higher_is_better else 'Lower'} is better."
+
+
+@statistic("noc")
+class NumberOfClicks(OverRounds):
+    """The first round whose value reaches the threshold; the number of rounds when none does."""
+
+    decimals = 2
+    has_threshold = True
+    level = "needs {value} {word}s for {metric} {threshold:g}"
+    lead = "needs {size} fewer {word}s than {other} for {metric} {threshold:g}"
+    sentence = (
+        "number of rounds until {metric} is at least {threshold:g}; {rounds} when it never is"
+    )
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return NoC."""
+        return number_of_clicks(values, statistic.threshold)
+
+
+@statistic("nof")
+class NumberOfFailures(OverRounds):
+    """1 for a dialogue that never reaches the threshold, else 0; the mean is the share that failed."""
+
+    decimals = 1
+    is_share = True
+    has_threshold = True
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return NoF; the benchmark's option `solved_at_last` says what reaching it in the last round is."""
+        last = "failure" if options.get("solved_at_last") == "failure" else "solved"
+        return number_of_failures(values, statistic.threshold, solved_at_last=last)
+
+    def definition(
+        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+    ) -> str:
+        """Say what is not reached, and how to get to the count that papers print."""
+        is_failure = options.get("solved_at_last") == "failure"
+        if is_failure:
+            also = " (one that gets there only in the last round counts as a failure, as published)"
+        else:
+            also = ""
+        return (
+            f"share of targets whose {metric} does not reach {statistic.threshold:g} within {rounds} rounds{also}; "
+            "times the number of targets it is the count that papers print"
+        )
+
+
+@statistic("auc")
+class AreaUnderCurve(OverRounds):
+    """The area under the curve over all rounds by trapezoids, divided by their number less one."""
+
+    sentence = "area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by {steps}"
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return AuC."""
+        return area_under_curve(values)
+
+
+@statistic("auc_all")
+class AreaOverAll(OverRounds):
+    """The area under the curve over all rounds by trapezoids, as a sum."""
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return the sum of the trapezoids."""
+        return area_over_all(values)
+
+    def definition(
+        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+    ) -> str:
+        """Say over which rounds, and how much it can be."""
+        return f"sum of the trapezoids under the curve of {metric} over rounds 1 to {rounds}, at most {rounds - 1}"
+
+
+@statistic("auc_last_five")
+class AreaOverLastFive(OverRounds):
+    """The area under the curve over the last five rounds by trapezoids, as a sum."""
+
+    sentence = (
+        "sum of the trapezoids under the curve of {metric} over the last five rounds, at most 4"
+    )
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return the sum of the trapezoids."""
+        return area_over_last_five(values)
+
+    def needs_rounds(self, statistic: Statistic) -> int:
+        """Return 5."""
+        return 5
+
+
+@statistic("at_round")
+class AtRound(OverRounds):
+    """The value after a round."""
+
+    sentence = "{metric} after round {round}"
+
+    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+        """Return the value after `statistic.round`."""
+        return at_round(values, statistic.round)
+
+    def needs_rounds(self, statistic: Statistic) -> int:
+        """Return that round."""
+        return statistic.round

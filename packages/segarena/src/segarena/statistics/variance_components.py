@@ -1,0 +1,109 @@
+"""How much of the differences between means of several people is more than chance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import mean_of_defined, percentile_interval, times_drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """What lies between units, such as people.
+
+    Attributes:
+        deviation: standard deviation between their true means; 0 where chance explains all of the differences.
+        low, high: its 95 % interval; NaN with fewer than two clusters.
+        least, most: the lowest and the highest mean of a unit.
+    """
+
+    deviation: float
+    low: float
+    high: float
+    least: float
+    most: float
+
+
+def between_units(
+    values: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    repeats: int = 500,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Between:
+    """Return what lies between units that were measured on the same things.
+
+    The variance of the units' means over the things, less that of chance: what the residuals (values less the means of
+    their thing and of their unit) leave in such a mean. This is the variance component of a two-way layout without
+    repetition, cut at 0. The interval draws clusters of things with replacement.
+
+    >>> found = between_units([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
+    >>> round(found.deviation, 6), found.least, found.most
+    (0.353553, 0.25, 0.75)
+
+    Args:
+        values: (things, units); NaN where a unit was not measured.
+        clusters: what each thing belongs to; None: each by itself.
+        repeats: bootstrap samples.
+        level: share of them inside the interval.
+        seed: of the resampling.
+
+    Raises:
+        InvalidInput: not two axes.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2:
+        raise InvalidInput(f"values: expected things and units, two axes, got shape {table.shape}")
+    means = mean_of_defined(table) if len(table) else np.full(table.shape[1], math.nan)
+    if np.isfinite(means).sum() < 2:
+        return Between(
+            deviation=math.nan, low=math.nan, high=math.nan, least=math.nan, most=math.nan
+        )
+    if clusters is None:
+        belongs = np.arange(len(table))
+    else:
+        belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    count = int(belongs.max()) + 1
+    low = high = math.nan
+    if count > 1:
+        drawn = times_drawn(count, repeats, np.random.default_rng(seed))
+        found = [_deviation(table, times[belongs]) for part in drawn for times in part]
+        low, high = percentile_interval(found, level)
+    return Between(
+        deviation=_deviation(table, np.ones(len(table))),
+        low=low,
+        high=high,
+        least=float(np.nanmin(means)),
+        most=float(np.nanmax(means)),
+    )
+
+
+def _deviation(table: NDArray[np.float64], times: NDArray[np.float64]) -> float:
+    """Return the deviation between columns, each row counting so many times; NaN where nothing can be told."""
+    is_known = np.isfinite(table)
+    weights = times[:, None] * is_known
+    filled = np.where(is_known, table, 0.0)
+    each = weights.sum(axis=0)
+    columns = each > 0
+    if columns.sum() < 2:
+        return math.nan
+    weights = weights[:, columns]
+    filled = filled[:, columns]
+    each = each[columns]
+    is_known = is_known[:, columns]
+    means = (weights * filled).sum(axis=0) / each
+    rows = is_known.sum(axis=1)
+    left = np.where(is_known, filled - means, 0.0)
+    left = np.where(is_known, left - (left.sum(axis=1) / np.maximum(rows, 1))[:, None], 0.0)
+    freedom = max(float(each.mean()) - 1, 0.0) * (len(means) - 1)
+    if freedom:
+        chance = float((weights * left**2).sum()) / freedom / float(each.mean())
+    else:
+        chance = 0.0
+    return math.sqrt(max(0.0, float(np.var(means, ddof=1)) - chance))

@@ -1,0 +1,73 @@
+"""Kinds of statistics: found by name, with their number format and their sentence."""
+
+import numpy as np
+import pytest
+
+from segarena import Statistic
+from segarena.errors import UnknownPlugin
+from segarena.statistics.round_statistics import definition_of, over_rounds, statistic_values
+
+VALUES = np.array(
+    [
+        [0.5, 0.9, 0.7, 0.95],  # solved at 2, although it drops again
+        [0.1, 0.2, 0.3, 0.9],  # solved exactly at the last
+        [0.1, 0.2, 0.3, 0.4],  # never
+        [0.9, 0.9, 0.9, 0.9],
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        (Statistic(name="NoC@90", kind="noc", threshold=0.9), [2, 4, 4, 1]),
+        (Statistic(name="NoF@90", kind="nof", threshold=0.9), [0, 0, 1, 0]),
+        (Statistic(name="IoU@2", kind="at_round", round=2), [0.9, 0.2, 0.2, 0.9]),
+        (Statistic(name="AUC", kind="auc_all"), [2.325, 1.0, 0.75, 2.7]),
+        (Statistic(name="AuC", kind="auc"), [2.325 / 3, 1.0 / 3, 0.75 / 3, 2.7 / 3]),
+    ],
+)
+def test_statistics_are_found_by_kind(statistic, expected):
+    assert statistic_values(statistic, VALUES).tolist() == expected
+
+
+def test_the_published_failures_are_an_option_of_the_dispatch():
+    nof = Statistic(name="NoF@90", kind="nof", threshold=0.9)
+    assert statistic_values(nof, VALUES, {"solved_at_last": "failure"}).tolist() == [0, 1, 1, 0]
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(UnknownPlugin, match="no statistic is called 'median'"):
+        statistic_values(Statistic(name="M", kind="median"), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "printed"),
+    [
+        ("noc", 2.345, "2.35"),
+        ("nof", 0.1234, "12.3 %"),
+        ("auc", 0.12345, "0.123"),
+        ("noc", float("nan"), "–"),
+    ],
+)
+def test_each_kind_prints_its_numbers(kind, value, printed):
+    assert over_rounds(kind).text(value) == printed
+
+
+def test_definitions_name_metric_threshold_and_direction():
+    noc = Statistic(name="NoC@90", kind="noc", threshold=0.9, higher_is_better=False)
+    told = (
+        "NoC@90: number of rounds until Dice is at least 0.9; 20 when it never is. Lower is better."
+    )
+    assert definition_of(noc, "Dice", 20, {}) == told
+    last = Statistic(name="AUC", kind="auc_last_five", metric="dice")
+    assert definition_of(last, "Dice", 6, {}).endswith(
+        "over the last five rounds, at most 4. Higher is better."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"), [("at_round", 7), ("auc_last_five", 5), ("auc", 1), ("noc", 1)]
+)
+def test_kinds_say_how_many_rounds_they_need(kind, needed):
+    assert over_rounds(kind).needs_rounds(Statistic(name="S", kind=kind, round=7)) == needed

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.rle import lengths_in
+from segarena.arrays.rle import unpack_lengths
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
 
@@ -182,7 +182,7 @@ def _masks(
 
 
 def _mask(rle: bytes, shape: Collection[int]) -> _Mask:
-    lengths = lengths_in(rle)
+    lengths = unpack_lengths(rle)
     if len(lengths) % 2:
         lengths = np.append(lengths, 0)
     is_on = np.arange(len(lengths)) % 2 == 1

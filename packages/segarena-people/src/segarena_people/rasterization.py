@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.polylines import pixels_between
+from segarena.arrays.polylines import rasterize_polyline
 from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.samples import Mask
 
@@ -32,7 +32,7 @@ def rasterize_prompts(
         corners = np.asarray(_corners(prompt), dtype=np.float64)[:, -2:]
         if width_px <= 1:
             pixels = np.floor(corners + 0.5).astype(np.int64)
-            ink[tuple(pixels_between(pixels).T)] = True
+            ink[tuple(rasterize_polyline(pixels).T)] = True
             continue
         # A dot is a segment from its point to itself.
         ends = corners[1:] if len(corners) > 1 else corners

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segarena.arrays.quantization import levels_of
+from segarena.arrays.quantization import fit_quantization
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena_studio.viewer.planes import encode_plane, list_planes
 
@@ -64,7 +64,7 @@ def test_values_survive_as_sixteen_bits(rng, kind):
         rng.integers(0, 255, SHAPE) if kind is np.uint8 else rng.integers(-900, 3000, SHAPE)
     ).astype(kind)
     sample = volume(voxels)
-    levels, axial = levels_of(voxels), list_planes(sample)[0]
+    levels, axial = fit_quantization(voxels), list_planes(sample)[0]
     content, media = encode_plane(sample, axial, 1, levels)
     pixels = np.asarray(Image.open(io.BytesIO(content)), np.int64)
     values = levels.offset + levels.step * (256 * pixels[:, :, 0] + pixels[:, :, 1])
@@ -78,7 +78,7 @@ def test_values_survive_as_sixteen_bits(rng, kind):
 def test_what_is_not_finite_is_as_low_as_can_be():
     voxels = np.linspace(-1, 1, 60, dtype=np.float32).reshape(SHAPE)
     voxels[1, 0, 0] = np.nan
-    levels = levels_of(voxels)
+    levels = fit_quantization(voxels)
     assert (levels.offset, round(levels.offset + 65535 * levels.step, 6)) == (-1.0, 1.0)
     content, _ = encode_plane(volume(voxels), list_planes(volume(voxels))[0], 1, levels)
     assert np.asarray(Image.open(io.BytesIO(content)))[-1, -1].tolist() == [0, 0, 0]

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, join_windows
-from segarena.arrays.lazy_volume import Planes
-from segarena.arrays.pixel_depths import Depths, depths, thin_depths
+from segarena.arrays.lazy_volume import LazyVolume
+from segarena.arrays.pixel_depths import PixelDepths, pixel_depths, thin_mask_depths
 from segarena.errors import InvalidMask
 from segarena.readonly import freeze, read_only
 from segarena.samples import Mask, Target, as_mask
@@ -220,34 +220,36 @@ class Comparison(Memory):
         return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
 
     @property
-    def missing_planes(self) -> Planes:
+    def missing_planes(self) -> LazyVolume:
         """`missing` of a volume, made plane by plane when it is looked at: it takes no memory."""
-        return Planes(np.greater, self.target[self.window], self.prediction[self.window])
+        return LazyVolume(np.greater, self.target[self.window], self.prediction[self.window])
 
     @property
-    def surplus_planes(self) -> Planes:
+    def surplus_planes(self) -> LazyVolume:
         """`surplus` of a volume in the same way."""
-        return Planes(np.greater, self.prediction[self.window], self.target[self.window])
+        return LazyVolume(np.greater, self.prediction[self.window], self.target[self.window])
 
     @property
-    def wrong_planes(self) -> Planes:
+    def wrong_planes(self) -> LazyVolume:
         """Both together, in the same way."""
-        return Planes(np.not_equal, self.prediction[self.window], self.target[self.window])
+        return LazyVolume(np.not_equal, self.prediction[self.window], self.target[self.window])
 
     def error(self, *, is_missing: bool) -> Mask:
         """Return `missing` or `surplus`."""
         return self.missing if is_missing else self.surplus
 
-    def depths(self, *, is_missing: bool) -> Depths:
+    def depths(self, *, is_missing: bool) -> PixelDepths:
         """Return how deep each pixel of one kind of error lies in it, on `window`."""
-        return self.thin_depths(is_missing=is_missing) or depths(self.error(is_missing=is_missing))
+        return self.thin_depths(is_missing=is_missing) or pixel_depths(
+            self.error(is_missing=is_missing)
+        )
 
-    def thin_depths(self, *, is_missing: bool) -> Depths | None:
+    def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
         """Return the same where that is quick: in images, where the error is thin; None elsewhere."""
         if self.prediction.ndim != 2:
             return None
         missing, surplus = self.remember(
-            "thin depths", lambda: thin_depths(self.missing, self.surplus)
+            "thin depths", lambda: thin_mask_depths(self.missing, self.surplus)
         )
         return missing if is_missing else surplus
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
 from segarena.arrays.connected_components import largest_component
-from segarena.arrays.lazy_volume import Planes
+from segarena.arrays.lazy_volume import LazyVolume
 
 MASKS = st.integers(2, 3).flatmap(
     lambda axes: hnp.arrays(np.bool_, hnp.array_shapes(min_dims=axes, max_dims=axes, max_side=9))
@@ -87,7 +87,10 @@ def test_largest_component_of_thin_noisy_volumes(shape):
 def test_planes_that_are_made_have_the_same_largest_component(seed, share, ties):
     rng = np.random.default_rng(seed)
     one, other = rng.random((2, *rng.integers(1, 8, 3))) < share
-    made, whole_mask = largest_component(Planes(np.greater, one, other), ties=ties), one & ~other
+    made, whole_mask = (
+        largest_component(LazyVolume(np.greater, one, other), ties=ties),
+        one & ~other,
+    )
     assert (made is None) == (not whole_mask.any())
     if made is not None:
         assert np.array_equal(whole(made, one.shape), slow_largest(whole_mask, ties))

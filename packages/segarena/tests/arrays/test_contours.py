@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import distance_transform_edt
 
-from segarena.arrays.contours import Shared, outlined, shared
+from segarena.arrays.contours import ContourOverlap, overlap_contours, pack_contour
 from segarena.arrays.label_edges import label_edges
-from segarena.arrays.packed_bits import unpack, words_for
+from segarena.arrays.packed_bits import unpack_mask, words_needed
 
 shapes = st.tuples(st.integers(1, 20), st.integers(1, 160))
 
@@ -29,10 +29,10 @@ def masks(draw, shape):
 
 
 def in_frame(words, found, shape, radius):
-    margin = words_for(radius + 1)
-    frame = np.zeros((shape[0], words_for(shape[1]) + 2 * margin), np.uint64)
+    margin = words_needed(radius + 1)
+    frame = np.zeros((shape[0], words_needed(shape[1]) + 2 * margin), np.uint64)
     frame[found.window] = words
-    return unpack(frame, shape[1], margin)
+    return unpack_mask(frame, shape[1], margin)
 
 
 def near(edges, radius):
@@ -41,7 +41,7 @@ def near(edges, radius):
 
 @given(shapes.flatmap(masks), st.sampled_from([0, 1, 3, 8, 31, 40, 70]))
 def test_a_mask_its_contour_and_what_is_near_are_those_of_the_frame(mask, radius):
-    found, edges = outlined(mask, radius), label_edges(mask)
+    found, edges = pack_contour(mask, radius), label_edges(mask)
     for words, expected in (
         (found.mask, mask),
         (found.contour, edges),
@@ -56,9 +56,9 @@ def test_a_mask_its_contour_and_what_is_near_are_those_of_the_frame(mask, radius
 )
 def test_what_two_masks_share_is_counted_in_the_frame(pair, radius):
     edges = [label_edges(mask) for mask in pair]
-    expected = Shared(
+    expected = ContourOverlap(
         (pair[0] & pair[1]).sum(),
         (edges[0] & near(edges[1], radius)).sum(),
         (edges[1] & near(edges[0], radius)).sum(),
     )
-    assert shared(*(outlined(mask, radius) for mask in pair)) == expected
+    assert overlap_contours(*(pack_contour(mask, radius) for mask in pair)) == expected

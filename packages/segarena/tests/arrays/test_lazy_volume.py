@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from segarena.arrays.lazy_volume import Planes
+from segarena.arrays.lazy_volume import LazyVolume
 
 pairs = array_shapes(min_dims=3, max_dims=3, min_side=0, max_side=5).flatmap(
     lambda shape: st.tuples(arrays(np.bool_, shape), arrays(np.bool_, shape))
@@ -14,7 +14,7 @@ pairs = array_shapes(min_dims=3, max_dims=3, min_side=0, max_side=5).flatmap(
 
 @given(pairs, st.sampled_from([np.greater, np.not_equal, np.logical_and]))
 def test_planes_are_those_of_the_volume(pair, combine):
-    planes, whole = Planes(combine, *pair), combine(*pair)
+    planes, whole = LazyVolume(combine, *pair), combine(*pair)
     assert planes.shape == whole.shape
     assert len(planes) == len(whole)
     assert all(np.array_equal(made, plane) for made, plane in zip(planes, whole, strict=True))

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from segarena.arrays.packed_bits import count, dilated, element_of, moved, pack, unpack, words_for
+from segarena.arrays.packed_bits import (
+    count_bits,
+    dilate,
+    pack_element,
+    pack_mask,
+    shift_pixels,
+    unpack_mask,
+    words_needed,
+)
 from segarena.arrays.structuring_elements import disk
 
 masks = arrays(np.bool_, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=12))
@@ -19,10 +27,10 @@ wide = arrays(
 
 @given(masks | wide, st.integers(0, 2))
 def test_what_is_packed_can_be_unpacked_and_counted(mask, margin):
-    words = pack(mask, margin)
-    assert words.shape == (len(mask), words_for(mask.shape[1]) + 2 * margin)
-    assert np.array_equal(unpack(words, mask.shape[1], margin), mask)
-    assert count(words) == mask.sum()
+    words = pack_mask(mask, margin)
+    assert words.shape == (len(mask), words_needed(mask.shape[1]) + 2 * margin)
+    assert np.array_equal(unpack_mask(words, mask.shape[1], margin), mask)
+    assert count_bits(words) == mask.sum()
 
 
 @given(wide, st.integers(-63, 63))
@@ -32,9 +40,10 @@ def test_rows_move_sideways_and_do_not_meet(mask, columns):
         expected[:, :columns] = mask[:, -columns:]
     else:
         expected[:, columns:] = mask[:, : mask.shape[1] - columns]
-    words = pack(mask)
+    words = pack_mask(mask)
     assert np.array_equal(
-        unpack(moved(words.ravel(), columns).reshape(words.shape), mask.shape[1]), expected
+        unpack_mask(shift_pixels(words.ravel(), columns).reshape(words.shape), mask.shape[1]),
+        expected,
     )
 
 
@@ -55,9 +64,10 @@ to_one_side = np.array([[0, 0, 0, 1], [0, 0, 1, 1]])
 
 @given(masks | wide, st.floats(0, 14).map(disk) | st.sampled_from([between_pixels, to_one_side]))
 def test_dilation_is_that_of_the_definition(mask, element):
-    words = pack(mask)
+    words = pack_mask(mask)
     assert np.array_equal(
-        unpack(dilated(words, element_of(element)), mask.shape[1]), held_somewhere(mask, element)
+        unpack_mask(dilate(words, pack_element(element)), mask.shape[1]),
+        held_somewhere(mask, element),
     )
 
 
@@ -65,8 +75,8 @@ def test_dilation_is_that_of_the_definition(mask, element):
 def test_disks_may_be_wider_than_a_word(radius):
     mask = np.zeros((5, 300), bool)
     mask[1, 120] = mask[4, 1] = True
-    margin = words_for(radius)
-    found = unpack(dilated(pack(mask, margin), element_of(disk(radius))), 300, margin)
+    margin = words_needed(radius)
+    found = unpack_mask(dilate(pack_mask(mask, margin), pack_element(disk(radius))), 300, margin)
     rows, columns = np.indices(mask.shape)
     away = np.minimum(np.hypot(rows - 1, columns - 120), np.hypot(rows - 4, columns - 1))
     assert np.array_equal(found, away <= radius)

@@ -8,7 +8,12 @@ from hypothesis.extra import numpy as hnp
 from scipy.ndimage import binary_dilation, distance_transform_edt, gaussian_filter
 
 from segarena.arrays import pixel_depths as module
-from segarena.arrays.pixel_depths import Depths, depths, position_in, thin_depths
+from segarena.arrays.pixel_depths import (
+    PixelDepths,
+    pixel_depths,
+    position_of_pixel,
+    thin_mask_depths,
+)
 
 small_masks = hnp.arrays(
     np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=12)
@@ -55,14 +60,14 @@ def outlines(rng):
 
 @given(small_masks)
 def test_depths_are_distances_to_the_nearest_pixel_outside(mask):
-    agrees(depths(mask), mask, by_pairs(mask))
+    agrees(pixel_depths(mask), mask, by_pairs(mask))
 
 
 @pytest.mark.usefixtures("always")
 def test_every_image_could_be_taken_for_a_thin_one():
     @given(small_masks)
     def holds(mask):
-        agrees(thin_depths(mask)[0], mask, by_pairs(mask))
+        agrees(thin_mask_depths(mask)[0], mask, by_pairs(mask))
 
     holds()
 
@@ -72,7 +77,7 @@ def test_outlines_have_the_depths_of_a_transform():
     thin = 0
     for _ in range(80):
         mask = outlines(rng)
-        (found,) = thin_depths(mask)
+        (found,) = thin_mask_depths(mask)
         if found is not None:
             thin += 1
             agrees(found, mask, by_transform(mask))
@@ -86,7 +91,7 @@ def test_masks_at_once_have_the_depths_that_each_has_alone():
         first = outlines(rng)
         second, third = rng.random(first.shape) < rng.random() / 4, np.zeros(first.shape, bool)
         third[2:-5, 3:9] = True
-        found = thin_depths(first, second, third)
+        found = thin_mask_depths(first, second, third)
         for mask, one in zip((first, second, third), found, strict=True):
             kinds.add(one is None)
             if one is not None:
@@ -96,8 +101,8 @@ def test_masks_at_once_have_the_depths_that_each_has_alone():
 
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, max_side=5)))
 def test_depths_in_a_volume(mask):
-    assert thin_depths(mask) == [None]
-    agrees(depths(mask), mask, by_pairs(mask))
+    assert thin_mask_depths(mask) == [None]
+    agrees(pixel_depths(mask), mask, by_pairs(mask))
 
 
 @pytest.mark.parametrize(
@@ -110,14 +115,14 @@ def test_depths_in_a_volume(mask):
     ids=["a square", "a broad ring", "a line longer than can be squared"],
 )
 def test_what_is_not_thin_is_left_to_a_transform(mask):
-    assert thin_depths(mask) == [None]
+    assert thin_mask_depths(mask) == [None]
 
 
 @given(small_masks.filter(lambda mask: mask.any()), st.data())
 def test_the_first_of_the_deepest_is_found_and_forbidden_pixels_are_passed_over(mask, data):
     positions = [tuple(map(int, position)) for position in np.argwhere(mask)]
     forbidden = data.draw(st.sets(st.sampled_from(positions)))
-    found = depths(mask)
+    found = pixel_depths(mask)
     before = found.squared.copy()
     place = found.deepest(forbidden)
     allowed = [
@@ -132,8 +137,8 @@ def test_the_first_of_the_deepest_is_found_and_forbidden_pixels_are_passed_over(
 
 
 def test_nothing_is_deepest_where_nothing_is():
-    assert depths(np.zeros((3, 4), bool)).deepest() is None
-    assert Depths((), np.zeros(0, int), np.zeros(0, int)).deepest({(0, 0)}) is None
+    assert pixel_depths(np.zeros((3, 4), bool)).deepest() is None
+    assert PixelDepths((), np.zeros(0, int), np.zeros(0, int)).deepest({(0, 0)}) is None
 
 
 @given(st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)), st.data())
@@ -142,4 +147,4 @@ def test_a_place_in_a_window_is_found_in_the_whole(shape, data):
     pixel = data.draw(st.integers(0, int(np.prod(shape)) - 1))
     window = tuple(slice(start, start + n) for start, n in zip(starts, shape, strict=True))
     expected = np.unravel_index(pixel, shape) + np.array(starts)
-    assert position_in(window, pixel) == tuple(expected)
+    assert position_of_pixel(window, pixel) == tuple(expected)

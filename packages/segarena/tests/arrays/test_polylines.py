@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segarena.arrays.polylines import bezier, pixels_between
+from segarena.arrays.polylines import bezier_curve, rasterize_polyline
 
 places = st.tuples(st.integers(0, 60), st.integers(0, 60))
 
@@ -40,13 +40,13 @@ def de_casteljau(points, share):
 @given(st.lists(places, min_size=2, max_size=6))
 def test_pixels_between_corners_are_those_of_the_stepped_rule(corners):
     expected = [pixel for pair in pairwise(corners) for pixel in stepped_line(*pair)]
-    assert pixels_between(np.array(corners)).tolist() == [list(pixel) for pixel in expected]
+    assert rasterize_polyline(np.array(corners)).tolist() == [list(pixel) for pixel in expected]
 
 
 def test_a_single_corner_is_one_pixel_and_inner_corners_come_twice():
-    assert pixels_between(np.array([[3, 4]])).tolist() == [[3, 4]]
-    assert pixels_between(np.array([[3, 4], [3, 4]])).tolist() == [[3, 4]]
-    assert pixels_between(np.array([[0, 0], [0, 1], [1, 1]])).tolist() == [
+    assert rasterize_polyline(np.array([[3, 4]])).tolist() == [[3, 4]]
+    assert rasterize_polyline(np.array([[3, 4], [3, 4]])).tolist() == [[3, 4]]
+    assert rasterize_polyline(np.array([[0, 0], [0, 1], [1, 1]])).tolist() == [
         [0, 0],
         [0, 1],
         [0, 1],
@@ -55,8 +55,8 @@ def test_a_single_corner_is_one_pixel_and_inner_corners_come_twice():
 
 
 def test_half_a_pixel_goes_to_the_far_side():
-    assert pixels_between(np.array([[0, 0], [1, 2]])).tolist() == [[0, 0], [1, 1], [1, 2]]
-    assert pixels_between(np.array([[1, 2], [0, 0]])).tolist() == [[1, 2], [0, 1], [0, 0]]
+    assert rasterize_polyline(np.array([[0, 0], [1, 2]])).tolist() == [[0, 0], [1, 1], [1, 2]]
+    assert rasterize_polyline(np.array([[1, 2], [0, 0]])).tolist() == [[1, 2], [0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_half_a_pixel_goes_to_the_far_side():
 def test_a_curve_is_that_of_repeated_halfway_points(count, samples):
     points = np.random.default_rng(count).uniform(0, 500, (count, 2))
     expected = np.array([de_casteljau(points, share) for share in np.linspace(0, 1, samples)])
-    assert np.abs(bezier(points, samples) - expected).max() < 1e-6
+    assert np.abs(bezier_curve(points, samples) - expected).max() < 1e-6
 
 
 def test_a_curve_through_points_on_a_straight_line_at_equal_steps_is_that_line():
     points = np.stack([np.arange(50), 2 * np.arange(50)], axis=1).astype(float)
-    assert np.allclose(bezier(points, 99)[:, 0], np.linspace(0, 49, 99), atol=1e-6)
+    assert np.allclose(bezier_curve(points, 99)[:, 0], np.linspace(0, 49, 99), atol=1e-6)
 
 
 @given(st.lists(places, min_size=2, max_size=40), st.integers(2, 60))
@@ -78,13 +78,13 @@ def test_a_curve_begins_and_ends_exactly_stays_between_its_points_and_runs_the_s
     points, samples
 ):
     points = np.array(points, dtype=float)
-    curve = bezier(points, samples)
+    curve = bezier_curve(points, samples)
     assert curve.shape == (samples, 2)
     assert np.array_equal(curve[[0, -1]], points[[0, -1]])
     assert (curve >= points.min(axis=0)).all()
     assert (curve <= points.max(axis=0)).all()
-    assert np.allclose(curve[::-1], bezier(points[::-1], samples), atol=2e-6)
+    assert np.allclose(curve[::-1], bezier_curve(points[::-1], samples), atol=2e-6)
 
 
 def test_the_curve_of_one_point_is_that_point():
-    assert bezier(np.array([[2.0, 3.0]]), 1000).tolist() == [[2.0, 3.0]]
+    assert bezier_curve(np.array([[2.0, 3.0]]), 1000).tolist() == [[2.0, 3.0]]

@@ -17,7 +17,7 @@ from segarena.arrays.slices import (
     median_slice,
     nearest_pixel,
     nearest_slice,
-    snapped_centre,
+    snapped_box_centre,
     snapped_mean,
     spaced_slices,
     tight_box,
@@ -130,14 +130,14 @@ def slow_snap(pixels, wanted):
 def test_centre_is_that_of_the_box_of_the_largest_component(mask):
     pixels = slow_largest(mask)
     if pixels is None:
-        assert snapped_centre(mask) is None
+        assert snapped_box_centre(mask) is None
         assert snapped_mean(mask) is None
         return
     middle = [
         round(Fraction(int(a + b), 2))
         for a, b in zip(pixels.min(axis=0), pixels.max(axis=0), strict=True)
     ]
-    assert snapped_centre(mask) == slow_snap(pixels, middle)[1:]
+    assert snapped_box_centre(mask) == slow_snap(pixels, middle)[1:]
     mean = [round(Fraction(int(total), len(pixels))) for total in pixels.sum(axis=0)]
     assert snapped_mean(mask) == slow_snap(pixels, mean)[1:]
 
@@ -145,7 +145,7 @@ def test_centre_is_that_of_the_box_of_the_largest_component(mask):
 def test_centre_and_mean_differ_where_mass_is_on_one_side():
     mask = np.zeros((9, 9), dtype=bool)
     mask[0:9, 0], mask[8, :] = True, True
-    assert snapped_centre(mask) == (4, 0)
+    assert snapped_box_centre(mask) == (4, 0)
     assert snapped_mean(mask) == (6, 0)
 
 
@@ -153,7 +153,7 @@ def test_centre_and_mean_differ_where_mass_is_on_one_side():
 def test_of_equal_components_one_is_taken_by_its_first_pixel(ties, expected):
     mask = np.zeros((5, 5), dtype=bool)
     mask[0, 2] = mask[3, 0] = True
-    assert snapped_centre(mask, ties=ties) == snapped_mean(mask, ties=ties) == expected
+    assert snapped_box_centre(mask, ties=ties) == snapped_mean(mask, ties=ties) == expected
 
 
 @given(IMAGES, st.integers(-3, 12), st.integers(-3, 12))
@@ -166,7 +166,7 @@ def test_nearest_pixel_is_the_first_of_the_nearest(mask, row, column):
 @given(IMAGES, st.tuples(st.integers(0, 3), st.integers(0, 3)))
 def test_a_crop_has_the_centre_of_the_whole(mask, origin):
     whole = np.pad(mask, [(n, 0) for n in origin])
-    assert snapped_centre(mask, origin=origin) == snapped_centre(whole)
+    assert snapped_box_centre(mask, origin=origin) == snapped_box_centre(whole)
     assert snapped_mean(mask, origin=origin) == snapped_mean(whole)
 
 

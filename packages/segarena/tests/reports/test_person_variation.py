@@ -13,7 +13,7 @@ from segarena.reports.person_variation import (
 )
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report_files import write_report
-from segarena.statistics.variance_components import between_units
+from segarena.statistics.variance_components import unit_variation
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_between_people_is_that_of_the_means_of_each(folder):
     ]
     areas = sum(one.to_numpy().reshape(-1, 3) for one in rounds) / 2
     place = [statistic.name for statistic in run.summary].index("AuC")
-    assert row[4 + place].mean == pytest.approx(between_units(areas).deviation)
+    assert row[4 + place].mean == pytest.approx(unit_variation(areas).deviation)
     assert np.ptp(areas.mean(axis=0)) > 0
 
 

@@ -7,10 +7,10 @@ from segarena.errors import InvalidInput
 from segarena.statistics import bootstrap
 from segarena.statistics.bootstrap import (
     check_bootstrap,
+    draw_counts,
+    draw_units,
     mean_of_defined,
     percentile_interval,
-    times_drawn,
-    units_drawn,
 )
 
 
@@ -19,23 +19,23 @@ def rng():
 
 
 def test_parts_are_one_stream_of_draws(monkeypatch):
-    (whole,) = units_drawn(7, 100, rng())
+    (whole,) = draw_units(7, 100, rng())
     monkeypatch.setattr(bootstrap, "_AT_ONCE", 20)
-    parts = list(units_drawn(7, 100, rng()))
+    parts = list(draw_units(7, 100, rng()))
     assert len(parts) == 50
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(whole, rng().integers(7, size=(100, 7)))
 
 
 def test_times_count_the_units_of_the_same_draws():
-    (units,) = units_drawn(6, 40, rng())
-    (times,) = times_drawn(6, 40, rng())
+    (units,) = draw_units(6, 40, rng())
+    (times,) = draw_counts(6, 40, rng())
     np.testing.assert_array_equal(times, [np.bincount(draw, minlength=6) for draw in units])
 
 
 @pytest.mark.parametrize("stream", ["units", "multinomial"])
 def test_every_draw_has_as_many_units_as_there_are(stream):
-    times = np.concatenate(list(times_drawn(50, 3000, rng(), stream=stream)))
+    times = np.concatenate(list(draw_counts(50, 3000, rng(), stream=stream)))
     assert set(times.sum(axis=1)) == {50.0}
     # Each unit is drawn binomially, 50 times with probability 1 / 50: mean 1, variance 0.98.
     assert times.mean(axis=0) == pytest.approx(np.ones(50), abs=0.1)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from segarena.errors import InvalidInput
 from segarena.statistics import curve_distance
 from segarena.statistics.curve_distance import (
-    evenly,
     frechet,
     frechet_matrix,
+    resample_curve,
     time_warping,
     time_warping_matrix,
 )
-from segarena.statistics.permutation_tests import median_kernel, permutation_test
+from segarena.statistics.permutation_tests import gaussian_kernel, permutation_test
 
 CURVES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=1, max_size=7)
 
@@ -72,7 +72,7 @@ def test_all_pairs_at_once_equal_each_by_itself(matrix, single, scale, at_once, 
     monkeypatch.setattr(curve_distance, "_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     curves = [rng.normal(size=(n, 2)).cumsum(axis=0) for n in (1, 4, 12, 30)]
-    even = [evenly(curve, 9) for curve in curves]
+    even = [resample_curve(curve, 9) for curve in curves]
     expected = [[single(one, two) / scale for two in even] for one in even]
     assert matrix(curves, points=9) == pytest.approx(np.array(expected), abs=1e-12)
     either = [
@@ -90,7 +90,7 @@ def test_no_curves_have_no_distances():
 def test_points_lie_evenly_along_the_curve():
     rng = np.random.default_rng(2)
     curve = rng.normal(size=(20, 3)).cumsum(axis=0)
-    even = evenly(curve, 400)
+    even = resample_curve(curve, 400)
     assert (even[0] == curve[0]).all()
     assert even[-1] == pytest.approx(curve[-1])
     steps = np.linalg.norm(np.diff(even, axis=0), axis=1)
@@ -98,7 +98,7 @@ def test_points_lie_evenly_along_the_curve():
     # Where it turns a step is shorter than the way along it.
     assert steps.max() == pytest.approx(length / 399)
     assert np.median(steps) == pytest.approx(length / 399)
-    assert evenly([[1, 2], [1, 2]], 3).tolist() == [[1, 2]] * 3
+    assert resample_curve([[1, 2], [1, 2]], 3).tolist() == [[1, 2]] * 3
 
 
 def test_strokes_of_two_habits_are_told_apart_by_their_courses():
@@ -109,9 +109,9 @@ def test_strokes_of_two_habits_are_told_apart_by_their_courses():
         return np.stack([bend * np.sin(np.pi * along), along], axis=1) + rng.normal(0, 0.05, 2)
 
     straight, bent = [[stroke(rng.normal(bend, 0.1)) for _ in range(15)] for bend in (0, 0.3)]
-    kernel = median_kernel(frechet_matrix(straight + bent))
+    kernel = gaussian_kernel(frechet_matrix(straight + bent))
     assert permutation_test(kernel, (15, 15)).p_value < 0.01
-    assert permutation_test(median_kernel(frechet_matrix(straight)), (8, 7)).p_value > 0.05
+    assert permutation_test(gaussian_kernel(frechet_matrix(straight)), (8, 7)).p_value > 0.05
 
 
 @pytest.mark.parametrize(

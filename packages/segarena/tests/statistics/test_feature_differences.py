@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import roc_auc_score
 
 from segarena.errors import InvalidInput
-from segarena.statistics.feature_differences import differences
+from segarena.statistics.feature_differences import feature_differences
 
 
 def sample():
@@ -23,7 +23,7 @@ def slow_ks(one, two):
 
 @given(sample(), sample())
 def test_equals_a_loop_and_scikit_learn_in_each_feature(first, second):
-    found = differences(first, second)
+    found = feature_differences(first, second)
     labels = [0] * len(first) + [1] * len(second)
     for column in range(2):
         one, two = first[:, column], second[:, column]
@@ -36,4 +36,4 @@ def test_equals_a_loop_and_scikit_learn_in_each_feature(first, second):
 
 def test_infinite_values_are_refused():
     with pytest.raises(InvalidInput, match="infinity"):
-        differences([[np.inf]], [[0.0]])
+        feature_differences([[np.inf]], [[0.0]])

@@ -280,7 +280,7 @@ def test_very_many_clusters_have_the_interval_that_draws_tend_to(monkeypatch):
     clusters = np.sort(rng.integers(0, 1500, 4000))
     values = rng.beta(5, 2, 4000) + 0.2 * rng.uniform(size=1500)[clusters]
     drawn = bootstrap_mean(values, clusters)
-    monkeypatch.setattr(intervals, "MANY", 1000)
+    monkeypatch.setattr(intervals, "MAX_DRAWN_CLUSTERS", 1000)
     limit = bootstrap_mean(values, clusters)
     width = drawn.high - drawn.low
     assert limit.mean == drawn.mean
@@ -288,7 +288,7 @@ def test_very_many_clusters_have_the_interval_that_draws_tend_to(monkeypatch):
     assert abs(limit.high - drawn.high) < 0.05 * width
     others = values.mean() + 0.01 * rng.normal(size=4000)
     pair = paired_difference(values, others, clusters)
-    monkeypatch.setattr(intervals, "MANY", 50_000)
+    monkeypatch.setattr(intervals, "MAX_DRAWN_CLUSTERS", 50_000)
     flips = paired_difference(values, others, clusters)
     assert pair.p_value == pytest.approx(flips.p_value, abs=0.1)
     assert pair.high - pair.low == pytest.approx(flips.high - flips.low, rel=0.1)

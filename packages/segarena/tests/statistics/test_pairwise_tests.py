@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.statistics.intervals import paired_difference
-from segarena.statistics.pairwise_tests import all_pairs, places
+from segarena.statistics.pairwise_tests import compare_all_pairs, rank_ranges
 
 
 def slow(values, clusters):
@@ -47,7 +47,7 @@ def test_p_values_agree_with_going_step_by_step(rng, missing):
     values = rng.normal(size=(4, 9)) + np.array([0.0, 0.1, 2.0, 2.5])[:, None]
     values.ravel()[rng.choice(values.size, missing, replace=False)] = np.nan
     clusters = [0, 0, 1, 2, 3, 4, 5, 6, 7]
-    found = all_pairs(values, clusters)
+    found = compare_all_pairs(values, clusters)
     for (one, other), expected in slow(values.tolist(), clusters).items():
         assert found.p_values[one, other] == found.p_values[other, one] == pytest.approx(expected)
         own = (values[one] - values[other])[:2]
@@ -60,7 +60,7 @@ def test_p_values_agree_with_going_step_by_step(rng, missing):
 
 def test_whole_numbers_that_tie_agree_too(rng):
     values = rng.integers(1, 4, size=(5, 7)).astype(float)
-    found = all_pairs(values)
+    found = compare_all_pairs(values)
     for (one, other), expected in slow(values.tolist(), list(range(7))).items():
         assert found.p_values[one, other] == pytest.approx(expected)
 
@@ -68,7 +68,7 @@ def test_whole_numbers_that_tie_agree_too(rng):
 @pytest.mark.parametrize("count", [8, 30])
 def test_one_pair_has_the_p_value_of_the_paired_test(rng, count):
     one, other = rng.normal(size=count) + 0.4, rng.normal(size=count)
-    assert all_pairs([one, other]).p_values[0, 1] == pytest.approx(
+    assert compare_all_pairs([one, other]).p_values[0, 1] == pytest.approx(
         paired_difference(one, other).p_value
     )
 
@@ -76,7 +76,7 @@ def test_one_pair_has_the_p_value_of_the_paired_test(rng, count):
 def test_of_equal_segmenters_seldom_any_are_told_apart(rng):
     """20 of equal skill, 190 pairs: chance names a difference in about one of twenty such contests."""
     named = sum(
-        all_pairs(rng.normal(size=(20, 30)), repeats=400, seed=k).p_values.min() <= 0.05
+        compare_all_pairs(rng.normal(size=(20, 30)), repeats=400, seed=k).p_values.min() <= 0.05
         for k in range(200)
     )
     assert 1 <= named <= 20
@@ -86,7 +86,7 @@ def test_many_segmenters_can_still_be_told_apart(rng):
     """A correction of single p-values, at 1 / 2001 the smallest, could name none of 1225 pairs."""
     values = rng.normal(size=(50, 60)) * 0.3
     values[0] += 1.0
-    first, last = places(all_pairs(values).ahead())
+    first, last = rank_ranges(compare_all_pairs(values).ahead())
     assert (first[0], last[0]) == (1, 1)
     assert set(first[1:]) == {2}
     assert set(last[1:]) == {50}
@@ -94,18 +94,18 @@ def test_many_segmenters_can_still_be_told_apart(rng):
 
 def test_fewer_than_six_clusters_tell_nothing_apart():
     values = [np.zeros(5), np.ones(5)]
-    assert all_pairs(values).p_values[0, 1] == 2 / 2**5
-    assert not all_pairs(values).ahead().any()
+    assert compare_all_pairs(values).p_values[0, 1] == 2 / 2**5
+    assert not compare_all_pairs(values).ahead().any()
 
 
 def test_less_is_better_where_it_is_said():
-    found = all_pairs([np.full(8, 2.0) + np.arange(8) / 10, np.arange(8) / 10])
+    found = compare_all_pairs([np.full(8, 2.0) + np.arange(8) / 10, np.arange(8) / 10])
     assert found.ahead().tolist() == [[False, True], [False, False]]
     assert found.ahead(higher_is_better=False).tolist() == [[False, False], [True, False]]
 
 
 def test_who_shares_no_target_is_not_compared():
-    found = all_pairs([[1.0, 2.0, np.nan], [np.nan, np.nan, 5.0], [1.0, 2.0, 5.0]])
+    found = compare_all_pairs([[1.0, 2.0, np.nan], [np.nan, np.nan, 5.0], [1.0, 2.0, 5.0]])
     assert math.isnan(found.differences[0, 1])
     assert found.p_values[0, 1] == 1.0
     assert found.differences[0, 2] == 0.0
@@ -113,7 +113,7 @@ def test_who_shares_no_target_is_not_compared():
 
 @pytest.mark.parametrize("values", [np.empty((0, 0)), np.empty((1, 3)) * 0, np.empty((3, 0))])
 def test_nobody_to_compare_with_is_no_error(values):
-    assert (all_pairs(values).p_values == 1).all()
+    assert (compare_all_pairs(values).p_values == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_nobody_to_compare_with_is_no_error(values):
 )
 def test_what_is_no_table_is_refused(values, clusters):
     with pytest.raises(InvalidInput):
-        all_pairs(values, clusters)
+        compare_all_pairs(values, clusters)

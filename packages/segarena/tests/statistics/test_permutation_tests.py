@@ -14,7 +14,7 @@ from segarena.errors import InvalidInput
 from segarena.statistics import permutation_tests
 from segarena.statistics.permutation_tests import (
     energy_test,
-    median_kernel,
+    gaussian_kernel,
     mmd_test,
     permutation_test,
 )
@@ -177,10 +177,10 @@ def test_work_in_small_pieces_and_another_seed(monkeypatch):
 
 
 def test_kernel_where_most_values_are_equal():
-    assert median_kernel(np.zeros((3, 3))).tolist() == np.ones((3, 3)).tolist()
+    assert gaussian_kernel(np.zeros((3, 3))).tolist() == np.ones((3, 3)).tolist()
     apart = np.zeros((4, 4))
     apart[0, 3] = apart[3, 0] = 5.0
-    assert median_kernel(apart)[0, 3] == pytest.approx(math.exp(-0.5))
+    assert gaussian_kernel(apart)[0, 3] == pytest.approx(math.exp(-0.5))
 
 
 @pytest.mark.parametrize(

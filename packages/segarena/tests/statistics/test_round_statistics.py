@@ -5,7 +5,7 @@ import pytest
 
 from segarena import Statistic
 from segarena.errors import UnknownPlugin
-from segarena.statistics.round_statistics import definition_of, over_rounds, statistic_values
+from segarena.statistics.round_statistics import define_statistic, find_statistic, statistic_values
 
 VALUES = np.array(
     [
@@ -51,7 +51,7 @@ def test_an_unknown_kind_is_refused():
     ],
 )
 def test_each_kind_prints_its_numbers(kind, value, printed):
-    assert over_rounds(kind).text(value) == printed
+    assert find_statistic(kind).text(value) == printed
 
 
 def test_definitions_name_metric_threshold_and_direction():
@@ -59,9 +59,9 @@ def test_definitions_name_metric_threshold_and_direction():
     told = (
         "NoC@90: number of rounds until Dice is at least 0.9; 20 when it never is. Lower is better."
     )
-    assert definition_of(noc, "Dice", 20, {}) == told
+    assert define_statistic(noc, "Dice", 20, {}) == told
     last = Statistic(name="AUC", kind="auc_last_five", metric="dice")
-    assert definition_of(last, "Dice", 6, {}).endswith(
+    assert define_statistic(last, "Dice", 6, {}).endswith(
         "over the last five rounds, at most 4. Higher is better."
     )
 
@@ -70,4 +70,4 @@ def test_definitions_name_metric_threshold_and_direction():
     ("kind", "needed"), [("at_round", 7), ("auc_last_five", 5), ("auc", 1), ("noc", 1)]
 )
 def test_kinds_say_how_many_rounds_they_need(kind, needed):
-    assert over_rounds(kind).needs_rounds(Statistic(name="S", kind=kind, round=7)) == needed
+    assert find_statistic(kind).needs_rounds(Statistic(name="S", kind=kind, round=7)) == needed

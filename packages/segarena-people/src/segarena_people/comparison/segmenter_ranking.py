@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.statistics.bootstrap import percentile_interval, times_drawn
+from segarena.statistics.bootstrap import draw_counts, percentile_interval
 from segarena.statistics.correlations import kendall
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
 from segarena_people.comparison.results import Estimate
@@ -114,7 +114,7 @@ def _tau(own: ScoreArray, other: ScoreArray, belongs: NDArray[np.int64]) -> Esti
     sums = [np.stack([np.bincount(belongs, row, count) for row in side]) for side in (own, other)]
     sizes = np.bincount(belongs, minlength=count).astype(np.float64)
     drawn: list[ScoreArray] = []
-    for times in times_drawn(count, _DRAWS, np.random.default_rng(0)):
+    for times in draw_counts(count, _DRAWS, np.random.default_rng(0)):
         means = [times @ side.T / (times @ sizes)[:, None] for side in sums]
         drawn.append(kendall(*means))
     taus = np.concatenate(drawn)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import MissingExtra
-from segarena.statistics.classifier_test import FOLDS, ToldApart, c2st
+from segarena.statistics.classifier_test import FOLDS, ClassifierTest, c2st
 from segarena.statistics.curve_distance import frechet_matrix
-from segarena.statistics.feature_differences import differences
+from segarena.statistics.feature_differences import feature_differences
 from segarena.statistics.ks2d import ks2d
 from segarena.statistics.permutation_tests import (
     energy_test,
-    median_kernel,
+    gaussian_kernel,
     mmd_test,
     permutation_test,
 )
@@ -134,7 +134,7 @@ def run_tests(unit: TestUnit) -> dict[str, Any]:
         separations = _test_people(unit)
         return {name: _as_dicts(results) for name, results in separations.items()}
     n = shared_sample_size(people)
-    by_person: list[tuple[str, ToldApart, ToldApart | None]] = []
+    by_person: list[tuple[str, ClassifierTest, ClassifierTest | None]] = []
     has_pairs = n > 0
     for person, rows in _people_in_pairs(people) if has_pairs else []:
         tests = [
@@ -171,7 +171,7 @@ def _as_dicts(results: Sequence[Any]) -> list[dict[str, Any]]:
     return [asdict(result) for result in results]
 
 
-def _excess_over_people(unit: TestUnit, tests: Sequence[ToldApart], n: int) -> Estimate | None:
+def _excess_over_people(unit: TestUnit, tests: Sequence[ClassifierTest], n: int) -> Estimate | None:
     """Return how much better a user is told from people than two people; None where no two answered the same."""
     if not tests:
         return None
@@ -259,7 +259,7 @@ def _column_sets(unit: TestUnit) -> list[list[int]]:
 
 
 def _separation(
-    names: tuple[str, str], every: ToldApart, coarse: ToldApart | None = None
+    names: tuple[str, str], every: ClassifierTest, coarse: ClassifierTest | None = None
 ) -> SeparationResult:
     return SeparationResult(
         first=names[0],
@@ -270,7 +270,7 @@ def _separation(
     )
 
 
-def _auc_estimate(test: ToldApart) -> Estimate:
+def _auc_estimate(test: ClassifierTest) -> Estimate:
     return Estimate(value=float(test.auc), low=float(test.low), high=float(test.high))
 
 
@@ -282,7 +282,7 @@ def _classify(
     *,
     n: int | None = None,
     exchanges: int = 0,
-) -> ToldApart | None:
+) -> ClassifierTest | None:
     """Run the classifier test on some features; None where there are too few answers or groups."""
     if len(one.values) < FEWEST_ANSWERS or len(np.unique(one.groups)) < FOLDS:
         return None
@@ -294,11 +294,11 @@ def _classify(
     )
 
 
-def _compare_features(unit: TestUnit, together: ToldApart | None) -> list[FeatureResult]:
+def _compare_features(unit: TestUnit, together: ClassifierTest | None) -> list[FeatureResult]:
     """Return every feature, the one that differs most first."""
     if unit.user is None or not len(unit.people.values):
         return []
-    found = differences(unit.people.values, unit.user.values)
+    found = feature_differences(unit.people.values, unit.user.values)
     people_medians, user_medians = found.medians
     if together is None:
         lost = np.full(len(unit.features), np.nan)
@@ -345,7 +345,7 @@ def _test_curves(people: AnswerSample, user: AnswerSample, seed: int) -> TwoSamp
     curves = [*people.curves[:count], *user.curves[:count]]
     distances = frechet_matrix(curves, points=_CURVE_POINTS, either_way=True)
     pairs = (people.questions[:count], user.questions[:count])
-    result = permutation_test(median_kernel(distances), (count, count), pairs=pairs, seed=seed)
+    result = permutation_test(gaussian_kernel(distances), (count, count), pairs=pairs, seed=seed)
     return _test_result(result.statistic, result.p_value, count)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from segarena.errors import InvalidInput
-from segarena.statistics.classifier_test import ToldApart, c2st
-from segarena.statistics.feature_differences import differences
+from segarena.statistics.classifier_test import ClassifierTest, c2st
+from segarena.statistics.feature_differences import feature_differences
 from segarena.statistics.two_samples import Ids
 
 
@@ -45,7 +45,7 @@ def rank_features(
     n: int | None = None,
     exchanges: int = 5,
     seed: int = 0,
-) -> tuple[ToldApart, list[FeatureImportance]]:
+) -> tuple[ClassifierTest, list[FeatureImportance]]:
     """Run the classifier test and return it with the importances of all features, greatest first.
 
     >>> rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def rank_features(
             f"features: expected a name for each, got shape {first.shape} and {len(names)} names"
         )
     test = c2st(first, second, groups, n=n, exchanges=exchanges, seed=seed)
-    alone = differences(first[test.rows[0]], second[test.rows[1]])
+    alone = feature_differences(first[test.rows[0]], second[test.rows[1]])
     columns = (test.lost, alone.ks, alone.above, *alone.medians)
     told = [
         FeatureImportance(name, *map(float, row))

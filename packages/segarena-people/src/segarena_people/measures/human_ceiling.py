@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import percentile_interval
-from segarena.statistics.classifier_test import FOLDS, ToldApart, c2st
+from segarena.statistics.classifier_test import FOLDS, ClassifierTest, c2st
 
 RowIndices = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ class HumanCeiling:
         left_out: pairs of people with too few values or groups in common for the test.
     """
 
-    tests: tuple[ToldApart, ...]
+    tests: tuple[ClassifierTest, ...]
     names: tuple[tuple[str, str], ...]
     left_out: tuple[tuple[str, str], ...] = ()
 
@@ -131,7 +131,7 @@ def ceiling_by_halves(
 
 
 def excess_over_ceiling(
-    user: Sequence[ToldApart], people: HumanCeiling, *, level: float = 0.95
+    user: Sequence[ClassifierTest], people: HumanCeiling, *, level: float = 0.95
 ) -> tuple[float, float, float]:
     """Return the AUC of a user against people minus that of people, with its interval over groups.
 
@@ -201,6 +201,6 @@ def _told_apart(
     rows: tuple[RowIndices, RowIndices],
     n: int,
     seed: int,
-) -> ToldApart:
+) -> ClassifierTest:
     first, second = rows
     return c2st(values[first], values[second], (belongs[first], belongs[second]), n=n, seed=seed)

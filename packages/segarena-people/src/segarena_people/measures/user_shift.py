@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.connected_components import component_labels, grown_components
+from segarena.arrays.connected_components import label_components, label_grown_components
 from segarena.arrays.distance_transform import squared_distance
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
@@ -71,7 +71,7 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
     if not good[0].size:
         return np.array([agrees.mean(), np.nan, np.nan])
     labels: NDArray[Any] = (
-        component_labels(target) if target.ndim == 2 else grown_components(target)
+        label_components(target) if target.ndim == 2 else label_grown_components(target)
     )
     squared = squared_distance(target)
     components = int(labels.max())

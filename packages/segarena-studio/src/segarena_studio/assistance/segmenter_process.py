@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.memory_size import bytes_of
+from segarena.arrays.memory_size import memory_bytes
 from segarena.arrays.rle import run_lengths
 from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction, as_prediction
@@ -182,7 +182,7 @@ class _Answers:
         with self._limit.watch("encoding a picture", times=self._encode_times, who=self._who):
             sample = ImageSample(id=picture.key, image=read_image(picture.file))
             made = self._segmenter.encode(sample), sample.shape
-        self._encoded.put(picture.key, made, bytes_of(made[0]))
+        self._encoded.put(picture.key, made, memory_bytes(made[0]))
         return made
 
     def _answer(self, encoded: Any, shape: Shape, unit: AnswerRequest) -> Prediction:
@@ -203,7 +203,7 @@ class _Answers:
                 (answer,) = self._segmenter.predict(encoded, [Dialogue(rounds[: at + 1], previous)])
                 previous = as_prediction(answer, shape, name=self._who)
                 self._answered.put(
-                    names[at], previous, previous.mask.nbytes + bytes_of(previous.logits)
+                    names[at], previous, previous.mask.nbytes + memory_bytes(previous.logits)
                 )
         if previous is None:
             raise InvalidPrompt("expected at least one prompt, got none")

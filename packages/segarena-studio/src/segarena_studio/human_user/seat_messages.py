@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from segarena.arrays.rle import lengths_in
+from segarena.arrays.rle import unpack_lengths
 from segarena.engine.human_queue import PersonPrompts, SeatInfo, Seats
 from segarena.engine.sample_preview import SamplePreview
 from segarena.errors import InvalidInput, StoreError
@@ -166,4 +166,4 @@ def _answers(seats: Seats, name: str, count: int) -> list[Any]:
 
 
 def _counts(mask: bytes) -> list[int]:
-    return lengths_in(mask).tolist()
+    return unpack_lengths(mask).tolist()

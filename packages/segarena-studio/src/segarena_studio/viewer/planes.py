@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.quantization import Levels, in_sixteen_bits, levels_of
+from segarena.arrays.quantization import Quantization, fit_quantization, quantize
 from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
 from segarena.systems.volumes.page.slice_pictures import AXIS_NAMES
 
@@ -110,7 +110,7 @@ def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
 
 
 def encode_plane(
-    sample: Sample, plane: Plane, index: int, levels: Levels | None
+    sample: Sample, plane: Plane, index: int, levels: Quantization | None
 ) -> tuple[bytes, str]:
     """Return the picture of one plane as a file, and its media type.
 
@@ -120,7 +120,7 @@ def encode_plane(
     match sample:
         case VolumeSample():
             if levels is None:
-                levels = levels_of(sample.voxels)
+                levels = fit_quantization(sample.voxels)
             return _png(_two_bytes(plane.cut(sample.voxels, index), levels)), "image/png"
         case VideoSample():
             return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
@@ -131,9 +131,9 @@ def encode_plane(
             return (_jpeg(sample.image), "image/jpeg")
 
 
-def _two_bytes(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
+def _two_bytes(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint8]:
     """Return (H, W, 3): high byte, low byte, 0."""
-    bits = in_sixteen_bits(voxels, levels)
+    bits = quantize(voxels, levels)
     shown = np.zeros((*bits.shape, 3), np.uint8)
     shown[:, :, 0], shown[:, :, 1] = bits >> 8, bits & 255
     return shown

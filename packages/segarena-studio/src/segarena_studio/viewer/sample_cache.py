@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from segarena.arrays.quantization import Levels, levels_of
+from segarena.arrays.quantization import Quantization, fit_quantization
 from segarena.errors import SampleInvalid, SegarenaError
 from segarena.records.trust import restrict_plugins
 from segarena.reports.gallery import error_line
@@ -34,9 +34,11 @@ class LoadedSample:
         return list_planes(self.sample)
 
     @cached_property
-    def levels(self) -> Levels | None:
+    def levels(self) -> Quantization | None:
         """What the greys of a volume stand for."""
-        return levels_of(self.sample.voxels) if isinstance(self.sample, VolumeSample) else None
+        return (
+            fit_quantization(self.sample.voxels) if isinstance(self.sample, VolumeSample) else None
+        )
 
     def targets(self, target: str) -> Sequence[Target]:
         """Return the target of that id, or all of them where it is "".

@@ -33,7 +33,7 @@ class PlaneDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelsDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What greys stand for; see `segarena.arrays.quantization.Levels`."""
+    """What greys stand for; see `segarena.arrays.quantization.Quantization`."""
 
     offset: float
     step: float

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-def chunks(count: int, width: int, *, most: int) -> Iterator[slice]:
+def row_chunks(count: int, width: int, *, most: int) -> Iterator[slice]:
     """Return slices that together are 0..count, each of at most `most` places in a table `width` places wide.
 
-    >>> list(chunks(5, 10, most=25))
+    >>> list(row_chunks(5, 10, most=25))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.rle import digits_of, numbers_of, run_lengths
+from segarena.arrays.rle import decode_digits, encode_digits, run_lengths
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
@@ -112,7 +112,7 @@ def _pack(lengths: NDArray[np.int64]) -> str:
     for place in range(1, _LONGEST):
         half = 1 << (5 * place - 1)
         sizes += (values < -half) | (values >= half)
-    return (digits_of(values, sizes, bits=5) + _ZERO).tobytes().decode("ascii")
+    return (encode_digits(values, sizes, bits=5) + _ZERO).tobytes().decode("ascii")
 
 
 def _unpack(counts: Any) -> NDArray[np.int64]:
@@ -122,7 +122,7 @@ def _unpack(counts: Any) -> NDArray[np.int64]:
         raise InvalidMask(
             "run lengths: expected a string of the characters '0' to 'o', got something else"
         ) from cause
-    values, sizes = numbers_of(codes, bits=5)
+    values, sizes = decode_digits(codes, bits=5)
     is_whole = len(codes) == 0 or (codes[-1] < 32 and int(sizes.max()) <= _LONGEST)
     if not is_whole or int(codes.min(initial=0)) < 0 or int(codes.max(initial=0)) > 63:
         raise InvalidMask(

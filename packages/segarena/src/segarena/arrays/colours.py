@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def as_lab(image: NDArray[Any]) -> NDArray[np.float32]:
+def rgb_to_lab(image: NDArray[Any]) -> NDArray[np.float32]:
     """Return an RGB image in CIELAB: lightness 0 to 100, then green to red and blue to yellow around 0.
 
-    >>> as_lab(np.full((1, 1, 3), 255, np.uint8)).round(2).tolist()
+    >>> rgb_to_lab(np.full((1, 1, 3), 255, np.uint8)).round(2).tolist()
     [[[100.0, 0.0, 0.0]]]
 
     Args:

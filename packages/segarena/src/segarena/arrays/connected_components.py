@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window
-from segarena.arrays.lazy_volume import Volume
-from segarena.arrays.run_components import Runs, drawn, runs_of, touching
-from segarena.arrays.slab_components import draw_labels, label_slabs
+from segarena.arrays.lazy_volume import VolumeMask
+from segarena.arrays.run_components import Runs, draw_runs, find_runs, label_runs
+from segarena.arrays.slab_components import draw_component, label_slabs
 from segarena.arrays.structuring_elements import ball
 from segarena.samples import Mask
 
@@ -42,10 +42,10 @@ class Component(NamedTuple):
     mask: Mask
 
 
-def component_labels(mask: Mask) -> NDArray[np.int32]:
+def label_components(mask: Mask) -> NDArray[np.int32]:
     """Return the 8-connected components of an image as labels 1..N, 0 outside `mask`; the order is OpenCV's.
 
-    >>> component_labels(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], bool))
+    >>> label_components(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], bool))
     array([[1, 0, 0],
            [0, 1, 0],
            [0, 0, 0],
@@ -59,16 +59,16 @@ def component_labels(mask: Mask) -> NDArray[np.int32]:
     )
 
 
-def grown_components(
+def label_grown_components(
     mask: Mask, *, connectivity: Connectivity = 26, dilation_voxels: int = 0
 ) -> NDArray[np.integer[Any]]:
     """Return labels 1..N of a volume's components, parts that lie close together counting as one.
 
     >>> parts = np.zeros((1, 1, 7), bool)
     >>> parts[0, 0, [0, 2, 6]] = True
-    >>> grown_components(parts)[0, 0].tolist()
+    >>> label_grown_components(parts)[0, 0].tolist()
     [1, 0, 2, 0, 0, 0, 3]
-    >>> grown_components(parts, dilation_voxels=1)[0, 0].tolist()
+    >>> label_grown_components(parts, dilation_voxels=1)[0, 0].tolist()
     [1, 0, 1, 0, 0, 0, 2]
 
     Args:
@@ -90,7 +90,7 @@ def grown_components(
     return np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
 
 
-def largest_component(mask: Volume, *, ties: Ties = "last") -> Component | None:
+def largest_component(mask: VolumeMask, *, ties: Ties = "last") -> Component | None:
     """Return the component with the most pixels; None when `mask` is empty.
 
     >>> largest_component(np.array([[1, 0, 1], [0, 0, 1]], bool)).window
@@ -128,22 +128,22 @@ def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
     return Component(window, labels[window] == label)
 
 
-def _largest_in_volume(mask: Volume, ties: Ties) -> Component | None:
+def _largest_in_volume(mask: VolumeMask, ties: Ties) -> Component | None:
     size = math.prod(mask.shape)
-    runs = runs_of(mask, most=size // _VOXELS_PER_RUN if size > _LARGE else size)
+    runs = find_runs(mask, most=size // _VOXELS_PER_RUN if size > _LARGE else size)
     if runs is None:
         labelled = label_slabs(mask)
         return Component(
-            *draw_labels(mask, labelled, _chosen(labelled.sizes, labelled.firsts, ties))
+            *draw_component(mask, labelled, _chosen(labelled.sizes, labelled.firsts, ties))
         )
     if not len(runs.starts):
         return None
-    labels = touching(runs, mask.shape)
+    labels = label_runs(runs, mask.shape)
     sizes = np.bincount(labels, weights=runs.stops - runs.starts)
     firsts = np.zeros(len(sizes), dtype=np.int32)
     firsts[labels[::-1]] = np.arange(len(labels), dtype=np.int32)[::-1]
     label = _chosen(sizes, firsts, ties)
-    return Component(*drawn(Runs(*(values[labels == label] for values in runs))))
+    return Component(*draw_runs(Runs(*(values[labels == label] for values in runs))))
 
 
 def _chosen(sizes: NDArray[Any], firsts: NDArray[np.int32], ties: Ties) -> int:

@@ -21,12 +21,12 @@ from segarena.arrays.packed_bits import (
     WORD_PX,
     Element,
     Words,
-    count,
-    dilated,
-    element_of,
-    moved,
-    pack,
-    words_for,
+    count_bits,
+    dilate,
+    pack_element,
+    pack_mask,
+    shift_pixels,
+    words_needed,
 )
 from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask, Shape
@@ -44,7 +44,7 @@ def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlined:
+class PackedContour:
     """A mask and its contour, 64 pixels in a word (see `segarena.arrays.packed_bits`), in a window that holds all of them.
 
     Attributes:
@@ -64,7 +64,7 @@ class Outlined:
     length: int
 
 
-class Shared(NamedTuple):
+class ContourOverlap(NamedTuple):
     """Pixels in two masks; of the first one's contour near the second's; of the second one's near the first's."""
 
     area: int
@@ -72,18 +72,18 @@ class Shared(NamedTuple):
     second: int
 
 
-def outlined(mask: Mask, radius_px: int) -> Outlined:
+def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
     """Return `mask`, (H, W), with its contour and all that is at most `radius_px` from it, by Euclidean distance.
 
     >>> mask = np.zeros((9, 9), bool)
     >>> mask[4, 4] = True
-    >>> found = outlined(mask, 1)
-    >>> found.area, found.length, count(found.near)
+    >>> found = pack_contour(mask, 1)
+    >>> found.area, found.length, count_bits(found.near)
     (1, 4, 12)
     """
     reach = radius_px + 1  # the contour begins one pixel above the mask and to its left
-    margin = words_for(reach)
-    words = pack(mask, margin)
+    margin = words_needed(reach)
+    words = pack_mask(mask, margin)
     window = bounding_window(words != 0)
     if not is_empty(window):
         # There is room for what is near, or the frame ends.
@@ -93,34 +93,39 @@ def outlined(mask: Mask, radius_px: int) -> Outlined:
     inside = np.ascontiguousarray(words[window])
     before = margin - window[1].start
     contour = _contour(inside, max(0, before), WORD_PX * before + mask.shape[1] - 1)
-    return Outlined(
-        window, inside, contour, dilated(contour, _disk(radius_px)), count(inside), count(contour)
+    return PackedContour(
+        window,
+        inside,
+        contour,
+        dilate(contour, _disk(radius_px)),
+        count_bits(inside),
+        count_bits(contour),
     )
 
 
-def shared(first: Outlined, second: Outlined) -> Shared:
+def overlap_contours(first: PackedContour, second: PackedContour) -> ContourOverlap:
     """Return what two masks in frames of one size have in common; the same is near for both.
 
     >>> masks = np.zeros((2, 3, 9), bool)
     >>> masks[0, 1, 3:5] = masks[1, 1, 4:8] = True
-    >>> shared(*(outlined(mask, 2) for mask in masks))
+    >>> overlap_contours(*(pack_contour(mask, 2) for mask in masks))
     Shared(area=1, first=6, second=8)
     """
     both = intersect_windows(first.window, second.window)
     if is_empty(both):
-        return Shared(0, 0, 0)
+        return ContourOverlap(0, 0, 0)
     here = within_window(both, first.window)
     there = within_window(both, second.window)
-    return Shared(
-        count(first.mask[here] & second.mask[there]),
-        count(first.contour[here] & second.near[there]),
-        count(first.near[here] & second.contour[there]),
+    return ContourOverlap(
+        count_bits(first.mask[here] & second.mask[there]),
+        count_bits(first.contour[here] & second.near[there]),
+        count_bits(first.near[here] & second.contour[there]),
     )
 
 
 def _contour(mask: Words, before: int, last: int) -> Words:
     """Return the contour, for a frame that begins behind so many words and ends with pixel `last` of a row."""
-    east = moved(mask.ravel(), -1).reshape(mask.shape)
+    east = shift_pixels(mask.ravel(), -1).reshape(mask.shape)
     word, bit = divmod(last, WORD_PX)
     if word < mask.shape[1]:
         # What lies beyond the frame does not differ from its last column, nor, below, from its last row.
@@ -134,4 +139,4 @@ def _contour(mask: Words, before: int, last: int) -> Words:
 
 @cache
 def _disk(radius_px: int) -> Element:
-    return element_of(disk(radius_px))
+    return pack_element(disk(radius_px))

@@ -10,11 +10,11 @@ from segarena.samples import Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planes:
+class LazyVolume:
     """What `combine` says of two masks, read as an array is: by plane, or one plane after the other.
 
     >>> import numpy as np
-    >>> wrong = Planes(np.not_equal, np.ones((2, 1, 3), bool), np.zeros((2, 1, 3), bool))
+    >>> wrong = LazyVolume(np.not_equal, np.ones((2, 1, 3), bool), np.zeros((2, 1, 3), bool))
     >>> wrong.shape, wrong[1].tolist(), len(list(wrong))
     ((2, 1, 3), [[True, True, True]], 2)
 
@@ -34,9 +34,9 @@ class Planes:
         return self.first.shape
 
     @property
-    def turned(self) -> Planes:
+    def turned(self) -> LazyVolume:
         """The same volume, planes being what columns were, rows still rows: (W, H, D)."""
-        return Planes(self.combine, self.first.T, self.second.T)
+        return LazyVolume(self.combine, self.first.T, self.second.T)
 
     def __getitem__(self, plane: int) -> Mask:
         """Return one plane, bool (H, W)."""
@@ -51,5 +51,5 @@ class Planes:
         return len(self.first)
 
 
-Volume: TypeAlias = Mask | Planes
+VolumeMask: TypeAlias = Mask | LazyVolume
 """A mask of a volume that is there, or is made."""

@@ -7,11 +7,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 
-def bytes_of(value: Any, *, depth: int = 6) -> int:
+def memory_bytes(value: Any, *, depth: int = 6) -> int:
     """Return about how many bytes the arrays and tensors in `value` take, nested up to `depth` deep.
 
     >>> import numpy as np
-    >>> bytes_of({"levels": np.zeros((4, 4), np.float32), "name": "a"})
+    >>> memory_bytes({"levels": np.zeros((4, 4), np.float32), "name": "a"})
     64
     """
     size = getattr(value, "nbytes", None)
@@ -25,4 +25,4 @@ def bytes_of(value: Any, *, depth: int = 6) -> int:
         parts = [getattr(value, field.name) for field in fields(value)]
     else:
         parts = list(getattr(value, "__dict__", {}).values())
-    return sum(bytes_of(part, depth=depth - 1) for part in parts) if depth else 0
+    return sum(memory_bytes(part, depth=depth - 1) for part in parts) if depth else 0

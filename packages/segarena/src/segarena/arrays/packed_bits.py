@@ -22,23 +22,23 @@ WORD_PX = 64
 _Span: TypeAlias = tuple[int, int]
 
 
-def pack(mask: Mask, margin: int = 1) -> Words:
+def pack_mask(mask: Mask, margin: int = 1) -> Words:
     """Return the words of `mask`, (H, W), with `margin` empty words at both ends of each row.
 
-    >>> pack(np.array([[1, 1, 0], [0, 1, 1]], bool)).tolist()
+    >>> pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)).tolist()
     [[0, 3, 0], [0, 6, 0]]
     """
     height, width = mask.shape
     packed = np.packbits(mask, axis=1, bitorder="little")
-    words = np.zeros((height, words_for(width) + 2 * margin), dtype="<u8")
+    words = np.zeros((height, words_needed(width) + 2 * margin), dtype="<u8")
     words.view(np.uint8)[:, 8 * margin :][:, : packed.shape[1]] = packed
     return words
 
 
-def unpack(words: Words, width: int, margin: int = 1) -> Mask:
+def unpack_mask(words: Words, width: int, margin: int = 1) -> Mask:
     """Return the mask (H, `width`) that was packed; what lies in the margins is left out.
 
-    >>> unpack(pack(np.array([[1, 1, 0], [0, 1, 1]], bool)), 3).astype(int)
+    >>> unpack_mask(pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)), 3).astype(int)
     array([[1, 1, 0],
            [0, 1, 1]])
     """
@@ -46,19 +46,19 @@ def unpack(words: Words, width: int, margin: int = 1) -> Mask:
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").view(np.bool_)
 
 
-def words_for(pixels: int) -> int:
+def words_needed(pixels: int) -> int:
     """Return how many words hold so many pixels.
 
-    >>> words_for(64), words_for(65)
+    >>> words_needed(64), words_needed(65)
     (1, 2)
     """
     return -(-pixels // WORD_PX)
 
 
-def count(words: Words) -> int:
+def count_bits(words: Words) -> int:
     """Return how many bits are set.
 
-    >>> count(pack(np.array([[1, 1, 0], [0, 1, 1]], bool)))
+    >>> count_bits(pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)))
     4
     """
     if words.size:
@@ -66,10 +66,10 @@ def count(words: Words) -> int:
     return 0
 
 
-def moved(line: Words, columns: int) -> Words:
+def shift_pixels(line: Words, columns: int) -> Words:
     """Return all rows as one line, every pixel `columns` to the right, or to the left if negative; at most 63.
 
-    >>> moved(pack(np.array([[1, 0, 0, 1]], bool)).ravel(), 1).tolist()
+    >>> shift_pixels(pack_mask(np.array([[1, 0, 0, 1]], bool)).ravel(), 1).tolist()
     [0, 18, 0]
     """
     if columns >= 0:
@@ -82,12 +82,12 @@ def moved(line: Words, columns: int) -> Words:
     return there
 
 
-def dilated(words: Words, element: Element) -> Words:
+def dilate(words: Words, element: Element) -> Words:
     """Return the pixels around which `element` holds a set one; margins must be as wide as it reaches.
 
     >>> edge = np.zeros((3, 7), bool)
     >>> edge[1, 3] = True
-    >>> unpack(dilated(pack(edge), element_of(np.ones((1, 3)))), 7).astype(int)
+    >>> unpack_mask(dilate(pack_mask(edge), pack_element(np.ones((1, 3)))), 7).astype(int)
     array([[0, 0, 0, 0, 0, 0, 0],
            [0, 0, 1, 1, 1, 0, 0],
            [0, 0, 0, 0, 0, 0, 0]])
@@ -95,7 +95,7 @@ def dilated(words: Words, element: Element) -> Words:
     found = np.zeros_like(words)
     left, right = element[0].span
     middle = min(max(0, left), right)
-    line = moved(words.ravel(), -middle)
+    line = shift_pixels(words.ravel(), -middle)
     span = (middle, middle)
     for row, wanted in element:
         while span != wanted:
@@ -113,9 +113,9 @@ def _widened(line: Words, span: _Span, wanted: _Span) -> tuple[Words, _Span]:
     most = min(span[1] - span[0] + 1, WORD_PX - 1)
     left = min(span[0] - wanted[0], most)
     right = min(wanted[1] - span[1], most)
-    wide = line | moved(line, left) if left else line
+    wide = line | shift_pixels(line, left) if left else line
     if right:
-        wide = wide | moved(line, -right)
+        wide = wide | shift_pixels(line, -right)
     return wide, (span[0] - left, span[1] + right)
 
 
@@ -130,10 +130,10 @@ Element: TypeAlias = tuple[ElementRow, ...]
 """A disk, or whatever else has no gaps in its rows and longer rows that hold the shorter ones; shortest row first."""
 
 
-def element_of(disk: NDArray[Any]) -> Element:
+def pack_element(disk: NDArray[Any]) -> Element:
     """Return a disk with something on as `dilated` takes it; its middle is at n // 2 along each axis, as in OpenCV.
 
-    >>> element_of(np.array([[0, 1, 0], [1, 1, 1]]))
+    >>> pack_element(np.array([[0, 1, 0], [1, 1, 1]]))
     (ElementRow(row=-1, span=(0, 0)), ElementRow(row=0, span=(-1, 1)))
     """
     top, side = (size // 2 for size in disk.shape)

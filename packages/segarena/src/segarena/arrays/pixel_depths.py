@@ -26,7 +26,7 @@ _SMALL = 1 << 12
 _MAX_SIDE = 1 << 15
 
 
-class Depths(NamedTuple):
+class PixelDepths(NamedTuple):
     """The pixels of a mask, in raster order, and how deep each lies in it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Depths(NamedTuple):
 
     def position(self, place: int) -> tuple[int, ...]:
         """Return where in the array the pixel at a place in `pixels` lies."""
-        return position_in(self.window, int(self.pixels[place]))
+        return position_of_pixel(self.window, int(self.pixels[place]))
 
     def deepest(self, forbidden: Collection[tuple[int, ...]] = ()) -> int | None:
         """Return the place in `pixels` of the first of the deepest outside `forbidden`; None where there is none."""
@@ -54,10 +54,10 @@ class Depths(NamedTuple):
         return None
 
 
-def position_in(window: Window, pixel: int) -> tuple[int, ...]:
+def position_of_pixel(window: Window, pixel: int) -> tuple[int, ...]:
     """Return where in the whole array the pixel with a flat index in the crop to `window` lies.
 
-    >>> position_in((slice(2, 4), slice(5, 8)), 4)
+    >>> position_of_pixel((slice(2, 4), slice(5, 8)), 4)
     (3, 6)
     """
     position: list[int] = []
@@ -67,10 +67,10 @@ def position_in(window: Window, pixel: int) -> tuple[int, ...]:
     return tuple(reversed(position))
 
 
-def depths(mask: Mask) -> Depths:
+def pixel_depths(mask: Mask) -> PixelDepths:
     """Return how deep each pixel lies: `squared_distance` where `mask` is True, the frame's border being an edge.
 
-    >>> depths(np.array([[0, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]], bool)).squared.tolist()
+    >>> pixel_depths(np.array([[0, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]], bool)).squared.tolist()
     [1, 1, 1, 1, 2, 4, 1, 1, 1, 1]
 
     Args:
@@ -78,16 +78,16 @@ def depths(mask: Mask) -> Depths:
     """
     from segarena.arrays.distance_transform import squared_distance
 
-    (found,) = thin_depths(mask)
+    (found,) = thin_mask_depths(mask)
     if found is not None:
         return found
     window = bounding_window(mask)
     crop = mask[window]
     pixels = np.flatnonzero(crop)
-    return Depths(window, pixels, squared_distance(crop).ravel()[pixels])
+    return PixelDepths(window, pixels, squared_distance(crop).ravel()[pixels])
 
 
-def thin_depths(*masks: Mask) -> list[Depths | None]:
+def thin_mask_depths(*masks: Mask) -> list[PixelDepths | None]:
     """Return the same of masks of one shape, all at once; None for those that are no images, or not so thin.
 
     The way to the nearest edge within a row follows from the row's runs. The nearest edge of all lies in that row or in
@@ -95,7 +95,7 @@ def thin_depths(*masks: Mask) -> list[Depths | None]:
 
     >>> mask = np.zeros((60, 80), bool)
     >>> mask[3:6, 4:7] = True
-    >>> few, many = thin_depths(mask, ~mask)
+    >>> few, many = thin_mask_depths(mask, ~mask)
     >>> few.squared.tolist(), many
     ([1, 1, 1, 1, 4, 1, 1, 1, 1], None)
     """
@@ -119,7 +119,7 @@ def thin_depths(*masks: Mask) -> list[Depths | None]:
     )
     window = (slice(0, height), slice(0, width))
     return [
-        Depths(window, each, found[number]) if number in found else None
+        PixelDepths(window, each, found[number]) if number in found else None
         for number, each in enumerate(pixels)
     ]
 

@@ -12,13 +12,13 @@ Points = NDArray[np.float64]
 _MOST_AT_ONCE = 1000
 
 
-def pixels_between(corners: NDArray[np.int64]) -> NDArray[np.int64]:
+def rasterize_polyline(corners: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the pixels of the polyline through `corners`, (N, 2) as (row, column), in drawing order.
 
     Bresenham's line along the longer axis, along rows when both are equally long; half a pixel goes to the far side.
     Every segment holds both its ends, so inner corners come twice, and a single corner is one pixel.
 
-    >>> pixels_between(np.array([[0, 0], [1, 3]])).tolist()
+    >>> rasterize_polyline(np.array([[0, 0], [1, 3]])).tolist()
     [[0, 0], [0, 1], [1, 2], [1, 3]]
 
     Source: the DAVIS Interactive Challenge's masks of scribbles.
@@ -35,13 +35,13 @@ def pixels_between(corners: NDArray[np.int64]) -> NDArray[np.int64]:
     return corners[segment] + np.sign(steps)[segment] * moved
 
 
-def bezier(points: Points, samples: int) -> Points:
+def bezier_curve(points: Points, samples: int) -> Points:
     """Return `samples` positions on the Bezier curve whose control points are all `points`, at equal steps of it.
 
     The curve begins and ends exactly at the first and last point and touches none of the others: the more points, the
     smoother it is. One point gives itself, once.
 
-    >>> bezier(np.array([[0.0, 0.0], [4.0, 2.0], [0.0, 4.0]]), 3).tolist()
+    >>> bezier_curve(np.array([[0.0, 0.0], [4.0, 2.0], [0.0, 4.0]]), 3).tolist()
     [[0.0, 0.0], [2.0, 2.0], [0.0, 4.0]]
 
     Args:

@@ -12,7 +12,7 @@ _STEPS = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
+class Quantization:
     """What the 16 bits stand for: value = offset + step * bits.
 
     Attributes:
@@ -26,24 +26,24 @@ class Levels:
     high: float
 
 
-def levels_of(voxels: NDArray[Any]) -> Levels:
+def fit_quantization(voxels: NDArray[Any]) -> Quantization:
     """Return what 16 bits stand for in a volume, and what is black and white at first.
 
-    >>> levels_of(np.arange(-4, 4).reshape(2, 2, 2)).offset
+    >>> fit_quantization(np.arange(-4, 4).reshape(2, 2, 2)).offset
     -4.0
     """
-    low, high = contrast(voxels)
+    low, high = contrast_limits(voxels)
     least, most = _range(voxels)
     is_whole = voxels.dtype.kind in "iub" and most - least <= _STEPS
     step = 1.0 if is_whole else max(most - least, 1e-12) / _STEPS
-    return Levels(offset=least, step=step, low=low, high=high)
+    return Quantization(offset=least, step=step, low=low, high=high)
 
 
-def in_sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint16]:
+def quantize(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint16]:
     """Return voxels, or a plane of them, as 16 bits; what is not finite is as low as can be.
 
     >>> voxels = np.arange(-4, 4).reshape(2, 2, 2)
-    >>> in_sixteen_bits(voxels, levels_of(voxels))[1].tolist()
+    >>> quantize(voxels, fit_quantization(voxels))[1].tolist()
     [[4, 5], [6, 7]]
     """
     if voxels.dtype.kind in "iub" and levels.step == 1.0:
@@ -53,10 +53,10 @@ def in_sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint16]:
     return finite.round().clip(0, _STEPS).astype(np.uint16)
 
 
-def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
+def contrast_limits(voxels: NDArray[Any]) -> tuple[float, float]:
     """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume.
 
-    >>> contrast(np.arange(1000).reshape(10, 10, 10))
+    >>> contrast_limits(np.arange(1000).reshape(10, 10, 10))
     (4.995, 994.005)
     """
     step = max(

@@ -76,7 +76,7 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
     """
     pixels = math.prod(shape)
     check_voxels(pixels, "run lengths", error=InvalidMask)
-    lengths = lengths_in(data)
+    lengths = unpack_lengths(data)
     # A single length above the limit could make the sum wrap around, so it is looked at first.
     is_fitting = int(lengths.max(initial=0)) <= pixels and int(lengths.sum()) == pixels
     if not is_fitting or min(shape, default=0) < 0:
@@ -103,20 +103,20 @@ def _pack(lengths: NDArray[np.int64]) -> bytes:
     sizes = np.ones(len(lengths), dtype=np.int64)
     for place in range(1, -(-int(lengths.max(initial=0)).bit_length() // 7)):
         sizes += lengths >> (7 * place) > 0
-    return digits_of(lengths, sizes, bits=7).tobytes()
+    return encode_digits(lengths, sizes, bits=7).tobytes()
 
 
-def lengths_in(data: bytes) -> NDArray[np.int64]:
+def unpack_lengths(data: bytes) -> NDArray[np.int64]:
     """Return the run lengths that packed ones are; whether they fit a shape is not looked at.
 
-    >>> lengths_in(bytes([1, 2, 1])).tolist()
+    >>> unpack_lengths(bytes([1, 2, 1])).tolist()
     [1, 2, 1]
 
     Raises:
         InvalidMask: the data ends inside a length.
     """
     packed = np.frombuffer(data, dtype=np.uint8)
-    lengths, sizes = numbers_of(packed, bits=7)
+    lengths, sizes = decode_digits(packed, bits=7)
     if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):
         raise InvalidMask(
             f"run lengths: {len(packed)} bytes that do not end with a whole length; the data is damaged"
@@ -124,12 +124,12 @@ def lengths_in(data: bytes) -> NDArray[np.int64]:
     return lengths
 
 
-def digits_of(
+def encode_digits(
     numbers: NDArray[np.int64], sizes: NDArray[np.int64], *, bits: int
 ) -> NDArray[np.uint8]:
     """Return numbers one after the other as digits of `bits` bits, lowest first; a higher bit says that more follow.
 
-    >>> digits_of(np.array([5, 130]), np.array([1, 2]), bits=7).tolist()
+    >>> encode_digits(np.array([5, 130]), np.array([1, 2]), bits=7).tolist()
     [5, 130, 1]
 
     Args:
@@ -148,10 +148,12 @@ def digits_of(
     return digits
 
 
-def numbers_of(digits: NDArray[Any], *, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def decode_digits(
+    digits: NDArray[Any], *, bits: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what `digits_of` was given, and how many digits each has; a number that does not end is left out.
 
-    >>> numbers_of(np.array([5, 130, 1], np.uint8), bits=7)
+    >>> decode_digits(np.array([5, 130, 1], np.uint8), bits=7)
     (array([  5, 130]), array([1, 2]))
     """
     ends = np.flatnonzero(digits < 1 << bits)

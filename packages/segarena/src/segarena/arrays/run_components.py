@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, window_shape
-from segarena.arrays.lazy_volume import Volume
+from segarena.arrays.lazy_volume import VolumeMask
 from segarena.samples import Mask
 
 _Integers: TypeAlias = NDArray[np.int32]
@@ -27,10 +27,10 @@ class Runs(NamedTuple):
     stops: _Integers
 
 
-def runs_of(mask: Volume, most: int) -> Runs | None:
+def find_runs(mask: VolumeMask, most: int) -> Runs | None:
     """Find the runs plane by plane, so that no temporary is as large as the volume; give up where they are too many.
 
-    >>> runs = runs_of(np.array([[[1, 1, 0, 1]]], bool), most=9)
+    >>> runs = find_runs(np.array([[[1, 1, 0, 1]]], bool), most=9)
     >>> runs.starts.tolist(), runs.stops.tolist()
     ([0, 3], [2, 4])
     """
@@ -54,11 +54,11 @@ def runs_of(mask: Volume, most: int) -> Runs | None:
     return Runs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def touching(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
+def label_runs(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Return the component of each run: runs are joined that touch in a neighbouring row or plane.
 
-    >>> runs = runs_of(np.array([[[1, 1, 0, 1], [0, 0, 1, 0]]], bool), most=9)
-    >>> touching(runs, (1, 2, 4)).tolist()
+    >>> runs = find_runs(np.array([[[1, 1, 0, 1], [0, 0, 1, 0]]], bool), most=9)
+    >>> label_runs(runs, (1, 2, 4)).tolist()
     [0, 0, 0]
     """
     _, height, width = shape
@@ -78,14 +78,16 @@ def touching(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
         others += np.repeat(first - (np.cumsum(counts, dtype=np.int32) - counts), counts)
         own = np.repeat(component_of, counts)
         others = component_of[others]
-        component_of = joined(own, others, int(component_of.max()) + 1)[component_of]
+        component_of = merge_labels(own, others, int(component_of.max()) + 1)[component_of]
     return component_of
 
 
-def joined(ones: NDArray[np.int32], others: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+def merge_labels(
+    ones: NDArray[np.int32], others: NDArray[np.int32], count: int
+) -> NDArray[np.int32]:
     """Return the component of each of `count` parts when each of `ones` is joined to its one of `others`.
 
-    >>> joined(np.array([0, 3], np.int32), np.array([2, 1], np.int32), 5).tolist()
+    >>> merge_labels(np.array([0, 3], np.int32), np.array([2, 1], np.int32), 5).tolist()
     [0, 1, 0, 1, 2]
     """
     from scipy.sparse import coo_array
@@ -95,10 +97,10 @@ def joined(ones: NDArray[np.int32], others: NDArray[np.int32], count: int) -> ND
     return connected_components(graph, directed=False)[1]
 
 
-def drawn(runs: Runs) -> tuple[Window, Mask]:
+def draw_runs(runs: Runs) -> tuple[Window, Mask]:
     """Return the voxels of `runs`, in the smallest window that holds them.
 
-    >>> window, mask = drawn(runs_of(np.array([[[0, 1, 1, 0]]], bool), most=9))
+    >>> window, mask = draw_runs(find_runs(np.array([[[0, 1, 1, 0]]], bool), most=9))
     >>> window, mask.tolist()
     ((slice(0, 1, None), slice(0, 1, None), slice(1, 3, None)), [[[True, True]]])
     """

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.colours import as_lab
+from segarena.arrays.colours import rgb_to_lab
 
 SaliencyMap: TypeAlias = NDArray[np.float32]
 """(H, W), 0 to 1."""
@@ -34,7 +34,7 @@ def mean_contrast(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 
     Source: Achanta et al., Frequency-tuned Salient Region Detection, CVPR 2009.
     """
-    lab = as_lab(image).astype(np.float64)
+    lab = rgb_to_lab(image).astype(np.float64)
     smooth = np.asarray(cv2.GaussianBlur(lab, (5, 5), 0))
     away = np.linalg.norm(smooth - lab.mean(axis=(0, 1)), axis=-1)
     # Rounding makes differences of about 1e-5 in an image of one colour.
@@ -85,7 +85,7 @@ def boundary_contrast(image: NDArray[np.uint8]) -> SaliencyMap:
     height, width = image.shape[:2]
     scale = min(1.0, _CONTRAST_PX / max(height, width))
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    lab = as_lab(np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))).astype(
+    lab = rgb_to_lab(np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))).astype(
         np.float64
     )
     rows, columns = (max(1, round(_BAND * length)) for length in lab.shape[:2])

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window
-from segarena.arrays.lazy_volume import Volume
-from segarena.arrays.run_components import joined
+from segarena.arrays.lazy_volume import VolumeMask
+from segarena.arrays.run_components import merge_labels
 from segarena.samples import Mask
 
 _SLABS = 24
@@ -23,7 +23,7 @@ _SLABS = 24
 _Labels = NDArray[np.int32]
 
 
-class Labelled(NamedTuple):
+class SlabLabels(NamedTuple):
     """The components of a volume.
 
     Attributes:
@@ -41,7 +41,7 @@ class Labelled(NamedTuple):
     firsts: _Labels
 
 
-def label_slabs(mask: Volume) -> Labelled:
+def label_slabs(mask: VolumeMask) -> SlabLabels:
     """Return the 26-connected components of a volume that is not empty.
 
     A voxel in a plane that two slabs share has a label from either: those are of one component.
@@ -63,10 +63,10 @@ def label_slabs(mask: Volume) -> Labelled:
         befores.append(before_last + len(sizes_here))
         sizes.append(sizes_here)
     ones, others = np.concatenate(pairs, axis=1)
-    component_of = joined(ones, others, befores[-1])
+    component_of = merge_labels(ones, others, befores[-1])
     firsts = np.zeros(int(component_of.max()) + 1, dtype=np.int32)
     firsts[component_of[::-1]] = np.arange(len(component_of), dtype=np.int32)[::-1]
-    return Labelled(
+    return SlabLabels(
         slabs,
         befores,
         component_of,
@@ -75,11 +75,11 @@ def label_slabs(mask: Volume) -> Labelled:
     )
 
 
-def draw_labels(mask: Volume, labelled: Labelled, component: int) -> tuple[Window, Mask]:
+def draw_component(mask: VolumeMask, labelled: SlabLabels, component: int) -> tuple[Window, Mask]:
     """Return the voxels of a component, in the smallest window that holds them; slabs are labelled once more.
 
     >>> mask = np.array([[[1, 0, 1]], [[0, 1, 0]], [[0, 0, 0]], [[1, 0, 1]]], bool)
-    >>> draw_labels(mask, label_slabs(mask), 1)
+    >>> draw_component(mask, label_slabs(mask), 1)
     ((slice(3, 4, None), slice(0, 1, None), slice(0, 1, None)), array([[[ True]]]))
     """
     drawn = np.zeros(mask.shape, dtype=np.bool_)
@@ -91,7 +91,7 @@ def draw_labels(mask: Volume, labelled: Labelled, component: int) -> tuple[Windo
     return window, drawn[window]
 
 
-def _each(mask: Volume, slabs: list[range]) -> Iterator[tuple[_Labels, _Labels]]:
+def _each(mask: VolumeMask, slabs: list[range]) -> Iterator[tuple[_Labels, _Labels]]:
     """Yield how many voxels each label of a slab has beyond the shared plane, and pairs (2, n) that have one there.
 
     Pairs are a label of the slab before and one of this, both from 0; not every pair comes once only.
@@ -109,7 +109,7 @@ def _each(mask: Volume, slabs: list[range]) -> Iterator[tuple[_Labels, _Labels]]
         before = labels[-1].copy()
 
 
-def _labels(mask: Volume, slab: range) -> tuple[_Labels, int]:
+def _labels(mask: VolumeMask, slab: range) -> tuple[_Labels, int]:
     """Return the 26-connected components of a slab as labels 1..N, and N."""
     from scipy.ndimage import label
 

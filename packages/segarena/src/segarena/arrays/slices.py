@@ -151,12 +151,12 @@ def tight_box(mask: Mask) -> Corners | None:
     return ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
 
 
-def snapped_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
+def snapped_box_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
     """Return the centre of the bounding box of the largest component, moved to the component's nearest pixel.
 
     >>> ring = np.ones((3, 3), bool)
     >>> ring[1, 1] = False
-    >>> snapped_centre(ring)
+    >>> snapped_box_centre(ring)
     (0, 1)
 
     Args:
@@ -187,7 +187,7 @@ def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> 
     >>> snapped_mean(np.array([[1, 1, 1, 1], [1, 0, 0, 0]], bool))
     (0, 1)
 
-    Arguments and result as `snapped_centre`.
+    Arguments and result as `snapped_box_centre`.
     """
     component = largest_component(mask, ties=ties)
     if component is None:

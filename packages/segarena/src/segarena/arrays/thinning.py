@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from segarena.arrays.boxes import bounding_window
-from segarena.arrays.packed_bits import WORD_PX, Words, pack, unpack
+from segarena.arrays.packed_bits import WORD_PX, Words, pack_mask, unpack_mask
 from segarena.samples import Mask
 
 _PASSES = 4
@@ -37,7 +37,7 @@ def thin(mask: Mask) -> Mask:
     """
     window = bounding_window(mask)
     crop = np.pad(mask[window], 1)
-    words = pack(crop, margin=0)  # a pixel is margin enough
+    words = pack_mask(crop, margin=0)  # a pixel is margin enough
     first = 1
     stop = len(words) - 1
     while first < stop:
@@ -48,7 +48,7 @@ def thin(mask: Mask) -> Mask:
         first = max(1, int(changed[0]) - 2 * _PASSES)
         stop = min(len(words) - 1, int(changed[-1]) + 1 + 2 * _PASSES)
     thinned = np.zeros_like(mask)
-    thinned[window] = unpack(words, crop.shape[1], margin=0)[1:-1, 1:-1]
+    thinned[window] = unpack_mask(words, crop.shape[1], margin=0)[1:-1, 1:-1]
     return thinned
 
 

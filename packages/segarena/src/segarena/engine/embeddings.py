@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.memory_size import bytes_of
+from segarena.arrays.memory_size import memory_bytes
 from segarena.capabilities import segmenter_capabilities
 from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import SegmenterError
@@ -124,7 +124,7 @@ class Encoder:
         if known is not None:
             return known, False
         encoding = self.encode(sample)
-        self._supports.put(key, encoding, bytes_of(encoding.value))
+        self._supports.put(key, encoding, memory_bytes(encoding.value))
         return encoding, True
 
     def _encode(self, sample: Sample) -> Encoding:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.arrays.quantization import in_sixteen_bits, levels_of
+from segarena.arrays.quantization import fit_quantization, quantize
 from segarena.files.atomic_write import write_atomic
 from segarena.samples import Sample, VideoSample, VolumeSample
 
@@ -29,7 +29,7 @@ class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
         kind: "image", "volume" or "video".
         shape: of the sample.
         spacing_mm, affine, modality: of a volume; the affine is empty if it is unknown.
-        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.quantization.Levels`.
+        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.quantization.Quantization`.
     """
 
     kind: str
@@ -67,11 +67,11 @@ def read_preview(folder: Path) -> SamplePreview | None:
 
 
 def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
-    levels = levels_of(sample.voxels)
+    levels = fit_quantization(sample.voxels)
     bits = np.empty(sample.shape, "<u2")
     # Plane by plane, because a whole volume of float64 takes four times as much memory.
     for index, plane in enumerate(sample.voxels):
-        bits[index] = in_sixteen_bits(plane, levels)
+        bits[index] = quantize(plane, levels)
     # Without a modification time in it, equal volumes give equal files.
     packed = gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0)
     write_atomic(folder / "voxels.gz", packed)

@@ -17,7 +17,7 @@ from segarena.reports.run_statistics import image_clusters, user_names
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import value_text
 from segarena.statistics.round_statistics import statistic_values
-from segarena.statistics.variance_components import between_units
+from segarena.statistics.variance_components import unit_variation
 
 _NOTE = (
     "In a crowd, each repeat of a dialogue has a different person, and the people are the same for all targets. "
@@ -71,7 +71,7 @@ def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
 
 def _cell(run: Run, user: str, statistic: Statistic, people: int) -> Cell:
     table, clusters = _by_person(run, user, statistic, people)
-    found = between_units(table, clusters)
+    found = unit_variation(table, clusters)
     if math.isnan(found.deviation):
         return "–"
     bounds = ""

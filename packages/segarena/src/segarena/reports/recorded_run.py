@@ -35,7 +35,7 @@ from segarena.reports.round_table import (
     read_rounds,
 )
 from segarena.samples import Mask
-from segarena.statistics.round_statistics import over_rounds
+from segarena.statistics.round_statistics import find_statistic
 
 _ORDER = ["user", "repeat", "round"]
 _MAX_NAMED_FOLDERS = 8
@@ -130,7 +130,7 @@ class Run:
         return tuple(
             statistic
             for statistic in candidates
-            if over_rounds(statistic.kind).needs_rounds(statistic) <= self.rounds
+            if find_statistic(statistic.kind).needs_rounds(statistic) <= self.rounds
         )
 
     @cached_property

@@ -21,7 +21,7 @@ from segarena.statistics.intervals import (
     bootstrap_mean,
     paired_difference,
 )
-from segarena.statistics.round_statistics import over_rounds, statistic_values
+from segarena.statistics.round_statistics import find_statistic, statistic_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ def summary_thresholds(run: Run, metric: str) -> tuple[float, ...]:
     """Return the thresholds of the summary for `metric` in ascending order."""
     thresholds: set[float] = set()
     for statistic in run.summary:
-        if over_rounds(statistic.kind).has_threshold and statistic.metric == metric:
+        if find_statistic(statistic.kind).has_threshold and statistic.metric == metric:
             thresholds.add(statistic.threshold)
     return tuple(sorted(thresholds))
 

@@ -21,7 +21,7 @@ from segarena.reports.run_statistics import (
     user_names,
 )
 from segarena.statistics.intervals import Interval, PairedDifference
-from segarena.statistics.pairwise_tests import Pairs, all_pairs, places
+from segarena.statistics.pairwise_tests import PairwiseTests, compare_all_pairs, rank_ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
     known = [run for run in runs if not math.isnan(means[run].mean)]
     known.sort(key=lambda run: -sign * means[run].mean)
     tested = _test_all_pairs(known, user, statistic)
-    firsts, lasts = places(
+    firsts, lasts = rank_ranges(
         tested.ahead(higher_is_better=statistic.higher_is_better, level=SIGNIFICANCE_LEVEL)
     )
     leads: list[dict[str, PairedDifference]] = [{} for _ in known]
@@ -74,14 +74,14 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
     return found
 
 
-def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> Pairs:
+def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> PairwiseTests:
     """Return the pairwise differences of runs on the same data, with all pairs tested together."""
     values = [target_values(run, user, statistic) for run in runs]
     keys = list(dict.fromkeys(chain.from_iterable(values)))
     table = np.full((len(runs), len(keys)), np.nan)
     for row, of_run in enumerate(values):
         table[row] = [of_run.get(key, math.nan) for key in keys]
-    return all_pairs(table, image_clusters(keys))
+    return compare_all_pairs(table, image_clusters(keys))
 
 
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:

@@ -14,7 +14,7 @@ from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.wording import bounds_text, count_text, value_text
 from segarena.statistics.intervals import PairedDifference
-from segarena.statistics.round_statistics import over_rounds
+from segarena.statistics.round_statistics import find_statistic
 
 MAX_VERDICT_DATASETS = 3
 """For more datasets, a table is easier to read than sentences."""
@@ -67,7 +67,7 @@ class _Verdict:
         self, statistic: Statistic, words: UnitWords, user: str, names: Mapping[str, str]
     ) -> None:
         self.statistic = statistic
-        self.kind = over_rounds(statistic.kind)
+        self.kind = find_statistic(statistic.kind)
         self.words = words
         self.user = user
         self.names = names

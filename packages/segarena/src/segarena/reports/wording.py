@@ -9,7 +9,7 @@ from segarena.benchmark_rules import Statistic
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.statistics.intervals import PairedDifference
-from segarena.statistics.round_statistics import definition_of, over_rounds
+from segarena.statistics.round_statistics import define_statistic, find_statistic
 
 FAILURES_NOTE = (
     "Failed dialogues (the segmenter raised an error, timed out or returned something other than a mask) are counted "
@@ -47,7 +47,7 @@ def paired_text(word: str, target: str) -> str:
 
 def value_text(statistic: Statistic, value: float) -> str:
     """Return a value of a statistic as text: rounds with 2 decimals, shares in %, others mostly with 3."""
-    return over_rounds(statistic.kind).text(value)
+    return find_statistic(statistic.kind).text(value)
 
 
 def bounds_text(statistic: Statistic, low: float, high: float) -> str:
@@ -154,6 +154,6 @@ def baseline_text(runs: Sequence[Run]) -> str:
 
 def statistic_definition(statistic: Statistic, run: Run) -> str:
     """Return the definition of a statistic in one sentence, including the direction of improvement."""
-    return definition_of(
+    return define_statistic(
         statistic, metric_name(statistic.metric), run.rounds, run.config.benchmark.options
     )

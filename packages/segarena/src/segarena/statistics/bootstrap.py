@@ -2,7 +2,7 @@
 
 What is drawn are units that are independent: targets, or whole images, cases, sequences (clusters) where the values of
 one are alike. Whoever asks computes the statistic of each draw from the units drawn, or from how often each was drawn:
-with sums per unit that is a matrix product, for which `times_drawn` gives the weights.
+with sums per unit that is a matrix product, for which `draw_counts` gives the weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 
 _AT_ONCE = 1 << 21  # places held at once: 16 MB of indices
@@ -35,10 +35,10 @@ def check_bootstrap(repeats: int, level: float) -> None:
         )
 
 
-def units_drawn(count: int, repeats: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def draw_units(count: int, repeats: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Yield `repeats` draws of `count` units with replacement, as the units' numbers, in parts of (draws, count).
 
-    >>> [part.tolist() for part in units_drawn(3, 2, np.random.default_rng(0))]
+    >>> [part.tolist() for part in draw_units(3, 2, np.random.default_rng(0))]
     [[[2, 1, 1], [0, 0, 0]]]
 
     Args:
@@ -46,11 +46,11 @@ def units_drawn(count: int, repeats: int, rng: np.random.Generator) -> Iterator[
         repeats: draws; how they are divided into parts changes none of them.
         rng: moved on by one number per unit and draw.
     """
-    for part in chunks(repeats, max(count, _AT_ONCE // _DRAWS), most=_AT_ONCE):
+    for part in row_chunks(repeats, max(count, _AT_ONCE // _DRAWS), most=_AT_ONCE):
         yield rng.integers(count, size=(part.stop - part.start, count))
 
 
-def times_drawn(
+def draw_counts(
     count: int,
     repeats: int,
     rng: np.random.Generator,
@@ -59,20 +59,20 @@ def times_drawn(
 ) -> Iterator[NDArray[np.float64]]:
     """Yield how often each unit is in each draw, parts of (draws, count); every row adds up to `count`.
 
-    >>> [part.tolist() for part in times_drawn(3, 2, np.random.default_rng(0))]
+    >>> [part.tolist() for part in draw_counts(3, 2, np.random.default_rng(0))]
     [[[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]]
 
     Args:
         count: units, 1 or more.
         repeats: draws.
         rng: moved on as the stream says.
-        stream: "units" counts the draws of `units_drawn`. "multinomial" draws the counts themselves, in one part: the
+        stream: "units" counts the draws of `draw_units`. "multinomial" draws the counts themselves, in one part: the
             same distribution from other random numbers, which the figures published with it need.
     """
     if stream == "multinomial":
         yield rng.multinomial(count, np.full(count, 1 / count), size=repeats).astype(np.float64)
         return
-    for drawn in units_drawn(count, repeats, rng):
+    for drawn in draw_units(count, repeats, rng):
         # Draw k has the places from k * count on, so that one count over all of them tells the draws apart.
         places = drawn + np.arange(len(drawn))[:, None] * count
         times = np.bincount(places.ravel(), minlength=drawn.size)
@@ -96,14 +96,14 @@ def percentile_interval(values: ArrayLike, level: float) -> tuple[float, float]:
     drawn = drawn[~np.isnan(drawn)]
     if not len(drawn):
         return math.nan, math.nan
-    low, high = np.quantile(drawn, tails(level))
+    low, high = np.quantile(drawn, tail_shares(level))
     return float(low), float(high)
 
 
-def tails(level: float) -> list[float]:
+def tail_shares(level: float) -> list[float]:
     """Return the two shares that lie `level` apart around one half.
 
-    >>> tails(0.5)
+    >>> tail_shares(0.5)
     [0.25, 0.75]
     """
     return [(1 - level) / 2, (1 + level) / 2]

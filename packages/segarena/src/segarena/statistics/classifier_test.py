@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from segarena.errors import InvalidInput, MissingExtra
 from segarena.statistics.bootstrap import check_bootstrap, percentile_interval
 from segarena.statistics.roc import area_over_groups, area_under_roc
-from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbered
+from segarena.statistics.two_samples import Floats, Ids, number_groups, stack_samples
 
 FOLDS = 5
 _TREES = 150
@@ -32,7 +32,7 @@ _SPLITS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToldApart:
+class ClassifierTest:
     """How well a classifier tells two samples apart.
 
     Attributes:
@@ -73,7 +73,7 @@ def c2st(
     repeats: int = 2000,
     level: float = 0.95,
     seed: int = 0,
-) -> ToldApart:
+) -> ClassifierTest:
     """Return how well gradient-boosted trees tell two samples apart.
 
     150 trees of 15 leaves, rate 0.08; five folds, with all values of a group in one fold, and as many of either sample
@@ -95,7 +95,7 @@ def c2st(
         splits: into five folds, each at random; None: as many as it takes for 300 values of either sample, at most 5.
         least_in_leaf: values in a leaf; None: 20, but at most a tenth of what is learnt from, or a classifier of few
             values could not even make one cut.
-        exchanges: how often the values of each feature are exchanged, for `ToldApart.lost`.
+        exchanges: how often the values of each feature are exchanged, for `ClassifierTest.lost`.
         repeats: bootstrap samples of the groups.
         level: share of them inside the interval.
         seed: of the rows, folds, exchanges and draws; the same everywhere, whatever the number of cores.
@@ -107,8 +107,8 @@ def c2st(
     """
     check_bootstrap(repeats, level)
     rng = np.random.default_rng(seed)
-    values, sizes = below_each_other(first, second)
-    samples = _Samples.drawn(values, numbered(groups, sizes), sizes, n, rng)
+    values, sizes = stack_samples(first, second)
+    samples = _Samples.drawn(values, number_groups(groups, sizes), sizes, n, rng)
     times = max(1, min(_SPLITS, -(-_ENOUGH // samples.n))) if splits is None else splits
     if times < 1:
         raise InvalidInput(f"splits: expected one or more, got {times}")
@@ -117,7 +117,7 @@ def c2st(
     sides = said[:, : samples.n], said[:, samples.n :]
     auc, draws = area_over_groups(*sides, samples.groups, repeats, np.random.default_rng(seed))
     mean = said.mean(axis=0)
-    return ToldApart(
+    return ClassifierTest(
         auc,
         *percentile_interval(draws, level),
         draws=draws,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -79,10 +79,10 @@ def time_warping_matrix(
     return _matrix(curves, points, np.add, either_way=either_way) / points
 
 
-def evenly(curve: ArrayLike, points: int) -> Floats:
+def resample_curve(curve: ArrayLike, points: int) -> Floats:
     """Return `points` positions at equal steps along a curve; a curve of no length is its first point many times.
 
-    >>> evenly([[0, 0], [0, 1], [0, 4]], 3).tolist()
+    >>> resample_curve([[0, 0], [0, 1], [0, 4]], 3).tolist()
     [[0.0, 0.0], [0.0, 2.0], [0.0, 4.0]]
 
     Args:
@@ -99,12 +99,12 @@ def _matrix(
     curves: Sequence[ArrayLike], points: int, join: Callable[..., Any], *, either_way: bool
 ) -> Floats:
     if len(curves):
-        walked = np.stack([evenly(curve, points) for curve in curves])
+        walked = np.stack([resample_curve(curve, points) for curve in curves])
     else:
         walked = np.empty((0, points, 2))
     rows, columns = np.triu_indices(len(walked), 1)
     found = np.zeros((len(walked), len(walked)))
-    for part in chunks(len(rows), points * points, most=_AT_ONCE):
+    for part in row_chunks(len(rows), points * points, most=_AT_ONCE):
         one = walked[rows[part]]
         two = walked[columns[part]]
         apart = _walked(_between(one, two), join)

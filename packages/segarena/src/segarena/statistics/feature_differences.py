@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from segarena.statistics.two_samples import Floats, below_each_other
+from segarena.statistics.two_samples import Floats, stack_samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Differences:
+class FeatureDifferences:
     """How two samples differ, feature by feature.
 
     Attributes:
@@ -26,10 +26,10 @@ class Differences:
     medians: Floats
 
 
-def differences(first: ArrayLike, second: ArrayLike) -> Differences:
+def feature_differences(first: ArrayLike, second: ArrayLike) -> FeatureDifferences:
     """Return how two samples differ in each feature.
 
-    >>> found = differences([[1.0, 5.0], [2.0, 6.0]], [[3.0, 6.0], [4.0, 5.0]])
+    >>> found = feature_differences([[1.0, 5.0], [2.0, 6.0]], [[3.0, 6.0], [4.0, 5.0]])
     >>> found.ks.tolist(), found.above.tolist()
     ([1.0, 0.0], [1.0, 0.5])
 
@@ -40,12 +40,12 @@ def differences(first: ArrayLike, second: ArrayLike) -> Differences:
     Raises:
         InvalidInput: other shapes, no values, or values that are not finite.
     """
-    values, (count, _) = below_each_other(first, second)
+    values, (count, _) = stack_samples(first, second)
     one = np.sort(values[:count], axis=0)
     two = np.sort(values[count:], axis=0)
     apart = [_apart(*pair) for pair in zip(one.T, two.T, strict=True)]
     ks, above = np.array(apart).T
-    return Differences(ks, above, np.stack([np.median(one, axis=0), np.median(two, axis=0)]))
+    return FeatureDifferences(ks, above, np.stack([np.median(one, axis=0), np.median(two, axis=0)]))
 
 
 def _apart(one: Floats, two: Floats) -> tuple[float, float]:

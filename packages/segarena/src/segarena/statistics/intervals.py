@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import (
     check_bootstrap,
+    draw_counts,
+    draw_units,
     percentile_interval,
-    tails,
-    times_drawn,
-    units_drawn,
+    tail_shares,
 )
 
 _AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
-MANY = 50_000
+MAX_DRAWN_CLUSTERS = 50_000
 """With more clusters nothing is drawn: that would take seconds, and tell less than the limit that draws tend to."""
 _TINY = 1e-12  # sums of the same numbers in another order differ by less, relative to their size
 
@@ -91,7 +91,7 @@ def bootstrap_mean(
 
     With clusters, clusters are drawn with replacement and the mean is that of all their values. Values that are
     all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval. Above
-    `MANY` clusters the interval is the normal one that draws tend to.
+    `MAX_DRAWN_CLUSTERS` clusters the interval is the normal one that draws tend to.
 
     >>> bootstrap_mean([0.5, 0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5, n=4)
@@ -139,7 +139,7 @@ def bootstrap_means(
 def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
     """Yield the interval of each row, all of them without NaN."""
     count = len(set(clusters.tolist()))
-    if not 2 <= count <= MANY:
+    if not 2 <= count <= MAX_DRAWN_CLUSTERS:
         yield from (bootstrap_mean(row, clusters) for row in values)
         return
     belongs = np.unique(clusters, return_inverse=True)[1]
@@ -148,9 +148,9 @@ def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterato
         values[:, order], np.flatnonzero(np.diff(belongs[order], prepend=-1)), axis=1
     )
     sizes = np.bincount(belongs).astype(np.float64)
-    times = times_drawn(count, 2000, np.random.default_rng(0))
+    times = draw_counts(count, 2000, np.random.default_rng(0))
     means = np.concatenate([part @ sums.T / (part @ sizes)[:, None] for part in times])
-    ends = np.quantile(means, tails(0.95), axis=0)
+    ends = np.quantile(means, tail_shares(0.95), axis=0)
     for row, low, high in zip(values, *ends.tolist(), strict=True):
         yield Interval(float(row.mean()), low, high, len(row))
 
@@ -169,7 +169,7 @@ def paired_difference(
 
     The permutation test flips the sign of each cluster's differences together. All 2 ** clusters flips are
     tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
-    The interval holds the differences that the same flips do not refuse. Above `MANY` clusters both are the normal ones
+    The interval holds the differences that the same flips do not refuse. Above `MAX_DRAWN_CLUSTERS` clusters both are the normal ones
     that flips tend to. No pairs give NaN everywhere; one cluster has p 1 and no interval.
 
     >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
@@ -248,13 +248,13 @@ def _interval(
     check_bootstrap(repeats, level)
     if len(sums) < 2:
         return math.nan, math.nan
-    if len(sums) > MANY:
+    if len(sums) > MAX_DRAWN_CLUSTERS:
         return _normal_interval(sums, sizes, level)
     # Most often all clusters are of one size: what a draw has of values is known then.
     size = sizes[0] * len(sizes) if (sizes == sizes[0]).all() else None
     means = [
         sums.take(drawn).sum(axis=1) / (sizes.take(drawn).sum(axis=1) if size is None else size)
-        for drawn in units_drawn(len(sums), repeats, rng)
+        for drawn in draw_units(len(sums), repeats, rng)
     ]
     return percentile_interval(np.concatenate(means), level)
 
@@ -285,7 +285,7 @@ def _sign_flips(
     count = len(sums)
     if not count:
         return math.nan, math.nan, math.nan
-    if count > MANY:
+    if count > MAX_DRAWN_CLUSTERS:
         mean, spread = _normal(sums, sizes)
         p_value = 2 * NormalDist().cdf(-abs(mean) / spread) if spread else float(mean == 0)
         return p_value, *_normal_interval(sums, sizes, level)
@@ -321,5 +321,5 @@ def _flipped(
     if is_exact:
         yield (np.arange(1 << count)[:, None] >> np.arange(count) & 1) @ values
         return
-    for part in chunks(repeats, count, most=_AT_ONCE):
+    for part in row_chunks(repeats, count, most=_AT_ONCE):
         yield rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8) @ values

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 from segarena.statistics.correlations import pearson
 
@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KsTests:
+class KsTestResults:
     """What the test says of each of B sets held against one.
 
     Attributes:
@@ -35,7 +35,7 @@ class KsTests:
     p_values: NDArray[np.float64]
 
 
-def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTests:
+def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
     """Return the two-sample test of each of `sets` against `points`.
 
     Symmetric in the two samples and in the two coordinates; not in their direction, for quadrants include the
@@ -62,7 +62,7 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTests:
     if one.shape[0] != 1:
         raise InvalidInput(f"points: expected a single set (m, 2), got shape {np.shape(points)}")
     statistics = (_greatest_difference(many, one) + _greatest_difference(one, many)) / 2
-    return KsTests(statistics, _p_values(statistics, many, one))
+    return KsTestResults(statistics, _p_values(statistics, many, one))
 
 
 def _points(points: ArrayLike) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ def _greatest_difference(
     corners = own.shape[1]
     one = 1.0 / corners
     greatest = np.zeros(max(len(own), len(other)))
-    for part in chunks(corners, max(own.size, other.size), most=_AT_ONCE):
+    for part in row_chunks(corners, max(own.size, other.size), most=_AT_ONCE):
         shares = _quadrant_shares(own[:, part], own) - _quadrant_shares(own[:, part], other)
         shares[0] -= one  # the corner itself lies in this quadrant; leave it out
         furthest = np.maximum(-shares.min(axis=(0, 2)), shares.max(axis=(0, 2)) + one)

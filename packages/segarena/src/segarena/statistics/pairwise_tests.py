@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import check_bootstrap
 
@@ -27,7 +27,7 @@ _ALIKE = 1 - 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class PairwiseTests:
     """Every segmenter against every other.
 
     Attributes:
@@ -45,18 +45,18 @@ class Pairs:
         return leads & (self.p_values <= level)
 
 
-def places(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def rank_ranges(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last place that each may have: behind its betters, before those it is better than.
 
-    >>> [ends.tolist() for ends in places(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool))]
+    >>> [ends.tolist() for ends in rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool))]
     [[1, 1, 3], [2, 2, 3]]
     """
     return 1 + ahead.sum(axis=0), len(ahead) - ahead.sum(axis=1)
 
 
-def all_pairs(
+def compare_all_pairs(
     values: ArrayLike, clusters: ArrayLike | None = None, *, repeats: int = 2000, seed: int = 0
-) -> Pairs:
+) -> PairwiseTests:
     """Return how segmenters differ on the same targets, pair by pair, with p-values for all pairs taken together.
 
     The sign of each cluster's mean difference is flipped, the same way for all pairs: all flips when they are no more
@@ -66,7 +66,7 @@ def all_pairs(
     pairs that differ more. A single pair with clusters of one size has the p-value of
     `segarena.statistics.intervals.paired_difference`. Fewer than six clusters tell nothing apart at 5 %.
 
-    >>> found = all_pairs([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]])
+    >>> found = compare_all_pairs([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]])
     >>> found.differences.tolist(), found.p_values.tolist()
     ([[0.0, -1.0], [1.0, 0.0]], [[1.0, 0.03125], [0.03125, 1.0]])
 
@@ -91,13 +91,13 @@ def all_pairs(
     p_values = np.ones((count, count))
     np.fill_diagonal(differences, np.where(np.isfinite(given).any(axis=1), 0.0, np.nan))
     if not len(rows) or not given.shape[1]:
-        return Pairs(differences, p_values)
+        return PairwiseTests(differences, p_values)
     judged = _Judged(given, starts, rows, columns)
     differences[rows, columns], differences[columns, rows] = judged.means, 0 - judged.means
     p_values[rows, columns] = p_values[columns, rows] = judged.p_values(
         repeats, np.random.default_rng(seed)
     )
-    return Pairs(differences, p_values)
+    return PairwiseTests(differences, p_values)
 
 
 def _sorted_by_cluster(
@@ -135,7 +135,7 @@ class _Judged:
         self.means = np.empty(len(rows))
         totals = np.empty(len(rows))
         lengths = np.empty(len(rows))
-        for part in chunks(len(rows), values.shape[1], most=_AT_ONCE):
+        for part in row_chunks(len(rows), values.shape[1], most=_AT_ONCE):
             found = self._differences(np.arange(part.start, part.stop))
             totals[part], lengths[part] = (
                 np.nansum(found, axis=1),
@@ -170,7 +170,7 @@ class _Judged:
         totals = None if self._levels is None else self._levels.astype(np.float32) @ signs
         hits = np.empty(len(self._rows), dtype=np.int64)
         largest = np.zeros(signs.shape[1], dtype=np.float32)
-        for part in chunks(len(self._order), max(signs.shape), most=_AT_ONCE):
+        for part in row_chunks(len(self._order), max(signs.shape), most=_AT_ONCE):
             pairs = self._order[part]
             found = self._flipped(pairs, signs) if totals is None else self._between(totals, pairs)
             np.abs(found, out=found)
@@ -213,7 +213,7 @@ def _signs(
     if is_exact:
         yield 1 - 2 * (np.arange(1 << count) >> np.arange(count)[:, None] & 1).astype(np.float32)
         return
-    for part in chunks(repeats, count, most=1 << 24):
+    for part in row_chunks(repeats, count, most=1 << 24):
         yield 1 - 2 * rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8).T.astype(
             np.float32
         )

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
-from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbered
+from segarena.statistics.two_samples import Floats, Ids, number_groups, stack_samples
 
 _AT_ONCE = 1 << 21  # weights held at once: 16 MB
 _ALIKE = 1e-9  # sums of the same numbers in another order differ by less, relative to the largest
@@ -81,7 +81,7 @@ def mmd_test(
     permutations: int = 999,
     seed: int = 0,
 ) -> PermutationTest:
-    """Return the squared maximum mean discrepancy of two samples with the kernel of `median_kernel`, and its p-value.
+    """Return the squared maximum mean discrepancy of two samples with the kernel of `gaussian_kernel`, and its p-value.
 
     >>> mmd_test([[0.0], [1.0]], [[0.0], [1.0]]).statistic
     0.0
@@ -91,14 +91,14 @@ def mmd_test(
     Source: Gretton et al., A kernel two-sample test, JMLR 13 (2012); its biased estimate, which is never negative.
     """
     values, sizes = _both(first, second, is_scaled=is_scaled)
-    kernel = median_kernel(_distances(values))
+    kernel = gaussian_kernel(_distances(values))
     return permutation_test(kernel, sizes, pairs=pairs, permutations=permutations, seed=seed)
 
 
-def median_kernel(distances: ArrayLike) -> Floats:
+def gaussian_kernel(distances: ArrayLike) -> Floats:
     """Return exp(-d^2 / (2 m^2)) of a matrix of distances, with m the median of those between different values.
 
-    >>> median_kernel([[0.0, 2.0], [2.0, 0.0]]).round(3).tolist()
+    >>> gaussian_kernel([[0.0, 2.0], [2.0, 0.0]]).round(3).tolist()
     [[1.0, 0.607], [0.607, 1.0]]
 
     Args:
@@ -153,9 +153,9 @@ def permutation_test(
     seen = float(_quadratic(alike, weights[None])[0])
     noise = _ALIKE * float(np.abs(alike).max())
     rng = np.random.default_rng(seed)
-    belongs = np.zeros(count, dtype=np.int64) if pairs is None else numbered(pairs, sizes)
+    belongs = np.zeros(count, dtype=np.int64) if pairs is None else number_groups(pairs, sizes)
     hits = 0
-    for part in chunks(permutations, count, most=_AT_ONCE):
+    for part in row_chunks(permutations, count, most=_AT_ONCE):
         exchanged = _exchanged(weights, belongs, part.stop - part.start, rng)
         hits += np.count_nonzero(_quadratic(alike, exchanged) >= seen - noise)
     return PermutationTest(
@@ -182,7 +182,7 @@ def _exchanged(
 def _both(
     first: ArrayLike, second: ArrayLike, *, is_scaled: bool
 ) -> tuple[Floats, tuple[int, int]]:
-    values, sizes = below_each_other(first, second)
+    values, sizes = stack_samples(first, second)
     if is_scaled:
         spread = values.std(axis=0)
         values = values / np.where(spread > 0, spread, 1.0)

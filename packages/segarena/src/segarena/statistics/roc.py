@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import times_drawn
+from segarena.statistics.bootstrap import draw_counts
 from segarena.statistics.two_samples import Floats
 
 
@@ -57,7 +57,7 @@ def area_over_groups(
     """
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []
-    for times in times_drawn(len(sizes), repeats, rng):
+    for times in draw_counts(len(sizes), repeats, rng):
         with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one of the two
             areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
     return float(wins.sum() / sizes.sum(axis=0).prod()), np.concatenate(areas)

@@ -28,7 +28,7 @@ from segarena.statistics.round_curves import (
 )
 
 
-class OverRounds(ABC):
+class RoundStatistic(ABC):
     """A kind of statistic over the rounds of a dialogue. Its values are all that a new kind must give.
 
     Attributes:
@@ -81,29 +81,29 @@ class OverRounds(ABC):
         return f"{value:.{self.decimals}f}"
 
 
-Kind = TypeVar("Kind", bound=type[OverRounds])
+Kind = TypeVar("Kind", bound=type[RoundStatistic])
 
 
 def statistic(name: str) -> Callable[[Kind], Kind]:
     """Register a class as the kind of statistic `name`.
 
-    >>> type(over_rounds("noc")).__name__  # registered by @statistic("noc")
+    >>> type(find_statistic("noc")).__name__  # registered by @statistic("noc")
     'NumberOfClicks'
     """
     return register("statistic", name)
 
 
 @cache
-def over_rounds(kind: str) -> OverRounds:
+def find_statistic(kind: str) -> RoundStatistic:
     """Return the kind of statistic of that name.
 
-    >>> over_rounds("nof").text(0.25)
+    >>> find_statistic("nof").text(0.25)
     '25.0 %'
 
     Raises:
         UnknownPlugin: there is none; the message lists the near ones.
     """
-    found: OverRounds = find_registered("statistic", kind)()
+    found: RoundStatistic = find_registered("statistic", kind)()
     return found
 
 
@@ -117,23 +117,23 @@ def statistic_values(
 
     Arguments and errors are those of the kind; without a benchmark there are no options.
     """
-    return over_rounds(statistic.kind).values(statistic, values, options or {})
+    return find_statistic(statistic.kind).values(statistic, values, options or {})
 
 
-def definition_of(
+def define_statistic(
     statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
 ) -> str:
     """Return the sentence that defines a statistic of a benchmark, and which way is good.
 
-    >>> definition_of(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
+    >>> define_statistic(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
     'IoU@2: IoU after round 2. Higher is better.'
     """
-    told = over_rounds(statistic.kind).definition(statistic, metric, rounds, options)
+    told = find_statistic(statistic.kind).definition(statistic, metric, rounds, options)
     return f"{statistic.name}: {told}. {'Higher' if statistic.higher_is_better else 'Lower'} is better."
 
 
 @statistic("noc")
-class NumberOfClicks(OverRounds):
+class NumberOfClicks(RoundStatistic):
     """The first round whose value reaches the threshold; the number of rounds when none does."""
 
     decimals = 2
@@ -150,7 +150,7 @@ class NumberOfClicks(OverRounds):
 
 
 @statistic("nof")
-class NumberOfFailures(OverRounds):
+class NumberOfFailures(RoundStatistic):
     """1 for a dialogue that never reaches the threshold, else 0; the mean is the share that failed."""
 
     decimals = 1
@@ -178,7 +178,7 @@ class NumberOfFailures(OverRounds):
 
 
 @statistic("auc")
-class AreaUnderCurve(OverRounds):
+class AreaUnderCurve(RoundStatistic):
     """The area under the curve over all rounds by trapezoids, divided by their number less one."""
 
     sentence = "area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by {steps}"
@@ -189,7 +189,7 @@ class AreaUnderCurve(OverRounds):
 
 
 @statistic("auc_all")
-class AreaOverAll(OverRounds):
+class AreaOverAll(RoundStatistic):
     """The area under the curve over all rounds by trapezoids, as a sum."""
 
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
@@ -204,7 +204,7 @@ class AreaOverAll(OverRounds):
 
 
 @statistic("auc_last_five")
-class AreaOverLastFive(OverRounds):
+class AreaOverLastFive(RoundStatistic):
     """The area under the curve over the last five rounds by trapezoids, as a sum."""
 
     sentence = (
@@ -221,7 +221,7 @@ class AreaOverLastFive(OverRounds):
 
 
 @statistic("at_round")
-class AtRound(OverRounds):
+class AtRound(RoundStatistic):
     """The value after a round."""
 
     sentence = "{metric} after round {round}"

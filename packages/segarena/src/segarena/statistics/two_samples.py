@@ -14,10 +14,10 @@ Ids: TypeAlias = tuple[ArrayLike, ArrayLike]
 """For each sample what its values belong to, one id each; the same id in both is the same thing."""
 
 
-def below_each_other(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[int, int]]:
+def stack_samples(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[int, int]]:
     """Return the values of both samples, (n1 + n2, k), and n1 and n2.
 
-    >>> values, sizes = below_each_other([[1.0], [2.0]], [[3.0]])
+    >>> values, sizes = stack_samples([[1.0], [2.0]], [[3.0]])
     >>> values.tolist(), sizes
     ([[1.0], [2.0], [3.0]], (2, 1))
 
@@ -42,10 +42,10 @@ def below_each_other(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple
     return values, (len(one), len(two))
 
 
-def numbered(ids: Ids, sizes: tuple[int, int]) -> NDArray[np.int64]:
+def number_groups(ids: Ids, sizes: tuple[int, int]) -> NDArray[np.int64]:
     """Return a number from 0 for each id of both samples, (n1 + n2,).
 
-    >>> numbered((["b", "a"], ["b"]), (2, 1)).tolist()
+    >>> number_groups((["b", "a"], ["b"]), (2, 1)).tolist()
     [1, 0, 1]
 
     Raises:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import mean_of_defined, percentile_interval, times_drawn
+from segarena.statistics.bootstrap import draw_counts, mean_of_defined, percentile_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Between:
+class UnitVariation:
     """What lies between units, such as people.
 
     Attributes:
@@ -29,21 +29,21 @@ class Between:
     most: float
 
 
-def between_units(
+def unit_variation(
     values: ArrayLike,
     clusters: ArrayLike | None = None,
     *,
     repeats: int = 500,
     level: float = 0.95,
     seed: int = 0,
-) -> Between:
+) -> UnitVariation:
     """Return what lies between units that were measured on the same things.
 
     The variance of the units' means over the things, less that of chance: what the residuals (values less the means of
     their thing and of their unit) leave in such a mean. This is the variance component of a two-way layout without
     repetition, cut at 0. The interval draws clusters of things with replacement.
 
-    >>> found = between_units([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
+    >>> found = unit_variation([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
     >>> round(found.deviation, 6), found.least, found.most
     (0.353553, 0.25, 0.75)
 
@@ -62,7 +62,7 @@ def between_units(
         raise InvalidInput(f"values: expected things and units, two axes, got shape {table.shape}")
     means = mean_of_defined(table) if len(table) else np.full(table.shape[1], math.nan)
     if np.isfinite(means).sum() < 2:
-        return Between(
+        return UnitVariation(
             deviation=math.nan, low=math.nan, high=math.nan, least=math.nan, most=math.nan
         )
     if clusters is None:
@@ -72,10 +72,10 @@ def between_units(
     count = int(belongs.max()) + 1
     low = high = math.nan
     if count > 1:
-        drawn = times_drawn(count, repeats, np.random.default_rng(seed))
+        drawn = draw_counts(count, repeats, np.random.default_rng(seed))
         found = [_deviation(table, times[belongs]) for part in drawn for times in part]
         low, high = percentile_interval(found, level)
-    return Between(
+    return UnitVariation(
         deviation=_deviation(table, np.ones(len(table))),
         low=low,
         high=high,

@@ -13,7 +13,7 @@ from segarena.reports.boards.extracts import Extract
 from segarena.reports.group_figures import group_order, target_groupings
 from segarena.reports.run_statistics import TargetKey, image_clusters
 from segarena.statistics.intervals import Interval, bootstrap_means
-from segarena.statistics.pairwise_tests import all_pairs, places
+from segarena.statistics.pairwise_tests import compare_all_pairs, rank_ranges
 
 
 class Panel(NamedTuple):
@@ -73,7 +73,7 @@ def rank_panel(
     best_first = sorted(means, key=lambda row: -sign * means[row])
     ranked = [row for row in best_first if panel.entries[row] not in unranked]
     others = [row for row in best_first if panel.entries[row] in unranked]
-    firsts, lasts = places(panel.ahead[np.ix_(ranked, ranked)])
+    firsts, lasts = rank_ranges(panel.ahead[np.ix_(ranked, ranked)])
     falling = [means[row] for row in ranked]
     board_ranks: list[BoardRank] = []
     for row, first, last in zip(ranked, firsts, lasts, strict=True):
@@ -186,7 +186,7 @@ class _Table:
         shown = [self._entries[row] for row in np.flatnonzero(has_value)]
         tested = np.flatnonzero([number not in unranked for number in shown])
         ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
-        pairs = all_pairs(values[tested], clusters)
+        pairs = compare_all_pairs(values[tested], clusters)
         ahead[np.ix_(tested, tested)] = pairs.ahead(higher_is_better=statistic.higher_is_better)
         means = tuple(bootstrap_means(values, clusters))
         return Panel(entries=tuple(shown), means=means, ahead=ahead)

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.colours import as_lab
+from segarena.arrays.colours import rgb_to_lab
 from segarena.segmenters.drawing.image_size import shrunk_size
 
 TINY_PX = 256
@@ -68,7 +68,7 @@ def cut_into_superpixels(
     (scikit-image's implementation).
     """
     labels = label_superpixels(image, superpixels, compactness)
-    lab = as_lab(image)
+    lab = rgb_to_lab(image)
     areas = np.bincount(labels.ravel())
     means = np.stack(
         [np.bincount(labels.ravel(), lab[..., k].ravel()) / areas for k in range(3)], axis=1

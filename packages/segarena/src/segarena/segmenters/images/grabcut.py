@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
-from segarena.arrays.connected_components import component_labels
+from segarena.arrays.connected_components import label_components
 from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble
 from segarena.registry import segmenter
@@ -326,7 +326,7 @@ def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]
 
 def _held(mask: Mask, anchors: Mask) -> Mask:
     """Return the 8-connected parts of `mask` that hold an anchor."""
-    parts = component_labels(mask)
+    parts = label_components(mask)
     holds = np.zeros(int(parts.max()) + 1, dtype=np.bool_)
     holds[parts[anchors]] = True
     holds[0] = False

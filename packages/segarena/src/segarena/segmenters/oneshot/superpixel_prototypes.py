@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.colours import as_lab
+from segarena.arrays.colours import rgb_to_lab
 from segarena.comparison import Memory
 from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
@@ -171,7 +171,7 @@ def _describe(image: NDArray[np.uint8], labels: NDArray[np.intp]) -> NDArray[np.
     from skimage.feature import local_binary_pattern
 
     areas = np.bincount(labels.ravel())
-    lab = as_lab(image)
+    lab = rgb_to_lab(image)
     planes = [lab[..., channel] for channel in range(3)] + [
         gradient(lab, px, scale=px / 4) for px in _SCALES_PX
     ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from segarena import Benchmark, Click, ImageSample, Statistic, Target
 from segarena.registry import benchmark, dataset, metric, segmenter, user
-from segarena.statistics.round_statistics import OverRounds, statistic
+from segarena.statistics.round_statistics import RoundStatistic, statistic
 
 Look = Literal["once", "twice"]
 
@@ -109,7 +109,7 @@ def steps(
 
 
 @statistic("sample-setbacks")
-class Setbacks(OverRounds):
+class Setbacks(RoundStatistic):
     """How many rounds left the value lower than it was."""
 
     decimals = 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segarena.arrays.polylines import pixels_between
+from segarena.arrays.polylines import rasterize_polyline
 from segarena.systems.videos.robot.bezier_line import (
     guided_line,
     nearest_pixels,
@@ -72,7 +72,7 @@ def test_a_guided_line_stays_on_even_the_thinnest_mask_however_few_points_it_may
     for path in longest_paths(mask, 1):
         line = guided_line(path, max_points, mask)
         assert points_on_mask(line, mask).all()
-        assert mask[tuple(pixels_between(np.stack(nearest_pixels(line), axis=1)).T)].all()
+        assert mask[tuple(rasterize_polyline(np.stack(nearest_pixels(line), axis=1)).T)].all()
         assert np.array_equal(line[[0, -1]], path[[-1, 0]])
 
 

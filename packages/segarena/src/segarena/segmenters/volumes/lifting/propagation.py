@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from segarena.arrays.slices import snapped_centre, snapped_mean, tight_box
+from segarena.arrays.slices import snapped_box_centre, snapped_mean, tight_box
 from segarena.dialogue import Dialogue, Prediction
 from segarena.options import Protocol
 from segarena.prompts import Box, Click, Prompt
@@ -99,7 +99,7 @@ def _following(
     if boxes:
         corners = tight_box(mask)
         return () if corners is None else (Box(*corners, boxes[-1].object_id),)
-    middle = snapped_centre(mask) if is_published else snapped_mean(mask)
+    middle = snapped_box_centre(mask) if is_published else snapped_mean(mask)
     return () if middle is None else (Click(middle),)
 
 

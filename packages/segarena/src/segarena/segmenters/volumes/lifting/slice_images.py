@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.memory_size import bytes_of
+from segarena.arrays.memory_size import memory_bytes
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample
@@ -134,5 +134,5 @@ class SliceEncodings:
         encoded = self._segmenter.encode(self.pictures.picture(plane))
         self.pass_seconds.append(self._clock() - started)
         # In a tuple, because a segmenter may encode to None.
-        self._kept.put(plane, (encoded,), bytes_of(encoded))
+        self._kept.put(plane, (encoded,), memory_bytes(encoded))
         return encoded

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
-from segarena.arrays.colours import as_lab
-from segarena.arrays.connected_components import component_labels
+from segarena.arrays.colours import rgb_to_lab
+from segarena.arrays.connected_components import label_components
 from segarena.samples import Mask
 
 Habit = Callable[[NDArray[np.uint8], Mask], NDArray[np.float64]]
@@ -36,7 +36,7 @@ def depth_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 
 def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Weigh pixels by local colour contrast and by colour difference to the surroundings."""
-    lab = as_lab(crop).astype(np.float64)
+    lab = rgb_to_lab(crop).astype(np.float64)
     surroundings = ~error
     if surroundings.any():
         context = lab[surroundings].mean(axis=0)
@@ -107,7 +107,7 @@ def habit_maps(
     margin = max(4, max(window_shape(box)) // 4)
     window = grow_window(box, margin, is_error.shape)
     crop, mask = _reduce_size(image[window], is_error[window])
-    parts = component_labels(mask)
+    parts = label_components(mask)
     maps: dict[str, NDArray[np.float64]] = {}
     for name, habit in HABITS.items():
         weights = np.where(mask, habit(crop, mask), 0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.arrays.boxes import bounding_window, is_empty
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.options import Protocol
 from segarena.samples import Mask
@@ -39,7 +39,7 @@ class ClickSetComparison:
         pl1: mean L1 distance of all pairs, rows in box heights and columns in box widths.
         wd: Wasserstein distance, in box diagonals.
         ks: 1.0 when the p-value is above 0.05, otherwise 0.0, also when it is NaN.
-        p_value: of the two-dimensional KS test; NaN when it is not defined, see `KsTests`.
+        p_value: of the two-dimensional KS test; NaN when it is not defined, see `KsTestResults`.
         clicks: number of clicks in each set.
     """
 
@@ -155,7 +155,7 @@ def matched_distances(
     from scipy.optimize import linear_sum_assignment
 
     distances = np.empty(len(sets))
-    for chunk in chunks(len(sets), len(points) ** 2, most=_CHUNK_SIZE):
+    for chunk in row_chunks(len(sets), len(points) ** 2, most=_CHUNK_SIZE):
         squares = np.square(sets[chunk, :, None, 0] - points[:, 0])
         squares += np.square(sets[chunk, :, None, 1] - points[:, 1])
         costs = np.sqrt(squares, out=squares)

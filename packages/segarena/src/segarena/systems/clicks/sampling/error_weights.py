@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, from_window
 from segarena.arrays.distance_transform import squared_distance
-from segarena.arrays.pixel_depths import position_in
+from segarena.arrays.pixel_depths import position_of_pixel
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.roles import Turn
@@ -95,7 +95,7 @@ class ErrorWeights:
 
     def position(self, index: int) -> tuple[int, ...]:
         """Return the position in the frame of the pixel at `index` in `pixels`."""
-        return position_in(self.window, int(self.pixels[index]))
+        return position_of_pixel(self.window, int(self.pixels[index]))
 
     def without(self, positions: Sequence[tuple[int, ...]]) -> SamplingWeights:
         """Return the weights with zeros at `positions` of the frame."""

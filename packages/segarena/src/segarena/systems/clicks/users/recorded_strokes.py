@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from segarena.arrays.connected_components import component_labels
+from segarena.arrays.connected_components import label_components
 from segarena.arrays.thinning import thin
 from segarena.capabilities import prompt_kinds
 from segarena.errors import InvalidInput, InvalidPrompt
@@ -157,7 +157,7 @@ def centre_lines(drawn: Mask) -> list[tuple[PixelPosition, ...]]:
     Raises:
         InvalidInput: the centre lines have more than a million pixels.
     """
-    labels = component_labels(thin(drawn))
+    labels = label_components(thin(drawn))
     pixels = np.argwhere(labels)
     if len(pixels) > MAX_CENTRE_LINE_PIXELS:
         raise InvalidInput(

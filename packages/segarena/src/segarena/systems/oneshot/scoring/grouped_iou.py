@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import times_drawn
+from segarena.statistics.bootstrap import draw_counts
 from segarena.systems.oneshot.scoring.score_settings import (
     EmptyUnionRule,
     ScoreSettings,
@@ -129,7 +129,7 @@ def _bootstrap_sums(
     estimate = np.ones((query_count, 1))
     blocks = [[matrix @ estimate] for matrix in matrices]
     rng = np.random.default_rng(seed)
-    for times in times_drawn(query_count, repeats, rng):
+    for times in draw_counts(query_count, repeats, rng):
         # Made contiguous once here, not once in each product.
         columns = np.ascontiguousarray(times.T)
         for matrix, own_blocks in zip(matrices, blocks, strict=True):

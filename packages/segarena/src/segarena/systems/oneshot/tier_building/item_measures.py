@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
-from segarena.arrays.connected_components import component_labels
+from segarena.arrays.connected_components import label_components
 from segarena.capabilities import segmenter_capabilities
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
@@ -200,7 +200,7 @@ def _measure_position(mask: Mask) -> ItemRow:
         "width": width,
         "box_share": box_area / mask.size,
         "centredness": float(1 - np.linalg.norm(offset) / np.sqrt(2)),
-        "components": int(component_labels(mask).max()),
+        "components": int(label_components(mask).max()),
     }
 
 

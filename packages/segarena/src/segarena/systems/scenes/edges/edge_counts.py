@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.connected_components import component_labels
+from segarena.arrays.connected_components import label_components
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape
@@ -126,7 +126,7 @@ def regions_of_ultrametric(
             f"{name}: expected an ultrametric map of double size {double_shape(shape)}, got {soft.shape}; regions "
             "can only be read off edges that lie between pixels"
         )
-    joined = component_labels(as_levels(soft, name=name) <= threshold)
+    joined = label_components(as_levels(soft, name=name) <= threshold)
     # Odd positions are the pixels of the image, even ones the edges between them.
     return joined[1::2, 1::2]
 

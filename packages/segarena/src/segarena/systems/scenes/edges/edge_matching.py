@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.chunks import chunks
+from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape
 from segarena.systems.scenes.edges.bipartite_matching import best_matching
@@ -140,7 +140,7 @@ def _within_reach(
     degrees = np.zeros(len(pixels), np.intp)
     partners = [np.zeros(0, np.int32)]
     costs = [np.zeros(0)]
-    for part in chunks(len(pixels), len(offsets), most=_AT_ONCE):
+    for part in row_chunks(len(pixels), len(offsets), most=_AT_ONCE):
         found = flat_numbers[flat_pixels[part, None] + steps]
         is_edge = found >= 0
         degrees[part] = is_edge.sum(axis=1)

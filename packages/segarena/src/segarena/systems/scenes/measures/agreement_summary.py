@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.statistics.bootstrap import percentile_interval, units_drawn
+from segarena.statistics.bootstrap import draw_units, percentile_interval
 from segarena.statistics.intervals import Interval
 from segarena.systems.scenes.edges.edge_summary import f_measure
 from segarena.systems.scenes.measures.agreement import ImageAgreement
@@ -106,7 +106,7 @@ def _interval(
     ends = np.cumsum([len(group) for group in kept])
     rows_of = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
     values: list[float] = []
-    for batch in units_drawn(len(kept), repeats, rng):
+    for batch in draw_units(len(kept), repeats, rng):
         for images in batch:
             draw = np.concatenate([rows_of[image] for image in images])
             values.append(value(rows[draw]))

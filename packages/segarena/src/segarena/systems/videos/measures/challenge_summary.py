@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
-from segarena.statistics.bootstrap import percentile_interval, tails, times_drawn
+from segarena.statistics.bootstrap import draw_counts, percentile_interval, tail_shares
 from segarena.systems.videos.measures.challenge_report import SampleScore
 
 Values: TypeAlias = NDArray[np.float64]
@@ -183,12 +183,12 @@ def video_intervals(
     curves: list[_Curve] = []
     if count > 1:
         rng = np.random.default_rng(seed)
-        for weights in np.concatenate(list(times_drawn(count, repeats, rng))):
+        for weights in np.concatenate(list(draw_counts(count, repeats, rng))):
             curves.append(sums.curve(weights, end))
 
     def bounds(values: list[Values], length: int) -> Values:
         if values:
-            return np.quantile(values, tails(level), axis=0)
+            return np.quantile(values, tail_shares(level), axis=0)
         return np.full((2, length), np.nan)
 
     areas = [curve.area() for curve in curves]

@@ -14,10 +14,15 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.contours import Outlined, contour_radius_px, outlined, shared
+from segarena.arrays.contours import (
+    PackedContour,
+    contour_radius_px,
+    overlap_contours,
+    pack_contour,
+)
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
-from segarena.multi_object import Judged, ObjectsComparison, ObjectsReference
+from segarena.multi_object import AnyComparison, ObjectsComparison, ObjectsReference
 from segarena.registry import metric
 from segarena.samples import Labels, Mask, as_labels, without_void
 
@@ -93,14 +98,14 @@ class JaccardContourMetric:
     bound_share: float = 0.008
     void: Void = "ignore"
 
-    def __call__(self, comparison: Judged) -> Mapping[str, float]:
+    def __call__(self, comparison: AnyComparison) -> Mapping[str, float]:
         """Return the means over frames, then over objects."""
         values = self.of(comparison)
         jaccard = float(values.jaccard.mean())
         contours = float(values.contour.mean())
         return {"jaccard": jaccard, "contour": contours, "j_and_f": (jaccard + contours) / 2}
 
-    def parts(self, comparison: Judged) -> Mapping[str, NDArray[np.float64]]:
+    def parts(self, comparison: AnyComparison) -> Mapping[str, NDArray[np.float64]]:
         """Return J and F of each object and frame."""
         values = self.of(comparison)
         return {"jaccard": values.jaccard, "contour": values.contour}
@@ -116,21 +121,21 @@ class JaccardContourMetric:
                 is_wrong |= np.abs(value - parts[name]) > _TOLERANCE
         return is_wrong
 
-    def of(self, comparison: Judged) -> JaccardContour:
+    def of(self, comparison: AnyComparison) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
         # Without ignored pixels both rules are the same, so both share one cached result.
         has_void = self.void == "ignore" and comparison.reference.ignore is not None
         key = ("jaccard-contour", self.bound_share, has_void)
         return comparison.remember(key, lambda: self._measure(comparison))
 
-    def _measure(self, comparison: Judged) -> JaccardContour:
+    def _measure(self, comparison: AnyComparison) -> JaccardContour:
         prediction, target, ignore, objects = _stacks(comparison)
         if self.void == "background":
             ignore = None
         radius_px = contour_radius_px(target.shape[1:], self.bound_share)
         # Contours of the target are the same for all predictions, so the reference caches them.
-        target_contours: dict[tuple[int, int], Outlined] = comparison.reference.remember(
-            ("truths", ignore is None, radius_px), dict[tuple[int, int], Outlined]
+        target_contours: dict[tuple[int, int], PackedContour] = comparison.reference.remember(
+            ("truths", ignore is None, radius_px), dict[tuple[int, int], PackedContour]
         )
         jaccard = np.empty((objects, len(target)))
         contour = np.empty((objects, len(target)))
@@ -138,8 +143,8 @@ class JaccardContourMetric:
             void = None if ignore is None else ignore[frame]
             if (index, frame) not in target_contours:
                 mask = _object_mask(target[frame], index + 1, void)
-                target_contours[index, frame] = outlined(mask, radius_px)
-            predicted = outlined(_object_mask(prediction[frame], index + 1, void), radius_px)
+                target_contours[index, frame] = pack_contour(mask, radius_px)
+            predicted = pack_contour(_object_mask(prediction[frame], index + 1, void), radius_px)
             scores = _pair_scores(predicted, target_contours[index, frame])
             jaccard[index, frame], contour[index, frame] = scores
         return JaccardContour(jaccard, contour)
@@ -156,11 +161,11 @@ def _object_mask(labels: Labels, number: int, void: Mask | None) -> Mask:
     return np.greater(mask, void)
 
 
-def _pair_scores(prediction: Outlined, target: Outlined) -> tuple[float, float]:
+def _pair_scores(prediction: PackedContour, target: PackedContour) -> tuple[float, float]:
     """Return J and F of one object in one frame."""
     if not (prediction.area or target.area):
         return 1.0, 1.0
-    both = shared(prediction, target)
+    both = overlap_contours(prediction, target)
     jaccard = both.area / (prediction.area + target.area - both.area)
     if not (prediction.length and target.length):
         # F is 1 if both contours are empty, 0 if only one is.
@@ -172,7 +177,7 @@ def _pair_scores(prediction: Outlined, target: Outlined) -> tuple[float, float]:
     return jaccard, 2 * precision * recall / (precision + recall)
 
 
-def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:
+def _stacks(comparison: AnyComparison) -> tuple[Labels, Labels, Mask | None, int]:
     """Return prediction, target and ignore as (T, H, W), and the number of objects."""
     if isinstance(comparison, ObjectsComparison):
         several = comparison

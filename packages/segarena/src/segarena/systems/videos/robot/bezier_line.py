@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.polylines import Points, bezier, pixels_between
+from segarena.arrays.polylines import Points, bezier_curve, rasterize_polyline
 from segarena.samples import Mask
 
 _POINTS_PER_PIXEL = 2
@@ -23,7 +23,7 @@ def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
     """
     if len(path) > max_points:
         return path.astype(np.float64)
-    return bezier(path[::-1].astype(np.float64), max_points)
+    return bezier_curve(path[::-1].astype(np.float64), max_points)
 
 
 def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Points:
@@ -59,8 +59,8 @@ def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _curve_pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
     if len(path) <= 2:
         return [path]
-    curve = bezier(path, max(2, round(per_pixel * len(path))))
-    rows, columns = pixels_between(np.stack(nearest_pixels(curve), axis=1)).T
+    curve = bezier_curve(path, max(2, round(per_pixel * len(path))))
+    rows, columns = rasterize_polyline(np.stack(nearest_pixels(curve), axis=1)).T
     if allowed[rows, columns].all():
         return [curve]
     middle = len(path) // 2

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, from_window, grow_window, is_empty
 from segarena.arrays.connected_components import Component
-from segarena.arrays.packed_bits import dilated, element_of, pack, unpack, words_for
+from segarena.arrays.packed_bits import dilate, pack_element, pack_mask, unpack_mask, words_needed
 from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import RobotSettings
@@ -44,16 +44,16 @@ def open_mask(mask: Mask, element: NDArray[np.uint8]) -> Mask:
     Erosion and dilation use the same offsets, not mirrored ones, so an element whose centre is not
     its middle element shifts the result.
     """
-    rows = element_of(element)
-    margin = words_for(len(element))
-    frame = pack(np.ones_like(mask), margin)
-    eroded = frame & ~dilated(frame ^ pack(mask, margin), rows)
+    rows = pack_element(element)
+    margin = words_needed(len(element))
+    frame = pack_mask(np.ones_like(mask), margin)
+    eroded = frame & ~dilate(frame ^ pack_mask(mask, margin), rows)
     middle = len(element) // 2
     if not element[middle, middle]:
         # Without its middle element, the element of a pixel at the border can lie entirely outside the frame.
-        eroded &= dilated(frame, rows)
+        eroded &= dilate(frame, rows)
     if eroded.any():
-        return unpack(dilated(eroded, rows), mask.shape[1], margin)
+        return unpack_mask(dilate(eroded, rows), mask.shape[1], margin)
     return np.zeros_like(mask)
 
 

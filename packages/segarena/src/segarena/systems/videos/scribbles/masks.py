@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.polylines import bezier, pixels_between
+from segarena.arrays.polylines import bezier_curve, rasterize_polyline
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
@@ -43,7 +43,7 @@ def scribbles_to_masks(
         shape: (H, W) of a frame.
         default: value of pixels without a line.
         is_joined: fill the pixels between the points of a line, by
-            `segarena.arrays.polylines.pixels_between`; otherwise only the points are drawn.
+            `segarena.arrays.polylines.rasterize_polyline`; otherwise only the points are drawn.
         bezier_points: draw each line as a Bezier curve of this many points, with its own points as
             control points; None draws it unchanged.
         fractions: "size" for lines of the published robot.
@@ -67,10 +67,10 @@ def scribbles_to_masks(
         for line in lines:
             points = to_pixels(line["path"], shape, fractions)
             if bezier_points is not None:
-                points = bezier(points, bezier_points)
+                points = bezier_curve(points, bezier_points)
             pixels = np.floor(points + shift).astype(np.int64)
             if is_joined:
-                pixels = pixels_between(pixels)
+                pixels = rasterize_polyline(pixels)
             rows, columns = pixels.T
             mask[rows, columns] = line["object_id"]
     return masks

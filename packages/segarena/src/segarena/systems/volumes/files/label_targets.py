@@ -21,7 +21,7 @@ from segarena.arrays.boxes import (
     join_windows,
     window_shape,
 )
-from segarena.arrays.connected_components import Connectivity, grown_components
+from segarena.arrays.connected_components import Connectivity, label_grown_components
 from segarena.errors import PluginInvalid
 from segarena.samples import Mask, Target
 
@@ -181,7 +181,7 @@ class TargetRules:
             ]
             mask = np.pad(mask, margins)
             window = outer
-        labels = grown_components(
+        labels = label_grown_components(
             mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels
         )
         # The dilated components come in the order of their own first voxels, which may differ.

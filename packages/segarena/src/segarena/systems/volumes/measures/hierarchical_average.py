@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, times_drawn
+from segarena.statistics.bootstrap import check_bootstrap, draw_counts, percentile_interval
 
 FloatArray: TypeAlias = NDArray[np.float64]
 TargetSelection: TypeAlias = Literal["common", "own", "same"]
@@ -215,7 +215,7 @@ class _Bootstrap:
         key = (dataset, len(matrix))
         if key not in self._times_drawn:
             rng = np.random.default_rng([self._seed, *dataset.encode()])
-            (drawn,) = times_drawn(len(matrix), self._repeats, rng, stream="multinomial")
+            (drawn,) = draw_counts(len(matrix), self._repeats, rng, stream="multinomial")
             self._times_drawn[key] = drawn
         times = self._times_drawn[key]
         is_known = (~np.isnan(matrix)).astype(np.float64)

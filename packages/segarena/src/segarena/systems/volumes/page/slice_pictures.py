@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
-from segarena.arrays.quantization import contrast
+from segarena.arrays.quantization import contrast_limits
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
@@ -118,7 +118,7 @@ class VolumePictures:
                 last_masks.append(masks[max(masks)])
             prompts.extend(chain.from_iterable(dialogue.prompts))
         window = find_view_window(truth, last_masks, prompts, sample.spacing_mm)
-        levels = contrast(sample.voxels[window])
+        levels = contrast_limits(sample.voxels[window])
         dialogues = list(zip(shown, kept_masks, strict=True))
         return [_stack(axis, window, sample, truth, levels, dialogues) for axis in range(3)]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.connected_components import Connectivity, grown_components
+from segarena.arrays.connected_components import Connectivity, label_grown_components
 from segarena.systems.volumes.preparation.published_set import LabelArray
 from segarena.systems.volumes.preparation.sitk_images import to_smallest_type
 
@@ -27,7 +27,7 @@ def label_instances(
     Returns:
         Labels of the smallest unsigned type; all 0 for an empty mask.
     """
-    labels = grown_components(mask, connectivity=connectivity, dilation_voxels=dilation)
+    labels = label_grown_components(mask, connectivity=connectivity, dilation_voxels=dilation)
     return renumber_labels(labels, least_voxels=least_voxels)
 
 

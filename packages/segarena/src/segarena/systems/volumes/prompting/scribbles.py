@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, from_window, grow_window, is_empty, window_start
 from segarena.arrays.connected_components import largest_component
-from segarena.arrays.lazy_volume import Volume
+from segarena.arrays.lazy_volume import VolumeMask
 from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Position, Scribble
@@ -62,7 +62,7 @@ def line_through_missing(
     return tuple(position[::-1] for position in line)
 
 
-def middle_line(errors: Volume, window: Window) -> tuple[Position, ...]:
+def middle_line(errors: VolumeMask, window: Window) -> tuple[Position, ...]:
     """Return the middle of the largest component of `errors` in each of its slices, in ascending order; empty if none.
 
     The component is 26-connected, the last in raster order of equals; its middle in a slice is the mean pixel of its

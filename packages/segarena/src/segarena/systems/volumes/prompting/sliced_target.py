@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, from_window, grow_window
-from segarena.arrays.slices import Pixel, snapped_centre, snapped_mean
+from segarena.arrays.slices import Pixel, snapped_box_centre, snapped_mean
 from segarena.arrays.structuring_elements import disk
 from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidInput
@@ -67,7 +67,7 @@ class SlicedTarget:
     def centre(self, index: int) -> Position:
         """Return the snapped centre of the box of the largest component in slice `index`, which has foreground."""
         return self._memory.remember(
-            ("centre", index), lambda: self._find_position(index, snapped_centre)
+            ("centre", index), lambda: self._find_position(index, snapped_box_centre)
         )
 
     def mean(self, index: int) -> Position:

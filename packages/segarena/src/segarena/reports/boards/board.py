@@ -108,15 +108,20 @@ class Board:
     def statistics(self) -> tuple[Statistic, ...]:
         """Statistics of the benchmark that all entries share and for which some entry has a value."""
         shown = {key.statistic for key, panel in self.panels.items() if panel.entries}
-        shared = shared_statistics([entry.extract for entry in self.entries])
-        return tuple(one for one in shared if one.name in shown or one == self.measure)
+        extracts = [entry.extract for entry in self.entries]
+        statistics: list[Statistic] = []
+        for statistic in shared_statistics(extracts):
+            if statistic.name in shown or statistic == self.measure:
+                statistics.append(statistic)
+        return tuple(statistics)
 
     @property
     def first_key(self) -> PanelKey:
         """Key of the initial panel: `measure` on the first data with the user of the best mean."""
-        measured = [
-            key for key in self.panels if key.statistic == self.measure.name and not key.group
-        ]
+        measured: list[PanelKey] = []
+        for key in self.panels:
+            if key.statistic == self.measure.name and not key.group:
+                measured.append(key)
         candidates = [key for key in measured if key.data == measured[0].data]
         sign = 1 if self.measure.higher_is_better else -1
 
@@ -128,10 +133,12 @@ class Board:
 
     def rows(self, key: PanelKey, choice: Choice = "all") -> list[BoardRank]:
         """Return the rows of a panel for a choice of runs, the best first."""
-        panel = self.panels[key]
-        higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
+        statistic = next(one for one in self.statistics if one.name == key.statistic)
         return rank_panel(
-            panel, self.shown(key, choice), higher_is_better=higher, unranked=self.unranked
+            self.panels[key],
+            self.shown(key, choice),
+            higher_is_better=statistic.higher_is_better,
+            unranked=self.unranked,
         )
 
     def shown(self, key: PanelKey, choice: Choice) -> list[int]:
@@ -140,41 +147,40 @@ class Board:
         The choice depends on the measure of the board, so that all panels show the same runs.
         """
         judged = self.panels[key._replace(group="", statistic=self.measure.name)]
-        of_panel = self.panels[key].entries
-        means = {
-            entry: round_mean(mean.mean)
-            for entry, mean in zip(judged.entries, judged.means, strict=True)
-        }
+        in_panel = self.panels[key].entries
         sign = 1 if self.measure.higher_is_better else -1
+        scores: dict[int, float] = {}
+        for entry, mean in zip(judged.entries, judged.means, strict=True):
+            scores[entry] = sign * round_mean(mean.mean)
         return [
-            entry
-            for entry in self._chosen(judged.entries, choice, means, sign)
-            if entry in of_panel
+            entry for entry in self._chosen(judged.entries, choice, scores) if entry in in_panel
         ]
 
     def _chosen(
-        self, entries: Sequence[int], choice: Choice, means: Mapping[int, float], sign: int
+        self, entries: Sequence[int], choice: Choice, scores: Mapping[int, float]
     ) -> Iterator[int]:
+        """Yield the chosen entries of each participant; a high score is good in every statistic."""
         for group in self._by_participant(entries):
-            wished = [entry for entry in group if self.entries[entry].is_chosen]
-            placed = [entry for entry in group if entry not in self.unranked]
+            marked = [entry for entry in group if self.entries[entry].is_chosen]
+            ranked = [entry for entry in group if entry not in self.unranked]
+            candidates = ranked or group
             match choice:
                 case "all":
                     yield from group
-                case "best":  # of equal ones the first
-                    yield max(
-                        placed or group, key=lambda entry: sign * means.get(entry, -sign * math.inf)
-                    )
+                case "best":
+                    # `max` returns the first of several entries with the same mean.
+                    yield max(candidates, key=lambda entry: scores.get(entry, -math.inf))
                 case "last":
-                    yield (placed or group)[-1]
+                    yield candidates[-1]
                 case "chosen":
-                    yield (wished or placed or group)[-1]
+                    yield (marked or candidates)[-1]
 
     def _by_participant(self, entries: Sequence[int]) -> list[list[int]]:
         """Return the entries of each participant by time; an entry of nobody is a group of its own."""
         groups: dict[str | int, list[int]] = {}
         for entry in sorted(entries):
-            groups.setdefault(self.participants[entry] or entry, []).append(entry)
+            owner = self.participants[entry] or entry
+            groups.setdefault(owner, []).append(entry)
         return list(groups.values())
 
 
@@ -198,34 +204,48 @@ def board_of(
         RunConflict: the runs followed different rules.
     """
     stop = time_of(freeze) if freeze else None
-    kept = sorted(
-        (e for e in entries if stop is None or e.time <= stop), key=lambda entry: entry.time
-    )
+    kept = _entries_until(stop, entries)
     if not kept:
         late = f", got {len(entries)} finished later than {freeze}" if entries else ""
         raise InvalidInput(f"board: expected at least one run{late}")
     _refuse_other_rules(kept)
     extracts = [entry.extract for entry in kept]
-    segmenters = distinct_names([extract.segmenter for extract in extracts])
     data = dataset_names([extract.dataset for extract in extracts])
-    labels = run_labels(
-        [_shown(e.name) or name for e, name in zip(kept, segmenters, strict=True)], data
-    )
     decides = _measure_of(extracts, measure)
-    rules = extracts[0].rules
     floors = _floors(extracts)
+    panels = panels_of(extracts, data, decides, unranked=_unranked(kept, floors))
+    benchmark = extracts[0].rules["name"]
+    datasets = ", ".join(dict.fromkeys(data))
     return Board(
-        title=title or f"{rules['name']} on {', '.join(dict.fromkeys(data))}",
+        title=title or f"{benchmark} on {datasets}",
         entries=tuple(kept),
-        names=tuple(labels),
-        participants=tuple(_shown(_participant(entry)) for entry in kept),
+        names=tuple(_run_names(kept, data)),
+        participants=tuple(_printable(_participant(entry)) for entry in kept),
         data=tuple(data),
         measure=decides,
-        panels=dict(panels_of(extracts, data, decides, unranked=_unranked(kept, floors))),
+        panels=dict(panels),
         samples=dict(_samples(extracts, data)),
         floors=floors,
         frozen=stop.isoformat(timespec="minutes") if stop else "",
     )
+
+
+def _entries_until(stop: datetime | None, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries that finished by then in order of time; all of them for None."""
+    kept: list[Entry] = []
+    for entry in entries:
+        if stop is None or entry.time <= stop:
+            kept.append(entry)
+    return sorted(kept, key=lambda entry: entry.time)
+
+
+def _run_names(entries: Sequence[Entry], data: Sequence[str]) -> Sequence[str]:
+    """Return a distinct name for each entry: its own, or else that of its segmenter."""
+    segmenters = distinct_names([entry.extract.segmenter for entry in entries])
+    run_names: list[str] = []
+    for entry, segmenter in zip(entries, segmenters, strict=True):
+        run_names.append(_printable(entry.name) or segmenter)
+    return run_labels(run_names, data)
 
 
 def time_of(text: str) -> datetime:
@@ -236,7 +256,8 @@ def time_of(text: str) -> datetime:
     """
     try:
         found = datetime.fromisoformat(text) if text else datetime.min
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
         # Raises for a time whose conversion to UTC would be before year 1.
         found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -246,40 +267,52 @@ def time_of(text: str) -> datetime:
     return found
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     """Return a name on one line and without lone surrogates, so that it can be encoded."""
     return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
 def _floors(extracts: Sequence[Extract]) -> frozenset[int]:
     """Return the numbers of the controls that ignore the image; none if all runs are such controls."""
-    found = frozenset(number for number, extract in enumerate(extracts) if extract.ignores_image)
-    return found if len(found) < len(extracts) else frozenset()
+    found: set[int] = set()
+    for number, extract in enumerate(extracts):
+        if extract.ignores_image:
+            found.add(number)
+    if len(found) == len(extracts):
+        # A board of controls alone ranks them like other runs.
+        return frozenset()
+    return frozenset(found)
 
 
 def _unranked(entries: Sequence[Entry], floors: Collection[int]) -> Mapping[int, str]:
-    reasons = {
-        number: entry.unranked or _FLOOR * (number in floors)
-        for number, entry in enumerate(entries)
-    }
-    return {number: reason for number, reason in reasons.items() if reason}
+    reasons: dict[int, str] = {}
+    for number, entry in enumerate(entries):
+        if entry.unranked:
+            reasons[number] = entry.unranked
+        elif number in floors:
+            reasons[number] = _FLOOR
+    return reasons
 
 
 def _participant(entry: Entry) -> str:
     """Return the participant of a run: by default its segmenter; nobody for a control."""
-    used = entry.extract.segmenter
-    is_control = used.sees_truth or entry.extract.ignores_image
-    return entry.participant or ("" if is_control else short_name(used.name))
+    if entry.participant:
+        return entry.participant
+    segmenter = entry.extract.segmenter
+    is_control = segmenter.sees_truth or entry.extract.ignores_image
+    return "" if is_control else short_name(segmenter.name)
 
 
 def _refuse_other_rules(entries: Sequence[Entry]) -> None:
     first = entries[0].extract
-    for other in (entry.extract for entry in entries[1:]):
-        if why := rule_difference(
-            first.rules, other.rules, *(short_name(e.segmenter.name) for e in (first, other))
-        ):
+    first_name = short_name(first.segmenter.name)
+    for entry in entries[1:]:
+        other = entry.extract
+        other_name = short_name(other.segmenter.name)
+        difference = rule_difference(first.rules, other.rules, first_name, other_name)
+        if difference:
             raise RunConflict(
-                f"these runs followed different rules and cannot share a board: {why}"
+                f"these runs followed different rules and cannot share a board: {difference}"
             )
 
 
@@ -287,9 +320,8 @@ def _measure_of(extracts: Sequence[Extract], name: str | None) -> Statistic:
     known = {statistic.name: statistic for statistic in shared_statistics(extracts)}
     wanted = extracts[0].decides if name is None else name
     if wanted not in known:
-        raise InvalidInput(
-            f"measure: expected one of {', '.join(known) or 'none that all runs have'}, got {wanted!r}"
-        )
+        choices = ", ".join(known) or "none that all runs have"
+        raise InvalidInput(f"measure: expected one of {choices}, got {wanted!r}")
     return known[wanted]
 
 
@@ -297,26 +329,26 @@ def _samples(
     extracts: Sequence[Extract], data: Sequence[str]
 ) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
     """Yield for each data and user whether each extract has a value for each sample."""
-    users = {
-        (name, user) for name, extract in zip(data, extracts, strict=True) for user in extract.users
-    }
-    for name, user in sorted(users):
-        known = [
-            _known_samples(one, user) if of == name else set[str]()
-            for of, one in zip(data, extracts, strict=True)
-        ]
-        places = {sample: place for place, sample in enumerate(sorted(set[str]().union(*known)))}
-        has = np.zeros((len(extracts), len(places)), dtype=np.bool_)
+    data_and_users: set[tuple[str, str]] = set()
+    for name, extract in zip(data, extracts, strict=True):
+        data_and_users.update((name, user) for user in extract.users)
+    for name, user in sorted(data_and_users):
+        known: list[set[str]] = []
+        for own_data, extract in zip(data, extracts, strict=True):
+            known.append(_known_samples(extract, user) if own_data == name else set())
+        all_samples = sorted(set[str]().union(*known))
+        columns = {sample: column for column, sample in enumerate(all_samples)}
+        has = np.zeros((len(extracts), len(columns)), dtype=np.bool_)
         for row, samples in enumerate(known):
-            has[row, [places[sample] for sample in samples]] = True
+            has[row, [columns[sample] for sample in samples]] = True
         yield (name, user), has
 
 
 def _known_samples(extract: Extract, user: str) -> set[str]:
-    columns = extract.values.get(user, {}).values()
-    return {
-        sample
-        for column in columns
-        for sample, one in zip(extract.targets.sample, column, strict=True)
-        if one is not None
-    }
+    """Return the samples for which an extract has a value in any statistic with `user`."""
+    samples: set[str] = set()
+    for column in extract.values.get(user, {}).values():
+        for sample, value in zip(extract.targets.sample, column, strict=True):
+            if value is not None:
+                samples.add(sample)
+    return samples

@@ -27,27 +27,30 @@ _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
 
 def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> Sheet:
     """Return the ranking of a panel, with the other statistics for the same data and user."""
-    statistics = _columns_of(board, key)
-    means = {
-        s.name: _means(board, key._replace(group="", statistic=s.name)) for s in statistics[1:]
-    }
+    own, *others = _columns_of(board, key)
+    other_means = [_means(board, key._replace(group="", statistic=one.name)) for one in others]
     rows: list[tuple[Cell, ...]] = []
     for row in board.rows(key, choice):
         extract = board.entries[row.entry].extract
-        values = [row.mean, *(means[s.name].get(row.entry) for s in statistics[1:])]
-        cells = [
-            _interval(statistic, mean) for statistic, mean in zip(statistics, values, strict=True)
-        ]
-        names = (board.names[row.entry], board.participants[row.entry])
+        cells = [_interval(own, row.mean)]
+        for statistic, means in zip(others, other_means, strict=True):
+            cells.append(_interval(statistic, means.get(row.entry)))
         rank = Value(
             mean=row.place or math.nan,
             low=row.first or math.nan,
             high=row.last or math.nan,
-            printed=f"{row.place or ''}",
+            printed=str(row.place) if row.place else "",
             printed_bounds=range_text(row),
         )
-        rows.append((rank, *names, *cells, row.mean.n, extract.failures.get(key.user, 0)))
-    where = ", ".join(filter(None, [board.title, key.data, key.user, key.group]))
+        names = (board.names[row.entry], board.participants[row.entry])
+        failures = extract.failures.get(key.user, 0)
+        rows.append((rank, *names, *cells, row.mean.n, failures))
+    statistic_columns: list[Column] = []
+    for statistic in (own, *others):
+        column = Column(statistic.name, "interval", higher_is_better=statistic.higher_is_better)
+        statistic_columns.append(column)
+    known_parts = [text for text in (board.title, key.data, key.user, key.group) if text]
+    where = ", ".join(known_parts)
     return Sheet(
         name="ranking",
         caption=f"{where}; below a rank, the range of ranks that tests of all pairs together leave open",
@@ -55,7 +58,7 @@ def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> 
             Column("Rank", "interval", "rank"),
             Column("Run", key="run"),
             Column("Participant", key="participant"),
-            *(Column(s.name, "interval", higher_is_better=s.higher_is_better) for s in statistics),
+            *statistic_columns,
             Column("Targets", "number", "targets"),
             Column("Failures", "number", "failures"),
         ),
@@ -71,7 +74,10 @@ def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all")
 
 
 def _spreadsheet_row(row: Sequence[Cell]) -> tuple[Cell, ...]:
-    return tuple(escape_formula(cell) if isinstance(cell, str) else cell for cell in row)
+    cells: list[Cell] = []
+    for cell in row:
+        cells.append(escape_formula(cell) if isinstance(cell, str) else cell)
+    return tuple(cells)
 
 
 def board_tex(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
@@ -93,7 +99,7 @@ def board_targets_sheet(
     statistic = statistic_of(board, key)
     sign = 1 if statistic.higher_is_better else -1
 
-    def judged(_: TargetKey, values: Mapping[int, float]) -> _Judged:
+    def judge(_: TargetKey, values: Mapping[int, float]) -> _Judged:
         known = list(values.values())
         mean = math.fsum(known) / len(known)
         best = max(known, key=lambda value: sign * value)
@@ -101,37 +107,46 @@ def board_targets_sheet(
 
     _, word, _ = board.entries[0].extract.words
     return _sheet_of_targets(
-        board, key, pages, anchors or {}, judged,
+        board,
+        key,
+        pages,
+        anchors or {},
+        judge,
         caption=f"{statistic.name}: mean and best value over the runs on {key.data}, hardest {word} first.",
         columns=(
             Column("Mean", "number", "mean", higher_is_better=statistic.higher_is_better),
             Column("Best", "number", "best", higher_is_better=statistic.higher_is_better),
             Column("Runs", "number", "runs"),
         ),
-    )  # fmt: skip
+    )
 
 
 def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all") -> Sheet:
     """Return one row per run with its values for the targets of a sample, in the order of the ranking."""
     statistic = statistic_of(board, key)
-    every = values_by_target(board, key)
-    targets = {target: every[of, target] for of, target in every if of == sample}
+    values_of_targets: dict[str, Mapping[int, float]] = {}
+    for (own_sample, target), values in values_by_target(board, key).items():
+        if own_sample == sample:
+            values_of_targets[target] = values
     rows: list[tuple[Cell, ...]] = []
     for row in board.rows(key, choice):
-        values = (_value(statistic, values.get(row.entry, math.nan)) for values in targets.values())
-        rows.append(
-            (row.place or "–", board.names[row.entry], board.participants[row.entry], *values)
-        )
-    head = (
+        cells: list[Cell] = [row.place or "–"]
+        cells += [board.names[row.entry], board.participants[row.entry]]
+        for values in values_of_targets.values():
+            cells.append(_value(statistic, values.get(row.entry, math.nan)))
+        rows.append(tuple(cells))
+    head = [
         Column("Rank", "number", "rank"),
         Column("Run", key="run"),
         Column("Participant", key="participant"),
-    )
-    columns = (Column(name, "number", name, "", statistic.higher_is_better) for name in targets)
+    ]
+    for target in values_of_targets:
+        column = Column(target, "number", target, higher_is_better=statistic.higher_is_better)
+        head.append(column)
     return Sheet(
         name="sample",
         caption=f"{statistic.name} with {key.user}.",
-        head=(*head, *columns),
+        head=tuple(head),
         rows=tuple(rows),
     )
 
@@ -139,17 +154,14 @@ def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all
 def standing_sheet(board: Board, entry: int) -> Sheet:
     """Return mean and rank of a run in each statistic with each user, among all runs on its data."""
     rows: list[tuple[Cell, ...]] = []
-    statistic_names = {statistic.name for statistic in board.statistics}
-    for key in board.panels:
-        if key.group or key.data != board.data[entry] or key.statistic not in statistic_names:
-            continue
-        every, placed = _rows(board, key)
+    for key in _keys_on_data(board, board.data[entry]):
+        every, ranked_count = _rows(board, key)
         row = every.get(entry)
         if row is None:
             continue
         value = _interval(statistic_of(board, key), row.mean)
-        place = f"{row.place} of {placed}" if row.place else "–"
-        rows.append((key.statistic, key.user, value, place, range_text(row), row.mean.n))
+        rank = f"{row.place} of {ranked_count}" if row.place else "–"
+        rows.append((key.statistic, key.user, value, rank, range_text(row), row.mean.n))
     head = (
         Column("Statistic", "words", "statistic"),
         Column("User", key="user"),
@@ -160,6 +172,16 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
     )
     caption = "Means over targets, with the rank among all runs and the range of possible ranks."
     return Sheet(name="standing", caption=caption, head=head, rows=tuple(rows))
+
+
+def _keys_on_data(board: Board, data: str) -> list[PanelKey]:
+    """Return the keys of the panels about all targets of some data in the board's statistics."""
+    shown = {statistic.name for statistic in board.statistics}
+    keys: list[PanelKey] = []
+    for key in board.panels:
+        if key.data == data and not key.group and key.statistic in shown:
+            keys.append(key)
+    return keys
 
 
 def run_sheet(
@@ -177,32 +199,34 @@ def run_sheet(
     rising = _rising(board, key)
     sign = 1 if statistic.higher_is_better else -1
 
-    def judged(target: TargetKey, values: Mapping[int, float]) -> _Judged | None:
+    def judge(target: TargetKey, values: Mapping[int, float]) -> _Judged | None:
         if entry not in values:
             return None
         own = values[entry]
         every = rising[target]
         better = len(every) - bisect_right(every, sign * own)
+        best = math.nan
+        gap = 0.0
         if len(every) > 1:
-            best = sign * every[-2 if better == 0 else -1]
-        else:
-            best = math.nan
-        lost = sign * (best - own) if len(every) > 1 else 0.0
-        return -lost, (
-            _value(statistic, own),
-            _value(statistic, best),
-            f"{1 + better} of {len(values)}",
-        )
+            # The best of the *other* runs: the second highest if this run itself is the best.
+            best = sign * (every[-2] if better == 0 else every[-1])
+            gap = sign * (best - own)
+        place = f"{1 + better} of {len(values)}"
+        return -gap, (_value(statistic, own), _value(statistic, best), place)
 
     return _sheet_of_targets(
-        board, key, pages, anchors or {}, judged,
+        board,
+        key,
+        pages,
+        anchors or {},
+        judge,
         caption=f"{statistic.name} on {key.data}, by the gap to the best of the other runs, largest first.",
         columns=(
             Column("This run", "number", "own", higher_is_better=statistic.higher_is_better),
             Column("Best other run", "number", "best", higher_is_better=statistic.higher_is_better),
             Column("Place", key="place"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _sheet_of_targets(
@@ -210,26 +234,28 @@ def _sheet_of_targets(
     key: PanelKey,
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str],
-    judged: Callable[[TargetKey, Mapping[int, float]], _Judged | None],
+    judge: Callable[[TargetKey, Mapping[int, float]], _Judged | None],
     *,
     caption: str,
     columns: Sequence[Column],
 ) -> Sheet:
     """Return one row per target.
 
-    `judged` returns the sort key and cells of a target from its values by entry, or None to leave
+    `judge` returns the sort key and cells of a target from its values by entry, or None to leave
     it out.
     """
     rows: list[_Judged] = []
     labels = _labels(board, key)
     for target, values in values_by_target(board, key).items():
-        if (found := judged(target, values)) is None:
+        judged = judge(target, values)
+        if judged is None:
             continue
-        order, cells = found
+        order, cells = judged
         sample, name = target
         page = pages.get(sample, "")
-        links = Link(name, anchors.get(target, ""), page), Link(sample, page=page)
-        rows.append((order, (*links, labels[target], *cells)))
+        target_link = Link(name, anchors.get(target, ""), page)
+        sample_link = Link(sample, page=page)
+        rows.append((order, (target_link, sample_link, labels[target], *cells)))
     _, word, _ = board.entries[0].extract.words
     head = (
         Column(word.capitalize(), key="target"),
@@ -241,7 +267,7 @@ def _sheet_of_targets(
         name="targets",
         caption=caption,
         head=(*head, *columns),
-        rows=tuple(row for _, row in ordered),
+        rows=tuple(cells for _, cells in ordered),
     )
 
 
@@ -260,8 +286,9 @@ def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, f
     found: dict[TargetKey, dict[int, float]] = {}
     for number in board.panels[key._replace(group="")].entries:
         extract = board.entries[number].extract
-        keys = zip(extract.targets.sample, extract.targets.target, strict=True)
-        for target, value in zip(keys, extract.values[key.user][key.statistic], strict=True):
+        column = extract.values[key.user][key.statistic]
+        targets = zip(extract.targets.sample, extract.targets.target, strict=True)
+        for target, value in zip(targets, column, strict=True):
             if value is not None:
                 found.setdefault(target, {})[number] = value
     return found
@@ -270,19 +297,22 @@ def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, f
 @lru_cache(maxsize=64)
 def _rows(board: Board, key: PanelKey) -> tuple[dict[int, BoardRank], int]:
     """Return the rows of a panel by entry, and the number of ranked rows."""
-    rows = {row.entry: row for row in board.rows(key)}
-    return rows, sum(bool(row.place) for row in rows.values())
+    rows: dict[int, BoardRank] = {}
+    ranked_count = 0
+    for row in board.rows(key):
+        rows[row.entry] = row
+        ranked_count += row.place > 0
+    return rows, ranked_count
 
 
 @lru_cache(maxsize=2)
 def _rising(board: Board, key: PanelKey) -> dict[TargetKey, list[float]]:
     """Return the values of each target, worst first, negated if lower is better."""
     sign = 1 if statistic_of(board, key).higher_is_better else -1
-    every = values_by_target(board, key)
-    return {
-        target: sorted(sign * value for value in values.values())
-        for target, values in every.items()
-    }
+    rising: dict[TargetKey, list[float]] = {}
+    for target, values in values_by_target(board, key).items():
+        rising[target] = sorted(sign * value for value in values.values())
+    return rising
 
 
 @lru_cache(maxsize=2)
@@ -298,7 +328,10 @@ def _labels(board: Board, key: PanelKey) -> dict[TargetKey, str]:
 def _columns_of(board: Board, key: PanelKey) -> Sequence[Statistic]:
     """Return the statistic of a panel followed by the others, of which groups have none."""
     own = statistic_of(board, key)
-    return [own, *(one for one in board.statistics if one != own and not key.group)]
+    if key.group:
+        return [own]
+    others = [statistic for statistic in board.statistics if statistic != own]
+    return [own, *others]
 
 
 def _means(board: Board, key: PanelKey) -> Mapping[int, Interval]:

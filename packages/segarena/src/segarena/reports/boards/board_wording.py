@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.board import Board
+from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.panels import BoardRank, PanelKey
+from segarena.reports.run_statistics import TargetKey
 from segarena.reports.wording import (
     EARLY_END_NOTE,
     FAILURES_NOTE,
@@ -52,17 +54,21 @@ def leader_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
     """Return a sentence on the leading run and the number of runs that it beats significantly."""
     if not rows:
         return ""
-    first, *others = [row for row in rows if row.place] or rows
+    ranked = [row for row in rows if row.place]
+    first, *others = ranked or rows
+    name = board.names[first.entry]
     statistic = statistic_of(board, key)
     panel = board.panels[key]
     value = value_text(statistic, first.mean.mean)
     bounds = bounds_text(statistic, first.mean.low, first.mean.high)
-    found = " ".join(filter(None, [value, bounds]))
+    found = f"{value} {bounds}" if value and bounds else value or bounds
     if not others:
-        return f"{board.names[first.entry]}: {key.statistic} {found}."
-    level = f"{board.names[first.entry]} is first in {key.statistic} with {found}"
-    mine = panel.entries.index(first.entry)
-    unclear = sum(not panel.ahead[mine, panel.entries.index(other.entry)] for other in others)
+        return f"{name}: {key.statistic} {found}."
+    level = f"{name} is first in {key.statistic} with {found}"
+    own_row = panel.ahead[panel.entries.index(first.entry)]
+    unclear = 0
+    for other in others:
+        unclear += not own_row[panel.entries.index(other.entry)]
     if not unclear:
         rest = "the other" if len(others) == 1 else f"all {len(others)} others"
         return f"{level}, ahead of {rest}."
@@ -77,14 +83,11 @@ def size_text(board: Board) -> str:
     _, target, sample = entries[0].extract.words
     datasets: list[str] = []
     for name in dict.fromkeys(board.data):
-        targets: set[tuple[str, str]] = set()
-        for entry, data in zip(entries, board.data, strict=True):
-            if data == name:
-                columns = entry.extract.targets
-                targets.update(zip(columns.sample, columns.target, strict=True))
+        targets = _targets_on(board, name)
         samples = {key[0] for key in targets}
-        size = f"{count_text(len(targets), target)} in {count_text(len(samples), sample)}"
-        datasets.append(f"{size} of {name}")
+        target_count = count_text(len(targets), target)
+        sample_count = count_text(len(samples), sample)
+        datasets.append(f"{target_count} in {sample_count} of {name}")
     runs = count_text(len(entries), "run")
     participants = {name for name in board.participants if name}
     if participants:
@@ -95,20 +98,36 @@ def size_text(board: Board) -> str:
     return f"{runs} on {'; '.join(datasets)}{until}"
 
 
+def _targets_on(board: Board, data: str) -> set[TargetKey]:
+    """Return the targets of all entries on some data."""
+    targets: set[TargetKey] = set()
+    for entry, own_data in zip(board.entries, board.data, strict=True):
+        if own_data == data:
+            columns = entry.extract.targets
+            targets.update(zip(columns.sample, columns.target, strict=True))
+    return targets
+
+
 def shared_text(board: Board, key: PanelKey, rows: Sequence[BoardRank]) -> str:
     """Return a note on how many samples the rows share; empty if all rows have the same samples."""
-    has = board.samples[key.data, key.user][[row.entry for row in rows]]
+    entries = [row.entry for row in rows]
+    has = board.samples[key.data, key.user][entries]
     if len(rows) < 2 or bool((has == has[0]).all()):
         return ""
-    sample = board.entries[0].extract.words[2]
     own = has.sum(axis=1)
-    pairs = has.astype(np.int64) @ has.T
-    between = pairs[np.triu_indices(len(rows), 1)]
-    both = SHARED_SAMPLES_NOTE.format(
-        own=_from_to(own), sample=sample, every=int(has.all(axis=0).sum()), two=_from_to(between)
+    shared_by_pair = has.astype(np.int64) @ has.T
+    # Each pair once, without the diagonal.
+    between = shared_by_pair[np.triu_indices(len(rows), 1)]
+    shared_by_all = int(has.all(axis=0).sum())
+    note = SHARED_SAMPLES_NOTE.format(
+        own=_from_to(own),
+        sample=board.entries[0].extract.words[2],
+        every=shared_by_all,
+        two=_from_to(between),
     )
-    apart = int((between == 0).sum())
-    return f"{both} {NO_SHARED_SAMPLES_NOTE}" if apart else both
+    if (between == 0).any():
+        return f"{note} {NO_SHARED_SAMPLES_NOTE}"
+    return note
 
 
 def _from_to(counts: NDArray[Any]) -> str:
@@ -147,18 +166,17 @@ def board_notes(board: Board) -> list[str]:
     """Return the definitions of the numbers on a board."""
     extract = board.entries[0].extract
     _, target, sample = extract.words
-    is_control = any(
-        e.extract.ignores_image or e.extract.segmenter.sees_truth for e in board.entries
-    )
-    return [
-        *(extract.definitions[statistic.name] for statistic in board.statistics),
-        intervals_text(sample, target),
-        RANK_RANGE_NOTE.format(sample=sample),
-        CHOICE_NOTE.format(measure=board.measure.name),
-        *([CONTROLS_NOTE] if is_control else []),
-        EARLY_END_NOTE,
-        FAILURES_NOTE,
-    ]
+    notes = [extract.definitions[statistic.name] for statistic in board.statistics]
+    notes.append(intervals_text(sample, target))
+    notes.append(RANK_RANGE_NOTE.format(sample=sample))
+    notes.append(CHOICE_NOTE.format(measure=board.measure.name))
+    if any(_is_control(entry.extract) for entry in board.entries):
+        notes.append(CONTROLS_NOTE)
+    return [*notes, EARLY_END_NOTE, FAILURES_NOTE]
+
+
+def _is_control(extract: Extract) -> bool:
+    return extract.ignores_image or extract.segmenter.sees_truth
 
 
 def statistic_of(board: Board, key: PanelKey) -> Statistic:

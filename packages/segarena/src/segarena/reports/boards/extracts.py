@@ -24,6 +24,7 @@ from segarena.records.trust import restrict_plugins
 from segarena.registry import lookup
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, benchmark_rules, read_runs
+from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import (
     TargetKey,
     image_clusters,
@@ -148,21 +149,25 @@ def read_extract(text: str | bytes) -> Extract:
 
 def _extract(own: Page, run: Run) -> Extract:
     config = run.config
-    values = {
-        user: {s.name: target_values(run, user, s) for s in run.summary} for user in run.users
-    }
-    keys: list[TargetKey] = []
-    for of_user in values.values():
-        for column in of_user.values():
-            keys += column
-    keys = list(dict.fromkeys(keys))
+    further = [statistic.name for statistic in run.further]
     decides = own.decides or run.summary[0]
+    values: dict[str, Mapping[str, Mapping[TargetKey, float]]] = {}
+    failures: dict[str, int] = {}
+    seconds: dict[str, float | None] = {}
+    curves: dict[str, Mapping[str, MeanCurve]] = {}
+    for user in run.users:
+        values[user] = {one.name: target_values(run, user, one) for one in run.summary}
+        # A failed sample has no user; it counts once for each.
+        failures[user] = sum(dialogue.user in (user, "") for dialogue in run.failures)
+        seconds[user] = _median(run.seconds_per_round(user))
+        curves[user] = dict(_curves(run, user))
+    keys = _all_targets(values)
     return Extract(
-        rules={**benchmark_rules(config), "more": [s.name for s in run.further]},
+        rules={**benchmark_rules(config), "more": further},
         words=(own.word, own.target_word, own.sample_word),
         decides=decides.name,
         summary=run.summary,
-        definitions={s.name: statistic_definition(s, run) for s in run.summary},
+        definitions={one.name: statistic_definition(one, run) for one in run.summary},
         segmenter=config.segmenter,
         dataset=replace(config.dataset, samples=()),
         ignores_image=ignores_image(lookup("segmenter", config.segmenter.name)),
@@ -171,53 +176,75 @@ def _extract(own: Page, run: Run) -> Extract:
         finished=config.finished,
         samples=len(run.samples),
         done=run.done,
-        failures={user: sum(d.user in (user, "") for d in run.failures) for user in run.users},
-        seconds={user: _median(run.seconds_per_round(user)) for user in run.users},
+        failures=failures,
+        seconds=seconds,
         targets=_target_names(run, keys),
         values={user: _columns(of_user, keys) for user, of_user in values.items()},
-        curves={user: dict(_curves(run, user)) for user in run.users},
+        curves=curves,
     )
+
+
+def _all_targets(
+    values: Mapping[str, Mapping[str, Mapping[TargetKey, float]]],
+) -> list[TargetKey]:
+    """Return the distinct targets in the values by user and statistic, in order of appearance."""
+    keys: dict[TargetKey, None] = {}
+    for of_user in values.values():
+        for column in of_user.values():
+            keys.update(dict.fromkeys(column))
+    return list(keys)
 
 
 def _columns(
     values: Mapping[str, Mapping[TargetKey, float]], keys: Sequence[TargetKey]
 ) -> dict[str, OptionalNumbers]:
     """Return the values of each statistic in the order of `keys`."""
-    return {
-        name: _numbers(by_target.get(key) for key in keys) for name, by_target in values.items()
-    }
+    columns: dict[str, OptionalNumbers] = {}
+    for name, by_target in values.items():
+        columns[name] = _numbers(by_target.get(key) for key in keys)
+    return columns
 
 
 def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetColumns:
-    about = {(d.sample, d.target): d for d in run.finished()}
+    # Of several dialogues about a target the last one wins; all agree on label and attributes.
+    dialogues = {dialogue.key[:2]: dialogue for dialogue in run.finished()}
+    labels: list[str] = []
+    attributes: list[Mapping[str, str | float]] = []
+    for key in keys:
+        labels.append(dialogues[key].label)
+        attributes.append(_plain_attributes(dialogues[key]))
     return TargetColumns(
         sample=tuple(sample for sample, _ in keys),
         target=tuple(target for _, target in keys),
-        label=tuple(about[key].label for key in keys),
-        attributes=tuple(
-            {
-                name: one
-                for name, one in about[key].attributes.items()
-                if isinstance(one, (str, float, int))
-            }
-            for key in keys
-        ),
+        label=tuple(labels),
+        attributes=tuple(attributes),
     )
+
+
+def _plain_attributes(dialogue: DialogueRecord) -> dict[str, str | float]:
+    """Return the attributes of a dialogue's target that are texts or numbers."""
+    return {
+        name: value
+        for name, value in dialogue.attributes.items()
+        if isinstance(value, (str, float, int))
+    }
 
 
 def _curves(run: Run, user: str) -> Iterator[tuple[str, MeanCurve]]:
     """Yield (metric, mean curve over targets); repeats of a target are averaged first."""
     for metric in summary_metrics(run):
         dialogues, values = run.curves(user, metric)
-        keys = list(dict.fromkeys(dialogue.key[:2] for dialogue in dialogues))
-        if not keys:
+        if not dialogues:
             continue
-        place = {key: number for number, key in enumerate(keys)}
-        belongs = np.array([place[dialogue.key[:2]] for dialogue in dialogues])
-        summed = np.zeros((len(keys), run.rounds))
-        np.add.at(summed, belongs, values)
-        means = bootstrap_means((summed / np.bincount(belongs)[:, None]).T, image_clusters(keys))
-        yield metric, _curve(means)
+        targets = [dialogue.key[:2] for dialogue in dialogues]
+        keys = list(dict.fromkeys(targets))
+        numbers = {key: number for number, key in enumerate(keys)}
+        target_numbers = np.array([numbers[key] for key in targets])
+        sums = np.zeros((len(keys), run.rounds))
+        np.add.at(sums, target_numbers, values)
+        repeats = np.bincount(target_numbers)
+        curves = sums / repeats[:, None]
+        yield metric, _curve(bootstrap_means(curves.T, image_clusters(keys)))
 
 
 def _curve(means: Sequence[Interval]) -> MeanCurve:
@@ -233,4 +260,9 @@ def _median(seconds: NDArray[np.float64]) -> float | None:
 
 
 def _numbers(values: Iterable[float | None]) -> OptionalNumbers:
-    return tuple(None if value is None or math.isnan(value) else value for value in values)
+    numbers: list[float | None] = []
+    for value in values:
+        # JSON has no NaN.
+        is_missing = value is None or math.isnan(value)
+        numbers.append(None if is_missing else value)
+    return tuple(numbers)

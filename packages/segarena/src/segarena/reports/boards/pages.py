@@ -6,7 +6,9 @@ Templates escape all values; browsers do not execute the embedded JSON, from whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -28,8 +30,9 @@ from segarena.reports.boards.board_wording import (
     shared_text,
     size_text,
 )
+from segarena.reports.boards.extracts import Extract
 from segarena.reports.boards.json_export import board_data
-from segarena.reports.boards.panels import PanelKey
+from segarena.reports.boards.panels import BoardRank, PanelKey
 from segarena.reports.html_document import read_script, read_text, templates
 from segarena.reports.page_parts import Gallery
 from segarena.reports.renderers.html import sheet_html
@@ -46,9 +49,11 @@ _BOARD_SCRIPTS = ("page.js", "sorting.js", "charts.js", "curves.js", "board.js")
 
 SAMPLE_SCRIPTS = ("page.js", "sorting.js", "charts.js", "rounds.js", "viewer.js")
 
+_OWN_FILES = ("board.css", "board.js", "curves.js")
+
 ASSETS: Mapping[str, str] = {
-    name: _BOARDS if name in ("board.css", "board.js", "curves.js") else _REPORTS
-    for name in dict.fromkeys((*STYLES, *_BOARD_SCRIPTS, *SAMPLE_SCRIPTS))
+    **dict.fromkeys((*STYLES, *_BOARD_SCRIPTS, *SAMPLE_SCRIPTS), _REPORTS),
+    **dict.fromkeys(_OWN_FILES, _BOARDS),
 }
 """Files that the pages link to, with the package of each."""
 
@@ -216,11 +221,13 @@ def _sample_view(
     after: str,
 ) -> dict[str, Any]:
     sheet = sample_sheet(board, key, sample, choice)
-    target = board.entries[0].extract.words[1]
+    # The first three columns are rank, run and participant; each other one is a target.
+    targets = count_text(len(sheet.head) - 3, board.entries[0].extract.words[1])
+    runs = count_text(len(sheet.rows), "run")
     return {
         "title": title,
         "board_title": board.title,
-        "counted": f"{count_text(len(sheet.head) - 3, target)}, {count_text(len(sheet.rows), 'run')}",
+        "counted": f"{targets}, {runs}",
         "sheet": sheet,
         "pictures": pictures or _NO_PICTURES,
         "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
@@ -240,16 +247,17 @@ def _run_view(
     own_page: str,
 ) -> dict[str, Any]:
     extract = board.entries[entry].extract
-    time = board.entries[entry].time
-    seconds = extract.seconds.get(key.user)
     facts = {
         "Participant": board.participants[entry],
-        "Finished": "" if time.year == 1 else f"{time:%Y-%m-%d %H:%M} UTC",
+        "Finished": _time_text(board.entries[entry].time, "%Y-%m-%d %H:%M UTC"),
         "Data": board.data[entry],
         "Samples": f"{extract.done} of {extract.samples}",
         "Failures": f"{sum(extract.failures.values())}",
-        f"Time / {extract.words[0]}": seconds_text(float("nan") if seconds is None else seconds),
+        f"Time / {extract.words[0]}": _median_seconds_text(extract, key.user),
     }
+    targets = None
+    if pages is not None:
+        targets = run_sheet(board, key, entry, pages, anchors)
     return {
         "title": board.names[entry],
         "verdict": run_remarks(board, entry, with_participant=False),
@@ -258,7 +266,7 @@ def _run_view(
         "facts": {name: text for name, text in facts.items() if text},
         "own_page": own_page,
         "sheet": standing_sheet(board, entry),
-        "targets": None if pages is None else run_sheet(board, key, entry, pages, anchors),
+        "targets": targets,
         "target_word": extract.words[1],
         "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
     }
@@ -267,6 +275,16 @@ def _run_view(
 def _page(template: str, assets: str, scripts: Sequence[str], **values: Any) -> str:
     page = templates(_BOARDS).get_template(template)
     return page.render(assets=assets, styles=STYLES, scripts=scripts, policy=POLICY, **values)
+
+
+def _time_text(time: datetime, time_format: str) -> str:
+    """Return a time as text; empty for year 1, which stands for an unknown time."""
+    return "" if time.year == 1 else time.strftime(time_format)
+
+
+def _median_seconds_text(extract: Extract, user: str) -> str:
+    seconds = extract.seconds.get(user)
+    return seconds_text(math.nan if seconds is None else seconds)
 
 
 def _view(
@@ -279,40 +297,42 @@ def _view(
 ) -> dict[str, Any]:
     """Return the values of the template for the initial panel."""
     key = board.first_key
-    words = board.entries[0].extract.words
-    columns = _ordered_statistics(board)
-    definitions = board.entries[0].extract.definitions
+    extract = board.entries[0].extract
+    words = extract.words
+    users = [panel.user for panel in board.panels]
+    groups = [panel.group for panel in board.panels if panel.group]
+    columns: list[dict[str, str]] = []
+    for statistic in _ordered_statistics(board):
+        column = {
+            "name": statistic.name,
+            "definition": extract.definitions[statistic.name],
+            "arrow": " ↑" if statistic.higher_is_better else " ↓",
+        }
+        columns.append(column)
     rows = board.rows(key, choice)
+    targets = None
+    if pages is not None:
+        targets = board_targets_sheet(board, key, pages, anchors)
     return {
         "board": board,
-        "benchmark": board.entries[0].extract.rules["name"],
+        "benchmark": extract.rules["name"],
         "key": key,
         "choice": choice,
         "leader": leader_text(board, key, rows),
         "counted": size_text(board),
         "shared": shared_text(board, key, rows),
-        "statistics": [one.name for one in board.statistics],
+        "statistics": [statistic.name for statistic in board.statistics],
         "data": list(dict.fromkeys(board.data)),
-        "users": list(dict.fromkeys(of.user for of in board.panels)),
-        "groups": list(dict.fromkeys(of.group for of in board.panels if of.group)),
+        "users": list(dict.fromkeys(users)),
+        "groups": list(dict.fromkeys(groups)),
         "round_word": words[0],
         "target_word": words[1],
-        "columns": [
-            {
-                "name": one.name,
-                "definition": definitions[one.name],
-                "arrow": " ↑" if one.higher_is_better else " ↓",
-            }
-            for one in columns
-        ],
-        "rows": [
-            _row(board, key, row.entry, row.place, range_text(row), runs)
-            for row in rows[:NOSCRIPT_ROWS]
-        ],
+        "columns": columns,
+        "rows": [_row(board, key, row, runs) for row in rows[:NOSCRIPT_ROWS]],
         "left_out": len(rows) - NOSCRIPT_ROWS,
         "ranks_note": "Below a rank: the range of possible ranks, with all pairs of runs tested together.",
         "files": files,
-        "targets": None if pages is None else board_targets_sheet(board, key, pages, anchors),
+        "targets": targets,
         "table": partial(sheet_html, most_rows=4 * NOSCRIPT_ROWS),
         "notes": board_notes(board),
         "told": board_data(board, runs),
@@ -321,33 +341,31 @@ def _view(
 
 def _ordered_statistics(board: Board) -> list[Statistic]:
     """Return the statistics of a board, its measure first."""
-    return [board.measure, *(one for one in board.statistics if one != board.measure)]
+    others = [statistic for statistic in board.statistics if statistic != board.measure]
+    return [board.measure, *others]
 
 
-def _row(
-    board: Board, key: PanelKey, entry: int, place: int, range_: str, runs: Sequence[str]
-) -> dict[str, Any]:
+def _row(board: Board, key: PanelKey, row: BoardRank, runs: Sequence[str]) -> dict[str, Any]:
+    entry = row.entry
     extract = board.entries[entry].extract
-    values: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str]] = []
     for statistic in _ordered_statistics(board):
         panel = board.panels[key._replace(statistic=statistic.name)]
-        mean = panel.means[panel.entries.index(entry)] if entry in panel.entries else None
-        if mean is None:
-            texts = ("–", "")
+        if entry in panel.entries:
+            mean = panel.means[panel.entries.index(entry)]
+            bounds = bounds_text(statistic, mean.low, mean.high)
+            numbers.append((value_text(statistic, mean.mean), bounds))
         else:
-            texts = (value_text(statistic, mean.mean), bounds_text(statistic, mean.low, mean.high))
-        values.append(texts)
-    seconds = extract.seconds.get(key.user)
-    time = board.entries[entry].time
+            numbers.append(("–", ""))
     return {
-        "place": place or "–",
-        "range": range_,
+        "place": row.place or "–",
+        "range": range_text(row),
         "name": board.names[entry],
         "page": runs[entry] if runs else "",
         "about": run_remarks(board, entry),
-        "numbers": values,
+        "numbers": numbers,
         "failures": extract.failures.get(key.user, 0),
-        "seconds": seconds_text(float("nan") if seconds is None else seconds),
-        "at": "" if time.year == 1 else f"{time:%Y-%m-%d}",
+        "seconds": _median_seconds_text(extract, key.user),
+        "at": _time_text(board.entries[entry].time, "%Y-%m-%d"),
         "control": extract.ignores_image or extract.segmenter.sees_truth,
     }

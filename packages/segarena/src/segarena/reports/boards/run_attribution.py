@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,25 +34,34 @@ def read_attributions(file: str | Path) -> Mapping[str, RunAttribution]:
             a run twice, or has a value of `chosen` other than yes or no.
     """
     try:
+        # Spreadsheets put a byte order mark before UTF-8.
         with Path(file).open(newline="", encoding="utf-8-sig") as text:
             lines = csv.DictReader(text, restkey="more", strict=True)
-            columns = set(lines.fieldnames or ())
-            if "run" not in columns or columns - set(ATTRIBUTION_COLUMNS):
-                got = ", ".join(sorted(columns)) or "none"
-                raise InvalidInput(
-                    f"{file}: expected the columns {', '.join(ATTRIBUTION_COLUMNS)}, got {got}"
-                )
+            _refuse_columns(file, set(lines.fieldnames or ()))
             found: dict[str, RunAttribution] = {}
             for line in lines:
-                name = (line.get("run") or "").strip().strip("/")
+                where = f"{file}, line {lines.line_num}"
+                name = _cell(line, "run").strip("/")
                 if not name or name in found or "more" in line:
-                    raise InvalidInput(
-                        f"{file}, line {lines.line_num}: expected a run named once, got {name!r}"
-                    )
-                found[name] = _named(line, f"{file}, line {lines.line_num}")
+                    raise InvalidInput(f"{where}: expected a run named once, got {name!r}")
+                found[name] = _attribution(line, where)
             return found
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(f"{file}: expected a CSV file in UTF-8: {error}") from error
+
+
+def _refuse_columns(file: str | Path, columns: Set[str]) -> None:
+    """Raise `InvalidInput` if `run` is missing or a column is unknown."""
+    if "run" in columns and columns <= set(ATTRIBUTION_COLUMNS):
+        return
+    expected = ", ".join(ATTRIBUTION_COLUMNS)
+    got = ", ".join(sorted(columns)) or "none"
+    raise InvalidInput(f"{file}: expected the columns {expected}, got {got}")
+
+
+def _cell(line: Mapping[str, str | None], column: str) -> str:
+    """Return the text of a cell without surrounding blanks; empty for a missing cell."""
+    return (line.get(column) or "").strip()
 
 
 def attribution_of(names: Mapping[str, RunAttribution], folder: str | Path) -> RunAttribution:
@@ -68,10 +77,12 @@ def attribution_of(names: Mapping[str, RunAttribution], folder: str | Path) -> R
     return RunAttribution()
 
 
-def _named(line: Mapping[str, str | None], where: str) -> RunAttribution:
-    chosen = (line.get("chosen") or "").strip().lower()
+def _attribution(line: Mapping[str, str | None], where: str) -> RunAttribution:
+    chosen = _cell(line, "chosen").lower()
     if chosen not in (*_YES, *_NO):
         raise InvalidInput(f"{where}: chosen: expected yes or no, got {chosen!r}")
-    participant = (line.get("participant") or "").strip()
-    name = (line.get("name") or "").strip()
-    return RunAttribution(participant=participant, name=name, is_chosen=chosen in _YES)
+    return RunAttribution(
+        participant=_cell(line, "participant"),
+        name=_cell(line, "name"),
+        is_chosen=chosen in _YES,
+    )

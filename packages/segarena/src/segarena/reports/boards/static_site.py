@@ -20,7 +20,7 @@ from segarena.reports.boards.panels import PanelKey
 from segarena.reports.gallery import make_gallery
 from segarena.reports.page_parts import Gallery
 from segarena.reports.pages import page_of
-from segarena.reports.recorded_run import read_runs
+from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey
 
@@ -75,25 +75,27 @@ def write_site(
     hardest = hardest_targets(board, key)
     samples = list(dict.fromkeys(sample for sample, _ in hardest))
     pages = {sample: f"samples/{number:04d}.html" for number, sample in enumerate(samples, 1)}
-    files = (("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX"))
     texts = {
-        **{f"files/{name}": asset_text(name) for name in ASSETS},
         "board.csv": board_csv(board, key, choice),
         "board.json": board_json(board),
         "board.tex": board_tex(board, key, choice),
     }
+    for name in ASSETS:
+        texts[f"files/{name}"] = asset_text(name)
     notes: list[str] = []
     anchors: dict[TargetKey, str] = {}
     with restrict_plugins(trust=trust):
+        drawn = None
         if runs:
-            drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data)
-        else:
-            drawn = None
+            drawn = _SamplePictures(board, key, choice, runs, hardest, trust=trust, data=data)
         for number, sample in enumerate(samples):
-            pictures = drawn.of(sample) if drawn and number < pictured else None
-            if pictures:
+            pictures = None
+            if drawn is not None and number < pictured:
+                pictures = drawn.gallery(sample)
+            if pictures is not None:
                 notes += pictures.notes
-                anchors |= {shown[:2]: anchor for shown, anchor in pictures.shown.items()}
+                for dialogue, anchor in pictures.shown.items():
+                    anchors[dialogue[:2]] = anchor
             page = sample_html(
                 board,
                 key,
@@ -102,19 +104,19 @@ def write_site(
                 home="../index.html",
                 choice=choice,
                 pictures=pictures,
-                before=_name(pages, samples, number - 1),
-                after=_name(pages, samples, number + 1),
+                before=_page_name(pages, samples, number - 1),
+                after=_page_name(pages, samples, number + 1),
             )
             write_atomic(folder / pages[sample], page)
-    runs_of = _write_runs(board, key, folder, pages, anchors)
+    run_pages = _write_runs(board, key, folder, pages, anchors)
     texts["index.html"] = board_html(
         board,
         assets="files/",
         choice=choice,
-        files=files,
+        files=(("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX")),
         pages=pages,
         anchors=anchors,
-        runs=runs_of,
+        runs=run_pages,
     )
     for name, text in texts.items():
         write_atomic(folder / name, text)
@@ -132,26 +134,35 @@ def _write_runs(
 ) -> list[str]:
     """Write a page for each run and return their paths."""
     names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
-    beside = {sample: f"../{page}" for sample, page in pages.items()}
+    sample_pages = {sample: f"../{page}" for sample, page in pages.items()}
     for number, name in enumerate(names):
-        told = run_html(
+        # The pages of samples show the data of the first panel only.
+        is_on_shown_data = board.data[number] == key.data
+        html = run_html(
             board,
             key,
             number,
             assets="../files/",
             home="../index.html",
-            pages=beside if board.data[number] == key.data else None,
+            pages=sample_pages if is_on_shown_data else None,
             anchors=anchors,
         )
-        write_atomic(folder / name, told)
+        write_atomic(folder / name, html)
     return names
+
+
+def _page_name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
+    """Return the file name of the page of a sample; empty before the first and after the last."""
+    if not 0 <= number < len(samples):
+        return ""
+    return pages[samples[number]].rpartition("/")[2]
 
 
 def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
     return pages[samples[number]].rpartition("/")[2] if 0 <= number < len(samples) else ""
 
 
-class _Drawn:
+class _SamplePictures:
     """Pictures of the best shown runs, drawn by the page of their benchmark."""
 
     def __init__(
@@ -165,17 +176,19 @@ class _Drawn:
         trust: bool,
         data: str | Path | None,
     ) -> None:
-        best = [row.entry for row in board.rows(key, choice)][:MAX_PICTURED_RUNS]
-        read = read_runs([runs[board.entries[entry]] for entry in best], trust=trust, data=data)
+        best = [row.entry for row in board.rows(key, choice)[:MAX_PICTURED_RUNS]]
+        folders = [runs[board.entries[entry]] for entry in best]
+        recorded = read_runs(folders, trust=trust, data=data)
         # Pictures use the names of the runs on the board.
-        self._own = page_of(
-            [replace(run, label=board.names[entry]) for run, entry in zip(read, best, strict=True)]
-        )
+        renamed: list[Run] = []
+        for run, entry in zip(recorded, best, strict=True):
+            renamed.append(replace(run, label=board.names[entry]))
+        self._own = page_of(renamed)
         self._targets: dict[str, list[DialogueId]] = {}
         for sample, target in hardest:
             self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
 
-    def of(self, sample: str) -> Gallery | None:
+    def gallery(self, sample: str) -> Gallery | None:
         """Return a card for each target of a sample; None if this kind of sample cannot be drawn."""
         if self._own.pictures is None:
             return None

@@ -13,8 +13,8 @@ from drawn import (
     text_of,
 )
 
-from segarena_server.auth.keys import make_key
-from segarena_server.auth.permissions import cookie_name, cookie_of
+from segarena_server.auth.keys import create_key
+from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.review import finish_task, list_comments
@@ -50,9 +50,9 @@ def come(served, people, open_page):
 
     def opened(who, place, **options):
         with served.site.database.writing() as session:
-            key = make_key(session, "session", served.site.now(), person_id=people[who])
+            key = create_key(session, "session", served.site.now(), person_id=people[who])
         page = open_page(f"{served.address}/sign-in", **options)
-        name, value = cookie_name(served.site), cookie_of(served.site, key)
+        name, value = cookie_name(served.site), session_cookie(served.site, key)
         page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
         page.goto(f"{served.address}{place}")
         return page

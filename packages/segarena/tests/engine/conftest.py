@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from segarena.files.folder_probe import Mark
+from segarena.files.folder_probe import FolderProbe
 from segarena.work.jobs import run_unit
 
 
@@ -37,7 +37,7 @@ class Elsewhere:
         if hasattr(job, "path"):
             job = replace(job, path=job.path / "not-here")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Mark, "is_seen", False)
+            patch.setattr(FolderProbe, "is_visible", False)
             return job.open()
 
 

@@ -9,7 +9,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from segarena.errors import InvalidInput  # noqa: E402
-from segarena.files.checkpoint import load_weights, misfits_of, read_checkpoint, state_dict_of  # noqa: E402
+from segarena.files.checkpoint import (  # noqa: E402
+    describe_mismatch,
+    extract_state_dict,
+    load_weights,
+    read_checkpoint,
+)
 
 
 def test_tensors_come_back_as_they_were(tmp_path):
@@ -17,7 +22,7 @@ def test_tensors_come_back_as_they_were(tmp_path):
     torch.save(
         {"model": {f"module.{key}": value for key, value in weights.items()}}, tmp_path / "w.pt"
     )
-    read = state_dict_of(read_checkpoint(tmp_path / "w.pt"), tmp_path / "w.pt")
+    read = extract_state_dict(read_checkpoint(tmp_path / "w.pt"), tmp_path / "w.pt")
     assert list(read) == ["a", "b"]
     assert all(torch.equal(read[key], weights[key]) for key in weights)
 
@@ -58,7 +63,7 @@ def test_a_damaged_file_is_read_or_refused_but_never_a_crash(tmp_path, zipped):
             damaged[rng.randrange(len(whole))] = rng.randrange(256)
         (tmp_path / "w.pth").write_bytes(damaged)
         try:
-            state_dict_of(read_checkpoint(tmp_path / "w.pth"), "w.pth")
+            extract_state_dict(read_checkpoint(tmp_path / "w.pth"), "w.pth")
         except InvalidInput:
             refused += 1
     assert refused
@@ -107,7 +112,7 @@ def test_what_holds_no_tensors_by_name_is_refused(tmp_path):
     ):
         for wrapped in (content, {"model": content}):
             with pytest.raises(InvalidInput, match=f"expected tensors by name, got {came}"):
-                state_dict_of(wrapped, "w.pth")
+                extract_state_dict(wrapped, "w.pth")
 
 
 def test_no_file_and_no_right_to_read_it_are_said(tmp_path):
@@ -120,7 +125,7 @@ def test_no_file_and_no_right_to_read_it_are_said(tmp_path):
 def test_weights_that_fit_differ_in_nothing():
     layer = torch.nn.Linear(2, 3)
     weights = {"weight": torch.ones(3, 2), "bias": torch.ones(3)}
-    assert not misfits_of({"weight": (3, 2), "bias": (3,)}, weights)
+    assert not describe_mismatch({"weight": (3, 2), "bias": (3,)}, weights)
     load_weights(layer, weights, "w.pth")
     assert torch.equal(layer.weight, torch.ones(3, 2))
 

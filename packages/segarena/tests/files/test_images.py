@@ -9,11 +9,11 @@ from PIL import Image
 from segarena.errors import InvalidImage, InvalidMask
 from segarena.files.images import (
     check_same_shape,
-    list_files,
-    read_colours,
+    list_image_files,
     read_grey,
     read_image,
-    read_values,
+    read_mask_colours,
+    read_mask_values,
 )
 
 PIXELS = np.random.default_rng(7).integers(0, 256, (6, 9, 3), dtype=np.uint8)
@@ -127,7 +127,7 @@ def test_file_that_is_no_image_is_named(tmp_path, content):
     ):
         read_image(tmp_path / "a.png")
     with pytest.raises(InvalidMask, match=r"a.png: expected a readable image file"):
-        read_values(tmp_path / "a.png")
+        read_mask_values(tmp_path / "a.png")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # pillow also warns of damaged TIFF tags
@@ -172,7 +172,7 @@ def test_decompression_bomb_is_refused(tmp_path, monkeypatch):
     ):
         read_image(path)
     with pytest.raises(InvalidMask, match="expected at most 300 pixels"):
-        read_colours(path)
+        read_mask_colours(path)
 
 
 def test_file_of_several_frames_is_refused(tmp_path):
@@ -202,14 +202,14 @@ def test_files_are_listed_by_path_without_hidden_ones(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    listed = [path.relative_to(tmp_path).as_posix() for path in list_files(tmp_path)]
+    listed = [path.relative_to(tmp_path).as_posix() for path in list_image_files(tmp_path)]
     assert listed == ["a/b.tif", "a/z.JPG", "a.png", "b.png"]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_grey_mask_gives_its_values(tmp_path, dtype, rng):
     values = rng.integers(0, np.iinfo(dtype).max + 1, (5, 4)).astype(dtype)
-    read = read_values(save(tmp_path / "a.png", values))
+    read = read_mask_values(save(tmp_path / "a.png", values))
     assert read.dtype == np.int32
     np.testing.assert_array_equal(read, values)
 
@@ -231,14 +231,16 @@ def test_colours_are_no_grey_levels(tmp_path):
 
 def test_one_bit_mask_gives_zero_and_one(tmp_path):
     values = PIXELS[:, :, 0] > 99
-    np.testing.assert_array_equal(read_values(save(tmp_path / "a.png", values)), values.astype(int))
+    np.testing.assert_array_equal(
+        read_mask_values(save(tmp_path / "a.png", values)), values.astype(int)
+    )
 
 
 def test_palette_mask_gives_its_indices(tmp_path, rng):
     indices = rng.integers(0, 3, (6, 9))
     path = palette_file(tmp_path / "a.png", indices, [(0, 0, 0), (128, 0, 0), (0, 128, 0)])
-    np.testing.assert_array_equal(read_values(path), indices)
-    np.testing.assert_array_equal(read_values(path, palette_must_agree=True), indices)
+    np.testing.assert_array_equal(read_mask_values(path), indices)
+    np.testing.assert_array_equal(read_mask_values(path, palette_must_agree=True), indices)
 
 
 def test_palette_whose_background_is_not_black_is_refused_when_it_must_agree(tmp_path, rng):
@@ -248,16 +250,16 @@ def test_palette_whose_background_is_not_black_is_refused_when_it_must_agree(tmp
     with pytest.raises(
         InvalidMask, match=r"a.png: expected a palette whose colour 0 alone is black.*grey PNG"
     ):
-        read_values(path, palette_must_agree=True)
+        read_mask_values(path, palette_must_agree=True)
 
 
-@pytest.mark.parametrize("read", [read_values, read_colours])
+@pytest.mark.parametrize("read", [read_mask_values, read_mask_colours])
 @pytest.mark.parametrize("channels", [2, 4])
 def test_transparent_mask_is_refused_and_opaque_alpha_dropped(tmp_path, read, channels):
     mask = np.full((6, 9, channels), 255, dtype=np.uint8)
     mask[2:4, :, :-1] = 0
     assert read(save(tmp_path / "opaque.png", mask)).sum() == 255 * 4 * 9 * (
-        3 if read is read_colours else 1
+        3 if read is read_mask_colours else 1
     )
     mask[0, 0, -1] = 254
     with pytest.raises(
@@ -269,14 +271,14 @@ def test_transparent_mask_is_refused_and_opaque_alpha_dropped(tmp_path, read, ch
 def test_grey_mask_saved_as_rgb_gives_its_channel(tmp_path):
     values = PIXELS[:, :, 0]
     path = save(tmp_path / "a.png", np.dstack([values] * 3))
-    np.testing.assert_array_equal(read_values(path), values)
+    np.testing.assert_array_equal(read_mask_values(path), values)
 
 
 def test_coloured_mask_is_refused_as_values(tmp_path):
     with pytest.raises(
         InvalidMask, match=r"a.png: expected a grey mask, got colours; use encoding='colour'"
     ):
-        read_values(save(tmp_path / "a.png", PIXELS))
+        read_mask_values(save(tmp_path / "a.png", PIXELS))
 
 
 def test_floating_mask_is_refused(tmp_path):
@@ -284,11 +286,11 @@ def test_floating_mask_is_refused(tmp_path):
     with pytest.raises(
         InvalidMask, match=r"a.tif: expected a grey or palette mask, got pillow mode F"
     ):
-        read_values(path)
+        read_mask_values(path)
     with pytest.raises(
         InvalidMask, match="expected 8 bits per channel, got a 16-bit or floating mask"
     ):
-        read_colours(path)
+        read_mask_colours(path)
 
 
 def test_sixteen_bit_colours_are_refused_in_masks(tmp_path):
@@ -299,23 +301,23 @@ def test_sixteen_bit_colours_are_refused_in_masks(tmp_path):
     with pytest.raises(
         InvalidMask, match=r"a.png: expected a grey or palette mask, got 16-bit pillow mode RGB"
     ):
-        read_values(path)
+        read_mask_values(path)
     with pytest.raises(
         InvalidMask,
         match=r"a.png: expected 8 bits per channel, got a 16-bit .*use encoding='index'",
     ):
-        read_colours(path)
+        read_mask_colours(path)
 
 
 def test_colours_of_palette_grey_and_rgb_masks(tmp_path, rng):
     colours = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
     indices = rng.integers(0, 3, (6, 9))
     np.testing.assert_array_equal(
-        read_colours(palette_file(tmp_path / "a.png", indices, colours)), colours[indices]
+        read_mask_colours(palette_file(tmp_path / "a.png", indices, colours)), colours[indices]
     )
-    np.testing.assert_array_equal(read_colours(save(tmp_path / "b.png", PIXELS)), PIXELS)
+    np.testing.assert_array_equal(read_mask_colours(save(tmp_path / "b.png", PIXELS)), PIXELS)
     np.testing.assert_array_equal(
-        read_colours(save(tmp_path / "c.png", PIXELS[:, :, 0]))[:, :, 2], PIXELS[:, :, 0]
+        read_mask_colours(save(tmp_path / "c.png", PIXELS[:, :, 0]))[:, :, 2], PIXELS[:, :, 0]
     )
 
 

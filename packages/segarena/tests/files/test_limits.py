@@ -7,15 +7,15 @@ from PIL import Image
 
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.files import limits
-from segarena.files.limits import check_voxels, most_voxels
+from segarena.files.limits import check_voxels, voxel_limit
 from segarena.systems.oneshot.pairs.pair_table import read_pairs
 from segarena.systems.videos.files.frame_files import read_label_stack
 
 
 def test_the_limits_grow_together(monkeypatch):
-    assert most_voxels() == 2**31
-    monkeypatch.setenv(limits.VARIABLE, str(2 * limits.DEFAULT))
-    assert most_voxels() == 2**32
+    assert voxel_limit() == 2**31
+    monkeypatch.setenv(limits.PIXEL_LIMIT_VARIABLE, str(2 * limits.DEFAULT_PIXEL_LIMIT))
+    assert voxel_limit() == 2**32
     check_voxels(2**32, "a.nii")
     with pytest.raises(
         InvalidInput, match=r"a\.nii: expected at most 4,294,967,296 voxels.*--max-pixels"
@@ -48,7 +48,7 @@ def test_a_table_of_a_kilobyte_that_claims_a_billion_cells_is_not_read(tmp_path,
         pl.col("class").repeat_by(5_000_000).explode()
     ).write_parquet(file)
     assert file.stat().st_size < 20_000
-    monkeypatch.setenv(limits.VARIABLE, "100000")
+    monkeypatch.setenv(limits.PIXEL_LIMIT_VARIABLE, "100000")
     with pytest.raises(DatasetError, match="the header promises 5,000,000"):
         read_pairs(file)
 

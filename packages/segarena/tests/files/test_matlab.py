@@ -9,7 +9,7 @@ import pytest
 from scipy.io import loadmat, savemat
 
 from segarena.errors import InvalidMask
-from segarena.files.matlab import list_matlab, read_matlab
+from segarena.files.matlab import list_matlab_variables, read_matlab
 
 VARIABLES = {
     "numbers": np.random.default_rng(0).random((3, 4)),
@@ -42,7 +42,7 @@ def test_what_scipy_writes_is_read_as_scipy_reads_it(tmp_path, is_compressed):
     path = tmp_path / "x.mat"
     savemat(path, VARIABLES, do_compression=is_compressed)
     expected = loadmat(path)
-    assert list_matlab(path) == list(VARIABLES)
+    assert list_matlab_variables(path) == list(VARIABLES)
     for name in ("numbers", "planes", "structure", "cells"):
         same(read_matlab(path, name), expected[name])
 
@@ -65,7 +65,7 @@ def test_damaged_files_are_refused_and_none_crashes(tmp_path):
                 data[rng.integers(128, len(data))] ^= 1 << rng.integers(8)
             path.write_bytes(bytes(data[: rng.integers(len(data))] if rng.random() < 0.2 else data))
             try:
-                for name in list_matlab(path):
+                for name in list_matlab_variables(path):
                     read_matlab(path, name)
             except InvalidMask:
                 refused += 1

@@ -3,7 +3,7 @@
 import pytest
 
 from segarena.errors import DatasetError
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ from segarena.files.safe_paths import within
 def test_a_name_that_leads_out_is_refused(tmp_path, name):
     (tmp_path / "in").mkdir()
     with pytest.raises(DatasetError, match="expected names of files inside this folder, got"):
-        within(tmp_path / "in", name)
+        safe_join(tmp_path / "in", name)
 
 
 @pytest.mark.parametrize(
     "name", ["a.png", "a/b c/d.png", "..a.png", "a..b", "nully.png", "com10.png", "ä/ö.png"]
 )
 def test_a_plain_name_is_joined(tmp_path, name):
-    assert within(tmp_path, name) == tmp_path / name
+    assert safe_join(tmp_path, name) == tmp_path / name
 
 
 def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
@@ -52,7 +52,7 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
     (inside / "loop").symlink_to("loop")
     for name in ("link/secret", "file.png", "loop"):
         with pytest.raises(DatasetError, match="copy what a link points to"):
-            within(inside, name)
+            safe_join(inside, name)
 
 
 def test_the_folder_itself_may_be_a_link_and_links_may_stay_inside(tmp_path):
@@ -60,4 +60,4 @@ def test_the_folder_itself_may_be_a_link_and_links_may_stay_inside(tmp_path):
     (tmp_path / "real" / "a.png").write_text("x")
     (tmp_path / "real" / "b.png").symlink_to("a.png")
     (tmp_path / "root").symlink_to("real")
-    assert within(tmp_path / "root", "b.png").read_text() == "x"
+    assert safe_join(tmp_path / "root", "b.png").read_text() == "x"

@@ -64,7 +64,7 @@ LONG = b"n" * 20_000
     ids=["wide", "deep", "attributes", "namespace", "namespace of attributes", "UTF-16"],
 )
 def test_what_would_take_more_memory_than_the_limit_allows_is_not_parsed(text, said, monkeypatch):
-    monkeypatch.setenv(limits.VARIABLE, "2000000")
+    monkeypatch.setenv(limits.PIXEL_LIMIT_VARIABLE, "2000000")
     tracemalloc.start()
     with pytest.raises(DatasetError, match=rf"a\.xml: expected .*{said}"):
         parse_xml(text, "a.xml")

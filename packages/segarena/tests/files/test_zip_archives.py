@@ -8,7 +8,7 @@ import pytest
 
 from segarena.errors import DatasetError, MissingExtra
 from segarena.files import zip_archives
-from segarena.files.zip_archives import unpack
+from segarena.files.zip_archives import extract_zip
 
 SECRET = "not a real one"
 
@@ -82,17 +82,17 @@ def zip_crypto(text, password):
 
 
 def test_everything_is_unpacked_and_told(archive, tmp_path):
-    found = unpack(archive({"a/b.txt": "one", "c.txt": "two"}), tmp_path / "out")
+    found = extract_zip(archive({"a/b.txt": "one", "c.txt": "two"}), tmp_path / "out")
     assert found == [tmp_path / "out" / "a" / "b.txt", tmp_path / "out" / "c.txt"]
     assert [path.read_text() for path in found] == ["one", "two"]
 
 
 def test_what_is_there_is_not_written_again_and_halves_are(archive, tmp_path):
     path = archive({"a.txt": "one", "b.txt": "two"})
-    (first, second) = unpack(path, tmp_path / "out")
+    (first, second) = extract_zip(path, tmp_path / "out")
     first.write_text("ONE")
     second.write_text("t")
-    unpack(path, tmp_path / "out")
+    extract_zip(path, tmp_path / "out")
     assert (first.read_text(), second.read_text()) == ("ONE", "two")
 
 
@@ -111,7 +111,7 @@ def test_what_is_there_is_not_written_again_and_halves_are(archive, tmp_path):
 )
 def test_names_that_lead_out_of_the_folder_stop_everything(archive, tmp_path, name):
     with pytest.raises(DatasetError, match="leads out of the folder"):
-        unpack(archive({"good.txt": "1", name: "2"}), tmp_path / "out")
+        extract_zip(archive({"good.txt": "1", name: "2"}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -122,20 +122,20 @@ def test_links_and_devices_are_refused(tmp_path, kind, text):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr(entry, text)
     with pytest.raises(DatasetError, match="a link or device, which leads out of the folder"):
-        unpack(tmp_path / "a.zip", tmp_path / "out")
+        extract_zip(tmp_path / "a.zip", tmp_path / "out")
 
 
 def test_a_link_that_was_there_before_leads_nothing_out(archive, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "sub").symlink_to(tmp_path)
     with pytest.raises(DatasetError, match="leads out"):
-        unpack(archive({"sub/b.txt": "x"}), tmp_path / "out")
+        extract_zip(archive({"sub/b.txt": "x"}), tmp_path / "out")
     assert not (tmp_path / "b.txt").exists()
 
 
 @pytest.mark.parametrize("names", [("a.part", "a"), ("a", "a.part"), (".a.part", "a", ".out.part")])
 def test_temporary_names_are_not_those_of_members(archive, tmp_path, names):
-    found = unpack(archive({name: f"this is {name}" for name in names}), tmp_path / "out")
+    found = extract_zip(archive({name: f"this is {name}" for name in names}), tmp_path / "out")
     assert [path.read_text() for path in found] == [f"this is {name}" for name in names]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
     assert not list(tmp_path.glob(".*"))
@@ -153,7 +153,7 @@ def test_temporary_names_are_not_those_of_members(archive, tmp_path, names):
 )
 def test_two_members_for_one_place_stop_everything(archive, tmp_path, names):
     with pytest.raises(DatasetError, match="claim one place; nothing unpacked"):
-        unpack(archive(dict.fromkeys(names, "x")), tmp_path / "out")
+        extract_zip(archive(dict.fromkeys(names, "x")), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -163,17 +163,17 @@ def test_a_member_that_is_there_twice_stops_everything(tmp_path):
         out.writestr("a", "one")
         out.writestr("a", "two")
     with pytest.raises(DatasetError, match="claim one place"):
-        unpack(tmp_path / "a.zip", tmp_path / "out")
+        extract_zip(tmp_path / "a.zip", tmp_path / "out")
 
 
 def test_a_bomb_is_refused_by_its_stated_size(archive, tmp_path, monkeypatch):
     path = archive({"zeros": b"\0" * 1_000_000})
     assert path.stat().st_size < 2000
     with pytest.raises(DatasetError, match="1000000 bytes unpacked, more than the limit"):
-        unpack(path, tmp_path / "out", most_bytes=999_999)
-    monkeypatch.setattr(zip_archives, "MOST_FILES", 0)
+        extract_zip(path, tmp_path / "out", most_bytes=999_999)
+    monkeypatch.setattr(zip_archives, "MAX_FILES", 0)
     with pytest.raises(DatasetError, match="limit of 0 files"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
 
 
 def test_a_bomb_that_states_a_small_size_is_stopped(archive, tmp_path):
@@ -184,7 +184,7 @@ def test_a_bomb_that_states_a_small_size_is_stopped(archive, tmp_path):
         raw[at : at + 4] = (10).to_bytes(4, "little")
     path.write_bytes(raw)
     with pytest.raises(DatasetError, match="expected a whole zip"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
     assert not (tmp_path / "out" / "zeros").exists()
 
 
@@ -194,7 +194,7 @@ def test_a_truncated_zip_is_one_line(archive, tmp_path):
     with pytest.raises(
         DatasetError, match=r"expected a whole zip.*delete the file and fetch it again"
     ):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
 
 
 def test_a_zip_that_needs_a_version_that_never_was_is_one_line(archive, tmp_path):
@@ -203,7 +203,7 @@ def test_a_zip_that_needs_a_version_that_never_was_is_one_line(archive, tmp_path
     raw[raw.index(b"PK\x01\x02") + 6] = 148
     path.write_bytes(raw)
     with pytest.raises(DatasetError, match=r"expected a whole zip.*14\.8"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
 
 
 def test_a_member_without_a_name_is_refused(archive, tmp_path):
@@ -212,7 +212,7 @@ def test_a_member_without_a_name_is_refused(archive, tmp_path):
     raw[raw.index(b"PK\x01\x02") + 46] = 0  # the name ends where it begins
     path.write_bytes(raw)
     with pytest.raises(DatasetError, match="contains ''"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 9, 200])
@@ -222,7 +222,7 @@ def test_a_member_that_is_not_packed_as_it_says_is_one_line(archive, tmp_path, m
     raw[8] = raw[raw.index(b"PK\x01\x02") + 10] = method
     path.write_bytes(raw)
     with pytest.raises(DatasetError, match="expected a whole zip"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
     assert not list((tmp_path / "out").rglob("*.*"))
 
 
@@ -233,43 +233,43 @@ def test_damaged_bytes_are_noticed_and_get_no_name(archive, tmp_path, compressio
     raw[60] ^= 0xFF
     path.write_bytes(raw)
     with pytest.raises(DatasetError, match=r"a\.txt"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
     assert not (tmp_path / "out" / "a.txt").exists()
 
 
 def test_an_encrypted_zip_opens_with_its_password(encrypted, tmp_path):
-    (found,) = unpack(encrypted, tmp_path / "out", password=SECRET)
+    (found,) = extract_zip(encrypted, tmp_path / "out", password=SECRET)
     assert found.read_text() == "hello" * 1000
 
 
 def test_a_zip_encrypted_the_old_way_opens_too(tmp_path):
     text = bytes(range(250))
     (tmp_path / "old.zip").write_bytes(zip_crypto(text, SECRET.encode()))
-    (found,) = unpack(tmp_path / "old.zip", tmp_path / "out", password=SECRET)
+    (found,) = extract_zip(tmp_path / "old.zip", tmp_path / "out", password=SECRET)
     assert found.read_bytes() == text
     with pytest.raises(DatasetError, match="is the password right"):
-        unpack(tmp_path / "old.zip", tmp_path / "other", password="another")
+        extract_zip(tmp_path / "old.zip", tmp_path / "other", password="another")
 
 
 def test_a_wrong_or_missing_password_is_said_without_telling_it(encrypted, tmp_path):
     with pytest.raises(DatasetError, match="is the password right") as wrong:
-        unpack(encrypted, tmp_path / "out", password="guess-42")
+        extract_zip(encrypted, tmp_path / "out", password="guess-42")
     assert "guess-42" not in str(wrong.value)
     with pytest.raises(DatasetError, match="SEGARENA_ARCHIVE_PASSWORD"):
-        unpack(encrypted, tmp_path / "out")
+        extract_zip(encrypted, tmp_path / "out")
 
 
 def test_what_opens_it_is_named_when_it_is_not_installed(encrypted, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyzipper", None)
     with pytest.raises(MissingExtra, match=r"pip install 'segarena\[radiology\]'"):
-        unpack(encrypted, tmp_path / "out", password=SECRET)
+        extract_zip(encrypted, tmp_path / "out", password=SECRET)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(archive, tmp_path, monkeypatch):
     path = archive({"a.txt": "x" * 500})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
     with pytest.raises(OSError, match="more room than is free"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")
 
 
 def test_a_list_of_files_that_leads_out_of_the_archive_is_one_line(archive, tmp_path):
@@ -279,4 +279,4 @@ def test_a_list_of_files_that_leads_out_of_the_archive_is_one_line(archive, tmp_
     data[place + 16 : place + 20] = (0x7FFFFFFF).to_bytes(4, "little")  # where the list begins
     path.write_bytes(data)
     with pytest.raises(DatasetError, match="expected a whole zip"):
-        unpack(path, tmp_path / "out")
+        extract_zip(path, tmp_path / "out")

@@ -12,14 +12,14 @@ from typing import Any
 import cv2
 import numpy as np
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.datasets.mask_encodings import MaskEncoding
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
-from segarena.files.atomic_write import write_whole
-from segarena.files.folder_probe import Mark, marked
+from segarena.files.atomic_write import write_atomic
+from segarena.files.folder_probe import FolderProbe, place_probe
 from segarena.files.hashes import sha256_of_file
-from segarena.files.images import check_same_shape, list_files, read_image
+from segarena.files.images import check_same_shape, list_image_files, read_image
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
 from segarena.version import __version__
@@ -102,7 +102,7 @@ def segment_folder(
         # A mask is complete or absent, so its file is the only record needed.
         before = [name for name, (_, target) in files.items() if target.is_file()]
         ledger.done.update(dict.fromkeys(before))
-        with marked(out) as mark:
+        with place_probe(out) as mark:
             if not executor.is_near:
                 job = FactoryJob(partial(_build, segmenter, tuple(supports), mark))
             failures = do_pending(
@@ -124,7 +124,7 @@ def _images_of(queries: Path) -> dict[str, Path]:
     if not queries.is_dir():
         raise DatasetMissing(f"{queries}: expected a folder of images, found none")
     files: dict[str, Path] = {}
-    for file in list_files(queries):
+    for file in list_image_files(queries):
         name = file.relative_to(queries).with_suffix("").as_posix()
         if name in files:
             raise InvalidInput(
@@ -158,19 +158,19 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
         existing = json.loads(file.read_text(encoding="utf-8"))
         refuse_other_work(out, existing, json.loads(json.dumps(described)))
     else:
-        write_whole(file, json.dumps(described, indent=2) + "\n")
+        write_atomic(file, json.dumps(described, indent=2) + "\n")
     return described
 
 
 def _build(
-    segmenter: str, supports: Sequence[tuple[Path, Path]], mark: Mark | None
+    segmenter: str, supports: Sequence[tuple[Path, Path]], mark: FolderProbe | None
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
     """Return the function that segments (image, mask file) and returns whether the mask has a pixel.
 
     On a machine that does not see the marked folder, it returns the bytes of the file too, instead of writing it.
     """
     built: Any = build("segmenter", segmenter)
-    if not abilities_of_segmenter(built).understands("support"):
+    if not segmenter_capabilities(built).understands("support"):
         raise PluginInvalid(
             f"{segmenter} does not answer supports; `segarena list segmenters` shows who does"
         )
@@ -180,7 +180,7 @@ def _build(
         encoding = built.encode(support.sample)
         encoded.append(Support(support.sample, support.mask, encoded=encoding))
     question = Dialogue().ask(tuple(encoded))
-    can_write = mark is None or mark.is_seen
+    can_write = mark is None or mark.is_visible
     return partial(_segment, built, question, can_write)
 
 
@@ -195,7 +195,7 @@ def _segment(
     encoded = cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes()
     has_pixel = bool(mask.any())
     if can_write:
-        write_whole(target, encoded)
+        write_atomic(target, encoded)
         return has_pixel, b""
     return has_pixel, encoded
 
@@ -204,5 +204,5 @@ def _write_returned_mask(files: tuple[Path, Path], result: tuple[bool, bytes]) -
     """Write the mask of a process that could not write it itself; return whether it has a pixel."""
     has_pixel, encoded = result
     if encoded:
-        write_whole(files[1], encoded)
+        write_atomic(files[1], encoded)
     return has_pixel

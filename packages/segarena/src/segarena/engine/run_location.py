@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from segarena.engine.lockstep import RunCast
 from segarena.engine.run_identity import identity_of
 from segarena.errors import DatasetError, WorkersInvalid
-from segarena.files.folder_probe import Mark
+from segarena.files.folder_probe import FolderProbe
 from segarena.records.configuration import RunConfiguration
 from segarena.records.identity import identity_changes
 
@@ -22,7 +22,7 @@ class RunLocation:
         config: of the run.
     """
 
-    mark: Mark
+    mark: FolderProbe
     config: RunConfiguration
 
     def check(self, cast: RunCast) -> None:
@@ -34,7 +34,7 @@ class RunLocation:
             DatasetError: the data are not the same.
             WorkersInvalid: weights, or the source of a plug-in, are not.
         """
-        if self.mark.is_of_this_host:
+        if self.mark.is_local:
             return
         here = socket.gethostname()
         config = self.config

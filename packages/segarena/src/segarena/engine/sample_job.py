@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from segarena.abilities import WorksElsewhere
+from segarena.capabilities import peak_bytes_elsewhere
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
 from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.plan import Plan
@@ -23,7 +23,7 @@ from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
-from segarena.files.folder_probe import marked
+from segarena.files.folder_probe import place_probe
 from segarena.records.failures import FailureCause
 from segarena.samples import Sample
 from segarena.work.deadline import this_deadline
@@ -88,7 +88,7 @@ class SampleJob:
             DatasetError, WorkersInvalid: on this machine the run would give other numbers.
         """
         cast = self.cast or self.plan.cast()
-        if self.home is None or self.home.mark.is_seen:
+        if self.home is None or self.home.mark.is_visible:
             folder = RunFolder.open(self.path)
             samples = folder.samples
         else:
@@ -128,7 +128,7 @@ def run_samples(
     """
     with ExitStack() as stack:
         if not executor.is_near:
-            mark = stack.enter_context(marked(folder.path))
+            mark = stack.enter_context(place_probe(folder.path))
             job = replace(job, home=RunLocation(mark, folder.config))
         outcomes = stack.enter_context(closing(executor.map(job, indices)))
         for outcome in outcomes:
@@ -179,10 +179,8 @@ def _run_one(
     rows = run_sample(cast, samples[index], limit, opening=open_part)
     seconds = time.perf_counter() - started
     result = write_sample_rows(folder, index, rows, seconds, workload)
-    if isinstance(cast.segmenter, WorksElsewhere):
-        total_bytes = result.peak_bytes + cast.segmenter.peak_bytes_elsewhere
-        return replace(result, peak_bytes=total_bytes)
-    return result
+    total_bytes = result.peak_bytes + peak_bytes_elsewhere(cast.segmenter)
+    return replace(result, peak_bytes=total_bytes)
 
 
 def write_sample_rows(

@@ -1,1 +1,1 @@
-"""Files shared by everybody: images and masks, MATLAB, weights. One of each."""
+"""File formats and file operations that all packages share: one reader for each format."""

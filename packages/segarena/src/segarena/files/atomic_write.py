@@ -1,8 +1,8 @@
-"""Files that are either whole or absent, even when the process is killed or the machine stops.
+"""Atomic writes: a file is complete or absent, even if the process is killed or the machine stops.
 
-What is written lies under a temporary name in the same folder, is flushed to disk and then renamed; the folder is
-flushed last, so that the new name outlives a power cut too. A writer that is killed leaves its temporary file behind;
-`clear_leftovers` removes those once nobody else writes there.
+Data are written under a temporary name in the same folder, flushed to disk and then renamed; the
+folder is flushed last, so that the new name survives a power cut too. A killed writer leaves its
+temporary file behind; `clear_leftovers` removes such files when nobody else writes to the folder.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from segarena.errors import StoreError, StoreUnavailable
 
 _LEFTOVER = re.compile(r"\..*\.[0-9a-f]{8}\.part")
 _LONGEST_NAME = 100
-"""Characters of the final name kept in the temporary one, so that it stays within what file systems allow."""
+"""Characters of the final name in the temporary one: file systems allow 255 bytes."""
 
 
 def write_atomic(path: Path, data: bytes | str) -> Path:
-    """Write `data` (text as UTF-8) to `path`; missing parent folders are made. Returns `path`.
+    """Write `data` (text as UTF-8) to `path`, with missing parent folders, and return `path`.
 
     Raises:
-        StoreError: the disk is full or the place cannot be written; what was at `path` before is still there.
+        StoreError: the disk is full or `path` cannot be written; a previous file at `path` is unchanged.
     """
     with open_atomic(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
@@ -36,12 +36,12 @@ def write_atomic(path: Path, data: bytes | str) -> Path:
 
 
 def write_if_absent(path: Path, data: bytes | str) -> bool:
-    """Write `data` to `path` unless a file is there; return whether this call wrote it. Of several, one does.
+    """Write `data` to `path` unless it exists; return whether this call wrote it. Of concurrent calls, one does.
 
     Raises:
-        StoreError: as `write_atomic`; or the file system has no hard links.
+        StoreError: as `write_atomic`; or the file system lacks hard links.
     """
-    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(4)}.part")
+    part = _part_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -49,9 +49,8 @@ def write_if_absent(path: Path, data: bytes | str) -> bool:
         try:
             os.link(part, path)
         except FileExistsError:
-            return (
-                part.stat().st_nlink == 2
-            )  # ours: only the answer of a network file system was lost
+            # Two links: this call made it, and only the reply of a network file system was lost.
+            return part.stat().st_nlink == 2
         _flush(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
@@ -62,7 +61,7 @@ def write_if_absent(path: Path, data: bytes | str) -> bool:
 
 @contextmanager
 def open_atomic(path: Path) -> Generator[BinaryIO]:
-    """Give a stream to write to; its content becomes `path` when the block ends without an error.
+    """Open a stream whose content becomes `path` when the block ends without an error.
 
     Raises:
         StoreError: as `write_atomic`.
@@ -73,13 +72,13 @@ def open_atomic(path: Path) -> Generator[BinaryIO]:
 
 @contextmanager
 def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
-    """Give a name to write to, for what is written by name or is a folder; it becomes `path` when the block ends.
+    """Yield a temporary path for a file or folder; it is renamed to `path` when the block ends.
 
-    A folder replaces the folder that was there; it is absent for an instant in between.
+    A folder replaces an existing folder, which is absent for an instant in between.
 
     Args:
-        path: the file or folder to be.
-        ending: of the temporary name, for libraries that go by it.
+        path: the final path.
+        ending: suffix of the temporary name, for libraries that choose the format by it.
 
     Raises:
         StoreError: as `write_atomic`.
@@ -95,23 +94,22 @@ def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
         _flush(path.parent)
     except OSError as error:
         if error.filename is not None and not _is_about(Path(error.filename), path, part):
-            raise  # the caller's own trouble with another file
+            raise  # an error of the caller with another file
         raise write_error(path, error) from error
     finally:
-        _remove(part)  # there only if something went wrong
+        _remove(part)  # exists only after an error
 
 
 def write_secret(path: Path, data: str) -> None:
-    """Write `data` to `path` for its owner alone, unless something is there: of several at once the first one counts.
+    """Write `data` to `path`, readable by its owner alone, unless it exists; of concurrent calls the first one wins.
 
     Raises:
         OSError: as the operating system says.
     """
     part = _part_of(path)
     try:
-        with open(
-            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as file:  # noqa: PTH123 - by its handle
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(data)
         _flush(part)
         with suppress(FileExistsError):
@@ -122,23 +120,24 @@ def write_secret(path: Path, data: str) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what killed writers left in `folder`; only for those who hold the folder, as a live writer's goes too."""
+    """Remove temporary files of killed writers in `folder`; it must be locked, since files of live writers go too."""
     for path in folder.glob(".*.part*"):
         if is_leftover(path):
             _remove(path)
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether a file has a temporary name: a killed writer left it, or a live one is at work."""
+    """Return whether a path has the temporary name of a killed or a live writer."""
     return _LEFTOVER.match(path.name) is not None
 
 
 def write_error(path: Path, error: OSError) -> StoreError:
-    """Return the one line that says why `path` cannot be written."""
+    """Return the error for a `path` that cannot be written, with the reason in one line."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    why = "the disk is full" if is_full else error.strerror or str(error)
-    return (StoreUnavailable if is_full else StoreError)(
-        f"{path} cannot be written: {why}. Make room or allow writing, and run it again: what is finished is kept"
+    reason = "the disk is full" if is_full else error.strerror or str(error)
+    error_type = StoreUnavailable if is_full else StoreError
+    return error_type(
+        f"{path} cannot be written: {reason}. Make room or allow writing, and run it again: what is finished is kept"
     )
 
 
@@ -147,7 +146,7 @@ def _part_of(path: Path, ending: str = "") -> Path:
 
 
 def _flush(path: Path) -> None:
-    """Make sure that a file, a folder with its files, or the names in a folder are on disk."""
+    """Flush a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Files with the weights of a network: read without running code, and matched name by name. Needs torch."""
+"""Checkpoints of networks: read without running code, and matched by tensor name. Needs torch."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from typing import Any
 from segarena.errors import InvalidInput
 from segarena.pytorch import Tensor, nn, torch
 
+# Keys under which training scripts store the state dict.
 WRAPPERS = ("state_dict", "model")
-NAMED = 3
+MAX_NAMED = 3
 
 
 def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
-    """Return what a checkpoint holds, on the CPU, without running any code in it.
+    """Return the content of a checkpoint on the CPU, without running code in it.
 
     Raises:
-        InvalidInput: there is no such file, it is not a whole checkpoint, it holds code, or it holds no names.
+        InvalidInput: there is no such file, it is damaged, it contains code, or it is no mapping.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of programs, which are refused below
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # about TorchScript programs, which are rejected below
             content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InvalidInput(f"there is no checkpoint {path}") from error
@@ -36,41 +39,47 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
         code = re.search(r"GLOBAL (\S+)", str(error))
         if code is None:
             raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one") from error
-        raise _could_run(path, code.group(1)) from error
-    except Exception as error:  # over damage the reader raises whatever it leads it to
+        raise _code_error(path, code.group(1)) from error
+    except Exception as error:  # a damaged file may raise any type
         if "TorchScript" in str(error):
-            raise _could_run(path, "a TorchScript program") from error
-        reason = re.split(r"[.:] |\n", str(error))[0] if isinstance(error, RuntimeError) else ""
-        more = f": {reason}" if reason else ""
+            raise _code_error(path, "a TorchScript program") from error
+        more = ""
+        if isinstance(error, RuntimeError):
+            # Only the first sentence: torch appends advice about unsafe loading.
+            more = ": " + re.split(r"[.:] |\n", str(error))[0]
         raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one{more}") from error
     if not isinstance(content, Mapping):
         raise InvalidInput(f"{path}: expected a state dict, got {type(content).__name__}")
     return content
 
 
-def _could_run(path: Path | str, what: str) -> InvalidInput:
+def _code_error(path: Path | str, content: str) -> InvalidInput:
     return InvalidInput(
-        f"{path} holds more than tensors and plain values ({what}), and is not loaded because it could run code; "
+        f"{path} holds more than tensors and plain values ({content}), and is not loaded because it could run code; "
         "save only its state dict"
     )
 
 
-def state_dict_of(content: Mapping[str, Any], path: Path | str) -> dict[str, Tensor]:
-    """Return the tensors of a checkpoint by name, without wrappers and "module." prefixes.
+def extract_state_dict(content: Mapping[str, Any], path: Path | str) -> dict[str, Tensor]:
+    """Return the tensors of a checkpoint by name, without wrapper keys and "module." prefixes.
 
     Raises:
-        InvalidInput: there are no tensors, or something else is among them.
+        InvalidInput: there are no tensors, or not only tensors.
     """
-    inner = next(
-        (content[key] for key in WRAPPERS if isinstance(content.get(key), Mapping)), content
-    )
-    other = [
-        str(key)
-        for key, value in inner.items()
-        if not (isinstance(key, str) and isinstance(value, Tensor))
-    ]
+    inner = content
+    for wrapper in WRAPPERS:
+        if isinstance(content.get(wrapper), Mapping):
+            inner = content[wrapper]
+            break
+    other: list[str] = []
+    for key, value in inner.items():
+        if not isinstance(key, str) or not isinstance(value, Tensor):
+            other.append(str(key))
     if other or not inner:
-        raise InvalidInput(f"{path}: expected tensors by name, got {some(other) or 'nothing'}")
+        raise InvalidInput(
+            f"{path}: expected tensors by name, got {abbreviated_keys(other) or 'nothing'}"
+        )
+    # torch.nn.DataParallel puts this prefix before every name.
     prefix = "module." if all(key.startswith("module.") for key in inner) else ""
     return {key.removeprefix(prefix): value for key, value in inner.items()}
 
@@ -78,20 +87,22 @@ def state_dict_of(content: Mapping[str, Any], path: Path | str) -> dict[str, Ten
 def load_weights(
     network: nn.Module, weights: Mapping[str, Tensor], path: Path | str, *, hint: str = ""
 ) -> None:
-    """Put `weights` into `network`, all or nothing.
+    """Load `weights` into `network`: all of them or none.
 
     Args:
-        network: what is filled.
+        network: receives the weights.
         weights: tensors by name.
-        path: where they are from, for the message.
-        hint: what to look at when they do not fit, as a last sentence of the message.
+        path: their file, for the message.
+        hint: advice for weights that do not fit; the last sentence of the message.
 
     Raises:
-        InvalidInput: names or shapes differ; the message counts the missing, unknown and differently shaped
-            ones and names some.
+        InvalidInput: names or shapes differ; the message counts missing, unknown and differently
+            shaped tensors and names some.
     """
     wanted = network.state_dict()
-    misfits = misfits_of({key: tuple(tensor.shape) for key, tensor in wanted.items()}, weights)
+    misfits = describe_mismatch(
+        {key: tuple(tensor.shape) for key, tensor in wanted.items()}, weights
+    )
     if misfits:
         raise InvalidInput(
             f"{path} does not fit the network of {len(wanted)} tensors: {misfits}. {hint}".rstrip()
@@ -99,22 +110,27 @@ def load_weights(
     network.load_state_dict(dict(weights))
 
 
-def misfits_of(wanted: Mapping[str, tuple[int, ...]], weights: Mapping[str, Tensor]) -> str:
-    """Return in words how `weights` differ from the `wanted` shapes by name; empty when they do not."""
+def describe_mismatch(wanted: Mapping[str, tuple[int, ...]], weights: Mapping[str, Tensor]) -> str:
+    """Return how `weights` differ from the `wanted` shapes by name, in words; "" if they fit."""
+    reshaped: list[str] = []
+    for key, shape in wanted.items():
+        if key in weights and tuple(weights[key].shape) != shape:
+            reshaped.append(f"{key} {tuple(weights[key].shape)} for {shape}")
     problems = {
         "missing": [key for key in wanted if key not in weights],
         "unknown": [key for key in weights if key not in wanted],
-        "of another shape": [
-            f"{key} {tuple(weights[key].shape)} for {shape}"
-            for key, shape in wanted.items()
-            if key in weights and tuple(weights[key].shape) != shape
-        ],
+        "of another shape": reshaped,
     }
-    return "; ".join(
-        f"{len(keys)} {what} ({some(keys)})" for what, keys in problems.items() if keys
-    )
+    parts: list[str] = []
+    for problem, keys in problems.items():
+        if keys:
+            parts.append(f"{len(keys)} {problem} ({abbreviated_keys(keys)})")
+    return "; ".join(parts)
 
 
-def some(names: list[str]) -> str:
-    """Return the first names of a list that may be long."""
-    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+def abbreviated_keys(names: list[str]) -> str:
+    """Return the first names of a list as text, with "..." for the others."""
+    shown = names[:MAX_NAMED]
+    if len(names) > MAX_NAMED:
+        shown = [*shown, "..."]
+    return ", ".join(shown)

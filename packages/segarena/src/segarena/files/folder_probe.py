@@ -1,4 +1,4 @@
-"""Whether a process on any machine sees the same folder as this one: it looks for a file that is nowhere else."""
+"""Test whether processes, possibly on other machines, see the same folder: they look for a unique file in it."""
 
 from __future__ import annotations
 
@@ -9,48 +9,50 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from segarena.files.atomic_write import cannot_write
+from segarena.files.atomic_write import write_error
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A file in a folder, there while its maker is at work; made by `marked`, it travels to other processes.
+class FolderProbe:
+    """A temporary file that identifies a folder; made by `place_probe` and sent to other processes.
 
     Attributes:
-        file: with a name that no copy of the folder has.
-        host: where it was made.
+        file: its path, with a name that no copy of the folder has.
+        host: name of the machine that made it.
     """
 
     file: Path
     host: str
 
     @property
-    def is_seen(self) -> bool:
-        """Whether the folder is the one that was marked: what is written to it arrives there."""
+    def is_visible(self) -> bool:
+        """Whether this process sees the same folder, so that files written to it arrive there."""
         return self.file.is_file()
 
     @property
-    def is_of_this_host(self) -> bool:
-        """Whether this is the machine on which it was made, with the same files everywhere."""
+    def is_local(self) -> bool:
+        """Whether this machine made it, so that all folders are the same."""
         return socket.gethostname() == self.host
 
 
 @contextmanager
-def marked(folder: Path) -> Generator[Mark]:
-    """Mark a folder, which is made if need be, while the block runs. What a killed process leaves is a leftover.
+def place_probe(folder: Path) -> Generator[FolderProbe]:
+    """Keep a probe in a folder while the block runs; a missing folder is created.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the folder cannot be written.
     """
-    # Named as what `files.whole` clears away.
-    mark = Mark(folder.absolute() / f".mark.{secrets.token_hex(4)}.part", socket.gethostname())
+    # `clear_leftovers` removes files named like this after a killed process.
+    probe = FolderProbe(
+        folder.absolute() / f".mark.{secrets.token_hex(4)}.part", socket.gethostname()
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        mark.file.touch()
+        probe.file.touch()
     except OSError as error:
-        raise cannot_write(mark.file, error) from error
+        raise write_error(probe.file, error) from error
     try:
-        yield mark
+        yield probe
     finally:
         with suppress(OSError):
-            mark.file.unlink(missing_ok=True)
+            probe.file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Hashes of many files: in parallel, and not again while size, times and inode of a file stay what they were."""
+"""Cache of file hashes, keyed by path and valid while size, times and inode of a file are the same."""
 
 from __future__ import annotations
 
@@ -14,43 +14,51 @@ from segarena.files.hashes import sha256_of_file
 
 _THREADS = min(4, os.cpu_count() or 1)
 _SETTLED_NS = 2_000_000_000
-"""A file that changed later than this before it was read may change again within the same tick of its clock."""
+"""Hashes of files changed less than this before reading are not stored: file clocks are coarse."""
 
 _TABLE = "CREATE TABLE IF NOT EXISTS hashes (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
 
 
 def cache_folder() -> Path:
-    """Return the user's cache folder of segarena. It may be deleted at any time."""
+    """Return the user's cache folder for segarena, which may be deleted at any time."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "segarena"
 
 
-def cache_file() -> Path:
-    """Return where hashes are remembered."""
+def hash_cache_file() -> Path:
+    """Return the SQLite file of the cache."""
     return cache_folder() / "hashes.sqlite"
 
 
-def hashes_of_files(files: Sequence[Path]) -> list[str]:
-    """Return the SHA-256 of each file; empty for one that cannot be read.
+def hash_files(files: Sequence[Path]) -> list[str]:
+    """Return the SHA-256 of each file; "" for a file that cannot be read.
 
-    What was read before is remembered by path, size, inode, and times of change to the nanosecond. A cache that cannot
-    be used only costs time.
+    Hashes are cached by path, size, inode, and modification times in nanoseconds. A cache that
+    cannot be used only costs time.
     """
     paths = [str(file.resolve()) for file in files]
     states = [_state(file) for file in files]
-    known = _remembered(paths)
-    missing = [
-        i for i, path in enumerate(paths) if path not in known or known[path][0] != states[i]
-    ]
+    cached = _read_cache(paths)
+    hashes: dict[int, str] = {}
+    missing: list[int] = []
+    for index, path in enumerate(paths):
+        state, sha256 = cached.get(path, ("", ""))
+        if path in cached and state == states[index]:
+            hashes[index] = sha256
+        else:
+            missing.append(index)
     with ThreadPoolExecutor(_THREADS) as threads:
-        made = dict(zip(missing, threads.map(_hash, [files[i] for i in missing]), strict=True))
-    _remember(
-        [(paths[i], states[i], made[i]) for i in missing if made[i] and _is_settled(files[i])]
-    )
-    return [made[i] if i in made else known[paths[i]][1] for i in range(len(paths))]
+        computed = threads.map(_hash, [files[index] for index in missing])
+        hashes.update(zip(missing, computed, strict=True))
+    rows: list[tuple[str, str, str]] = []
+    for index in missing:
+        if hashes[index] and _is_settled(files[index]):
+            rows.append((paths[index], states[index], hashes[index]))
+    _write_cache(rows)
+    return [hashes[index] for index in range(len(paths))]
 
 
 def files_below(path: Path) -> list[Path]:
-    """Return a file itself; of a folder all files in it, in the order of their paths."""
+    """Return all files below a folder, sorted by path; for a file, the file itself."""
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file())
     return [path]
@@ -76,10 +84,11 @@ def _is_settled(file: Path) -> bool:
     return time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED_NS
 
 
-def _remembered(paths: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return state and hash of those paths that are known; of all that were ever read there may be millions."""
+def _read_cache(paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return state and hash of the cached paths."""
     try:
-        with closing(sqlite3.connect(f"file:{cache_file()}?mode=ro", uri=True)) as cache:
+        # Query path by path: the whole table may have millions of rows.
+        with closing(sqlite3.connect(f"file:{hash_cache_file()}?mode=ro", uri=True)) as cache:
             rows = [
                 cache.execute("SELECT * FROM hashes WHERE path = ?", (path,)).fetchone()
                 for path in paths
@@ -89,15 +98,15 @@ def _remembered(paths: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {path: (state, value) for path, state, value in filter(None, rows)}
 
 
-def _remember(rows: Sequence[tuple[str, str, str]]) -> None:
+def _write_cache(rows: Sequence[tuple[str, str, str]]) -> None:
     if not rows:
         return
     try:
-        cache_file().parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(cache_file())) as cache, cache:
+        hash_cache_file().parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(hash_cache_file())) as cache, cache:
             cache.execute(_TABLE)
             cache.executemany("INSERT OR REPLACE INTO hashes VALUES (?, ?, ?)", rows)
-    except sqlite3.DatabaseError:  # damaged; the next one makes it anew
-        cache_file().unlink(missing_ok=True)
+    except sqlite3.DatabaseError:  # damaged; the next call creates it anew
+        hash_cache_file().unlink(missing_ok=True)
     except (OSError, sqlite3.Error):
         return

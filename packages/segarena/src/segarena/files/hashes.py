@@ -1,4 +1,4 @@
-"""SHA-256 of bytes and files: what run.json, manifests and caches remember of content."""
+"""SHA-256 of bytes and files."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-SHORT = 16
-"""Hexadecimal digits of a fingerprint: 64 bits, enough to tell data sets apart."""
+FINGERPRINT_DIGITS = 16
+"""Hexadecimal digits of a fingerprint: 64 bits, enough to distinguish datasets."""
 
 
 def sha256(*parts: bytes | str) -> str:
-    """Return the hash of `parts` (text as UTF-8), one after the other, as 64 hexadecimal digits.
+    """Return the hash of the concatenated `parts` (text as UTF-8), as 64 hexadecimal digits.
 
     >>> sha256("ab") == sha256("a", b"b")
     True
     """
-    return sha256_of_all(parts)
+    return sha256_of_parts(parts)
 
 
-def sha256_of_all(parts: Iterable[bytes | memoryview | str]) -> str:
-    """Return the hash of many parts, as `sha256` does, without holding them all in memory."""
+def sha256_of_parts(parts: Iterable[bytes | memoryview | str]) -> str:
+    """Return the hash of many parts, as `sha256` does, without keeping them all in memory."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)
@@ -33,14 +33,14 @@ def fingerprint(*parts: bytes | str) -> str:
     >>> fingerprint("ab")
     'fb8e20fc2e4c3f24'
     """
-    return sha256(*parts)[:SHORT]
+    return sha256(*parts)[:FINGERPRINT_DIGITS]
 
 
 def sha256_of_file(path: Path) -> str:
-    """Return the hash of a file's content, read in pieces.
+    """Return the hash of a file's content, read in chunks.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""HDF5 files to arrays, their sizes looked at before anything is read. Needs h5py."""
+"""Reader of HDF5 arrays that checks sizes before it reads. Needs h5py."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from segarena.files.limits import check_voxels
 
 
 def read_hdf5(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of these names in a file.
+    """Return the arrays with these names.
 
     Raises:
-        InvalidMask: missing, damaged, without one of the arrays, no plain numbers, kept in another file, or larger than
-            allowed.
+        InvalidMask: the file is missing or damaged; or an array is missing, not numeric, stored in
+            another file, or above the voxel limit.
         MissingExtra: h5py is not installed.
     """
     try:
@@ -31,27 +31,24 @@ def read_hdf5(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     try:
         with h5py.File(path, "r") as file:
             wanted = list(names)
-            elsewhere = [
-                name
-                for name in wanted
-                if isinstance(file.get(name, getlink=True), h5py.ExternalLink)
-            ]
-            if elsewhere:
-                raise InvalidMask(
-                    f"{path}: expected {elsewhere[0]!r} in this file, got a link to another one; copy it in"
-                )
+            for name in wanted:
+                if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
+                    raise InvalidMask(
+                        f"{path}: expected {name!r} in this file, got a link to another one; "
+                        "copy the array into it"
+                    )
             return {name: _array(file.get(name), name, path, h5py.Dataset) for name in wanted}
     except InvalidMask:
         raise
-    except Exception as error:  # h5py passes on whatever the library under it says
-        came = " ".join(str(error).split())
+    except Exception as error:  # h5py raises whatever the HDF5 library reports
+        reason = " ".join(str(error).split())
         raise InvalidMask(
-            f"{path}: expected a readable HDF5 file, got: {came}; copy it again"
+            f"{path}: expected a readable HDF5 file, got: {reason}; copy it again"
         ) from error
 
 
-def _array(found: Any, name: str, path: Path, kind: type[Any]) -> NDArray[Any]:
-    if not isinstance(found, kind):
+def _array(found: Any, name: str, path: Path, dataset_type: type[Any]) -> NDArray[Any]:
+    if not isinstance(found, dataset_type):
         raise InvalidMask(
             f"{path}: expected an array {name!r}, got none; is it a file of this dataset?"
         )
@@ -59,7 +56,7 @@ def _array(found: Any, name: str, path: Path, kind: type[Any]) -> NDArray[Any]:
         raise InvalidMask(f"{path}: expected {name!r} to be plain numbers, got {found.dtype}")
     if found.external or found.is_virtual:
         raise InvalidMask(
-            f"{path}: expected {name!r} in this file, got an array kept in others; copy it in"
+            f"{path}: expected {name!r} in this file, got an array stored in another one; copy it into this file"
         )
     check_voxels(math.prod(found.shape), path, error=InvalidMask)
     return np.asarray(found[()])

@@ -1,7 +1,7 @@
-"""Image and mask files to arrays, and one clear line for everything that can be wrong with a file.
+"""Reader of image and mask files, with a one-line error for each problem of a file.
 
-Both kinds are read the way a viewer shows them: turned upright by their EXIF orientation. Nothing is scaled,
-thresholded or resized here.
+Images and masks are rotated upright by their EXIF orientation, as viewers show them. They are not
+scaled, thresholded or resized.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask
-from segarena.files.limits import check_pixels, most_pixels
+from segarena.files.limits import check_pixels, pixel_limit
 
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 )
-"""Files with other endings are not taken for images or masks."""
+"""Suffixes of image and mask files; all other files are ignored."""
 
 LOSSY_SUFFIXES = frozenset({".jpeg", ".jpg"})
 
 _EIGHT_BIT_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"})
-_ORIENTATION = 0x0112
-_TURNED = (5, 6, 7, 8)
+_ORIENTATION = 0x0112  # the EXIF tag
+_QUARTER_TURNS = (5, 6, 7, 8)  # orientations that swap rows and columns
 
 
 class _Decoded(NamedTuple):
@@ -37,29 +37,30 @@ class _Decoded(NamedTuple):
     has_16_bits: bool
 
 
-def list_files(folder: Path) -> list[Path]:
-    """Return the image files under `folder`, nested ones too, sorted by path; hidden ones are left out."""
-    found = (
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()
-    )
-    return sorted(path for path in found if not _is_hidden(path.relative_to(folder)))
+def list_image_files(folder: Path) -> list[Path]:
+    """Return all image files below `folder`, sorted by path, without hidden files."""
+    images: list[Path] = []
+    for path in folder.rglob("*"):
+        if path.suffix.lower() not in IMAGE_SUFFIXES or not path.is_file():
+            continue
+        if not _is_hidden(path.relative_to(folder)):
+            images.append(path)
+    return sorted(images)
 
 
 def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
     """Return an image file as uint8 (H, W, 3), RGB, upright.
 
-    Grey is repeated over three channels, palettes are looked up, alpha is dropped, CMYK is converted without a
-    colour profile, and of 16-bit colour the high byte is kept. 16-bit and floating grey is refused: which of
-    its values are black and white only its owner knows.
+    Grey is repeated over three channels, palettes are resolved, alpha is dropped, CMYK is converted
+    without a colour profile, and 16-bit colour keeps its high byte. 16-bit and floating-point grey is
+    an error, because the file does not say which values are black and white.
 
     Args:
         path: the file.
-        data: what the file holds, where it came another way; `path` then only names it in errors.
+        data: the content of the file, if already read; `path` is then only used in messages.
 
     Raises:
-        InvalidImage: missing, damaged, too large, of several frames, or grey of more than 8 bits.
+        InvalidImage: the file is missing, damaged, too large, has several frames, or is grey with more than 8 bits.
     """
     image, _ = _decode(path, InvalidImage, data)
     if image.mode not in _EIGHT_BIT_MODES:
@@ -72,22 +73,23 @@ def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
     return np.array(image.convert("RGB"), dtype=np.uint8)
 
 
-def read_values(
+def read_mask_values(
     path: Path, *, palette_must_agree: bool = False, data: bytes | None = None
 ) -> NDArray[np.int32]:
-    """Return a mask file as its stored numbers, int32 (H, W).
+    """Return the stored values of a mask file, int32 (H, W).
 
-    1-bit masks give 0 and 1, palette masks their indices, RGB masks of three equal channels that channel, and
-    16-bit masks all 16 bits.
+    1-bit masks give 0 and 1, palette masks their indices, RGB masks with three equal channels that
+    channel, and 16-bit masks all 16 bits.
 
     Args:
         path: the file.
-        palette_must_agree: refuse a palette in which an index is 0 where its colour is not black, or the
-            other way round, because then nobody can tell which of the two is the background.
-        data: what the file holds, where it lies in another file; `path` then only names it in errors.
+        palette_must_agree: raise an error for a palette in which not exactly index 0 is black, because
+            the background is ambiguous then.
+        data: the content, if it is stored in another file; `path` is then only used in messages.
 
     Raises:
-        InvalidMask: missing, damaged, coloured, partly transparent, of floating point, or as said above.
+        InvalidMask: the file is missing, damaged, coloured, partly transparent, floating-point, or has
+            an ambiguous palette.
     """
     image, has_16_bits = _decode(path, InvalidMask, data)
     if image.mode == "P":
@@ -107,11 +109,11 @@ def read_values(
     )
 
 
-def read_colours(path: Path) -> NDArray[np.uint8]:
-    """Return a mask file as its colours, uint8 (H, W, 3), RGB; palettes are looked up, grey is repeated.
+def read_mask_colours(path: Path) -> NDArray[np.uint8]:
+    """Return the colours of a mask file, uint8 (H, W, 3), RGB; palettes are resolved, grey is repeated.
 
     Raises:
-        InvalidMask: missing, damaged, partly transparent, or of more than 8 bits per channel.
+        InvalidMask: the file is missing, damaged, partly transparent, or has more than 8 bits per channel.
     """
     image, has_16_bits = _decode(path, InvalidMask)
     if has_16_bits or image.mode not in _EIGHT_BIT_MODES:
@@ -124,13 +126,16 @@ def read_colours(path: Path) -> NDArray[np.uint8]:
 
 
 def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
-    """Return a grey file as its stored numbers, (H, W), uint8 or uint16 by the bits of the file; 1 bit as 0 and 255.
+    """Return the stored values of a grey file, (H, W), uint8 or uint16 by its bit depth; 1 bit as 0 and 255.
 
     Raises:
-        InvalidMask: missing, damaged, coloured, with a palette or alpha, or of floating point.
+        InvalidMask: the file is missing, damaged, coloured, floating-point, or has a palette or alpha.
     """
     image, has_16_bits = _decode(path, InvalidMask)
-    if not (image.mode.startswith("I") if has_16_bits else image.mode in ("1", "L")):
+    is_grey = image.mode in ("1", "L")
+    if has_16_bits:
+        is_grey = image.mode.startswith("I")
+    if not is_grey:
         raise InvalidMask(
             f"{path}: expected a grey file of 8 or 16 bits, got pillow mode {image.mode}"
         )
@@ -140,18 +145,19 @@ def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
 
 
 def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
-    """Return the (H, W) of an image file upright, from its header alone.
+    """Return (H, W) of an image file in its upright orientation, from its header alone.
 
     Raises:
-        InvalidImage: or `error`: missing, damaged, or with more pixels than `files.limits` allows.
+        InvalidImage: or `error`: the file is missing, damaged, or above the pixel limit.
     """
     with _opened(path, error) as image:
-        is_turned = image.getexif().get(_ORIENTATION) in _TURNED
-        return (image.width, image.height) if is_turned else (image.height, image.width)
+        if image.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
+            return image.width, image.height
+        return image.height, image.width
 
 
 def read_stored_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
-    """Return the (H, W) that decoding an image file will make, before it is turned upright, from its headers alone.
+    """Return (H, W) of an image file as stored, before it is rotated upright, from its header alone.
 
     Raises:
         InvalidImage: as `read_size`.
@@ -163,10 +169,10 @@ def read_stored_size(path: Path, *, error: type[InvalidInput] = InvalidImage) ->
 def check_same_shape(
     mask: NDArray[Any], path: Path, image: NDArray[np.uint8], image_path: Path
 ) -> None:
-    """Raise unless a mask has the rows and columns of its image.
+    """Raise an error unless a mask has the height and width of its image.
 
     Raises:
-        InvalidMask: they differ; the message says how, and when they are only turned against each other.
+        InvalidMask: they differ; the message says how, and whether one is only rotated.
     """
     shape = mask.shape[:2]
     expected = image.shape[:2]
@@ -187,7 +193,7 @@ def check_same_shape(
 def _decode(path: Path, error: type[InvalidInput], data: bytes | None = None) -> _Decoded:
     with _opened(path, error, data) as image:
         frames = int(getattr(image, "n_frames", 1))
-        # Phones write MPO: a photograph followed by previews of it.
+        # Phones write MPO: a photograph followed by its previews.
         if frames > 1 and image.format != "MPO":
             raise error(
                 f"{path}: expected one image, got a file of {frames} frames; save one frame per file"
@@ -201,9 +207,9 @@ def _decode(path: Path, error: type[InvalidInput], data: bytes | None = None) ->
 def _opened(
     path: Path, error: type[InvalidInput], data: bytes | None = None
 ) -> Generator[Image.Image]:
-    """Give an image whose header was read and whose size is allowed; what is raised meanwhile becomes `error`."""
-    # Ours is the limit that counts: Pillow's is a warning, and an error only at twice as much.
-    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most_pixels())
+    """Open an image within the pixel limit; convert exceptions in the block to `error`."""
+    # Our limit replaces Pillow's, which is a warning, and an error only at twice its value.
+    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, pixel_limit())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -219,12 +225,12 @@ def _opened(
         ) from cause
     except Image.DecompressionBombError as cause:
         raise error(
-            f"{path}: expected at most {most_pixels():,} pixels; scale it down. {cause}"
+            f"{path}: expected at most {pixel_limit():,} pixels; scale it down. {cause}"
         ) from cause
-    except Exception as cause:  # over damage Pillow's decoders raise whatever it leads them to
-        came = str(cause).replace(str(path), "the file") or type(cause).__name__
+    except Exception as cause:  # Pillow's decoders raise many types for damaged data
+        problem = str(cause).replace(str(path), "the file") or type(cause).__name__
         raise error(
-            f"{path}: expected a readable image file, got: {came}; copy or export it again"
+            f"{path}: expected a readable image file, got: {problem}; copy or export it again"
         ) from cause
 
 

@@ -1,10 +1,10 @@
-"""How much one file may ask for, held against its header before anything is allocated. One limit, for every format.
+"""Limits on the size that a file header may claim, checked before memory is allocated.
 
-A file of a few hundred bytes can claim an image of many gigabytes. What a header claims is counted first: a picture may
-have `pixel_limit()` pixels and a file of arrays as many numbers; the masks of one annotated image
-together, each cropped to what it shows, may have `mask_pixel_limit()`; a volume, a stack of labels of a video or a table as
-many numbers as `voxel_limit()`; XML as many tags and attributes as `xml_element_limit()`.
-`segarena --max-pixels N ...` raises the limit, and so does the environment variable, which worker processes inherit.
+A file of a few hundred bytes can claim an image of many gigabytes. The limits are `pixel_limit()` for
+an image, and for the numbers in a file of arrays; `mask_pixel_limit()` for all masks of one annotated
+image, each cropped to its object; `voxel_limit()` for a volume, the labels of a video or a table; and
+`xml_element_limit()` for tags and attributes of XML. All grow with `segarena --max-pixels N ...` or
+the environment variable, which worker processes inherit.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from segarena.errors import InvalidInput
 
 PIXEL_LIMIT_VARIABLE = "SEGARENA_MAX_PIXELS"
 DEFAULT_PIXEL_LIMIT = 2**30 // 12
-"""89 million pixels, where Pillow's own warning starts: a quarter of a GiB as RGB."""
-IN_FILE = 2
-"""The masks of one image may together be as large as this many pictures; each takes a byte per pixel, twice."""
+"""89 million pixels, the default of Pillow's own warning: a quarter of a GiB as RGB."""
+MASK_FACTOR = 2
+"""All masks of an image may have the pixels of this many images; reading one takes two bytes per pixel."""
 
-PER_ELEMENT = 40
-"""A tag or attribute of XML may stand for so many pixels: it takes up to 350 bytes."""
+PIXELS_PER_ELEMENT = 40
+"""A tag or attribute of XML counts as this many pixels, because it takes up to 350 bytes."""
 
 DEFAULT_VOXEL_LIMIT = 2**31
-"""Of a volume, of all planes or frames together: 1290 along each edge of a cube, or 24 pictures."""
+"""All planes or frames together: a cube with edges of 1290 voxels, or 24 images."""
 
 
 def pixel_limit() -> int:
-    """Return how many pixels a picture may have.
+    """Return the limit on the pixels of an image.
 
     Raises:
-        InvalidInput: the environment variable is not a number above 0.
+        InvalidInput: the environment variable is not a positive integer.
     """
     text = os.environ.get(PIXEL_LIMIT_VARIABLE, "")
     if not text:
@@ -44,18 +44,18 @@ def pixel_limit() -> int:
 
 
 def mask_pixel_limit() -> int:
-    """Return how many pixels the masks of one image may have together."""
-    return IN_FILE * pixel_limit()
+    """Return the limit on the pixels of all masks of an image together."""
+    return MASK_FACTOR * pixel_limit()
 
 
 def voxel_limit() -> int:
-    """Return how many numbers a volume, the labels of a video or a table may have; it grows with `pixel_limit`."""
+    """Return the limit on the numbers in a volume, the labels of a video or a table; it scales with `pixel_limit`."""
     return DEFAULT_VOXEL_LIMIT * pixel_limit() // DEFAULT_PIXEL_LIMIT
 
 
 def xml_element_limit() -> int:
-    """Return how many tags and attributes XML may have together: 2.2 million; it grows with `pixel_limit`."""
-    return pixel_limit() // PER_ELEMENT
+    """Return the limit on tags and attributes of XML, by default 2.2 million; it scales with `pixel_limit`."""
+    return pixel_limit() // PIXELS_PER_ELEMENT
 
 
 def check_pixels(
@@ -65,13 +65,13 @@ def check_pixels(
     error: type[Exception] = InvalidInput,
     most: int | None = None,
 ) -> None:
-    """Raise unless a picture may have as many pixels as its header claims.
+    """Raise an error if a header claims more pixels than the limit.
 
     Args:
-        claimed: pixels, from the header.
-        path: of the file, or what else names it.
+        claimed: number of pixels in the header.
+        path: the file, or another name for messages.
         error: the type to raise.
-        most: how many there may be; None takes `pixel_limit()`.
+        most: the limit; None takes `pixel_limit()`.
     """
     limit = pixel_limit() if most is None else most
     if claimed > limit:
@@ -84,7 +84,7 @@ def check_pixels(
 def check_mask_pixels(
     claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput
 ) -> None:
-    """Raise unless the masks of one image may be as large as is claimed; see `check_pixels`."""
+    """Raise an error if the masks of an image exceed their limit; see `check_pixels`."""
     check_pixels(claimed, path, error=error, most=mask_pixel_limit())
 
 
@@ -95,12 +95,12 @@ def check_voxels(
     error: type[Exception] = InvalidInput,
     most: int | None = None,
 ) -> None:
-    """Raise unless a volume, the labels of a video or a table may have as many numbers; see `check_pixels`."""
+    """Raise an error if a volume, the labels of a video or a table exceed their limit; see `check_pixels`."""
     limit = voxel_limit() if most is None else most
     if claimed > limit:
         if most is None:
-            how = f"the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
+            remedy = f"the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
         else:
-            how = "max_voxels"
-        told = f"{path}: expected at most {limit:,} voxels, the header promises {claimed:,}"
-        raise error(f"{told}; crop or split it, or raise {how}")
+            remedy = "max_voxels"
+        problem = f"{path}: expected at most {limit:,} voxels, the header promises {claimed:,}"
+        raise error(f"{problem}; crop or split it, or raise {remedy}")

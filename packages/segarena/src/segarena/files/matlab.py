@@ -1,7 +1,7 @@
-"""MATLAB files of version 5 to 7 to arrays, read by ourselves: a damaged file becomes an error and never a crash.
+"""Reader of MATLAB files, versions 5 to 7; a damaged file is an error and never a crash.
 
-Numbers, cells and structures are read; what else a file holds (text, sparse and function values) is passed over. A
-file of version 7.3 is HDF5 and refused.
+It reads numbers, cells and structures, and skips other values (text, sparse matrices, functions). Files
+of version 7.3, which are HDF5, are an error.
 
 Source: The MathWorks, MAT-File Format (level 5).
 """
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidMask
 from segarena.files.limits import check_pixels
 
+# Numbers from the format description: types of elements (dtype by number), then classes of arrays.
 _HEADER_BYTES = 128
 _MATRIX = 14
 _COMPRESSED = 15
@@ -53,7 +54,7 @@ _NUMBERS = {
     15: "u8",
 }
 _LOGICAL = 0x0200
-_DEEPEST = 16
+_MAX_DEPTH = 16
 _OPAQUE = 17
 _MOST_ELEMENTS = 200_000
 _WIDEST = 8  # bytes of the widest number, and of a tag
@@ -65,27 +66,27 @@ class _Element(NamedTuple):
 
 
 class _Damaged(ValueError):
-    """The bytes are not what the format allows."""
+    """Bytes that violate the format."""
 
 
 def read_matlab(path: Path, variable: str) -> NDArray[Any]:
-    """Return one variable of a MATLAB file; structures are arrays with fields, cells arrays of objects, all 2D or more.
+    """Return a variable: structures as arrays with fields, cells as object arrays, all with at least 2 axes.
 
     Raises:
-        InvalidMask: the file is missing, damaged, of another version or larger than allowed, or has no such variable.
+        InvalidMask: the file is missing, damaged, of another version or too large, or lacks the variable.
     """
     variables = _Reader(path).variables({variable})
     value = variables.get(variable)
     if value is None:
-        came = ", ".join(variables) or "nothing"
+        available = ", ".join(variables) or "nothing"
         raise InvalidMask(
-            f"{path}: expected the variable {variable!r}, got {came}; is it a file of this dataset?"
+            f"{path}: expected the variable {variable!r}, got {available}; is it a file of this dataset?"
         )
     return value
 
 
-def list_matlab(path: Path) -> list[str]:
-    """Return the names of the variables of a MATLAB file.
+def list_matlab_variables(path: Path) -> list[str]:
+    """Return the names of the variables in a MATLAB file.
 
     Raises:
         InvalidMask: as `read_matlab`.
@@ -94,7 +95,7 @@ def list_matlab(path: Path) -> list[str]:
 
 
 class _Reader:
-    """Reads one file, and counts what it asks for."""
+    """Reader of one file that counts elements and numbers against the limits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -103,7 +104,7 @@ class _Reader:
         self._order: Literal["<", ">"] = "<"
 
     def variables(self, wanted: set[str]) -> dict[str, NDArray[Any] | None]:
-        """Return the variables by name; None for those that are not wanted, or not of a kind that is read."""
+        """Return the variables by name; None for unwanted ones and those of an unsupported type."""
         path = self._path
         if not path.is_file():
             raise InvalidMask(
@@ -124,7 +125,7 @@ class _Reader:
         self._check_version(data)
         found: dict[str, NDArray[Any] | None] = {}
         for element in self._split(memoryview(data)[_HEADER_BYTES:]):
-            matrix = self._unpacked(element) if element.kind == _COMPRESSED else element
+            matrix = self._decompress(element) if element.kind == _COMPRESSED else element
             if matrix.kind == _MATRIX:
                 name, value = self._matrix(matrix.data, wanted, 0)
                 found[name] = value
@@ -140,7 +141,7 @@ class _Reader:
         self._order = "<" if data[126:128] == b"IM" else ">"
 
     def _split(self, data: memoryview) -> Iterator[_Element]:
-        """Yield the elements that follow one another in these bytes."""
+        """Yield the consecutive elements in these bytes."""
         at = 0
         while at < len(data):
             self._elements += 1
@@ -150,8 +151,10 @@ class _Reader:
                 raise _Damaged("an element that is cut off")
             kind, size = struct.unpack(f"{self._order}II", data[at : at + 8])
             start = at + 8
-            if kind >> 16:  # up to four bytes stand in the tag itself
-                kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
+            if kind >> 16:  # a small element: up to four bytes are stored in the tag itself
+                size = kind >> 16
+                kind &= 0xFFFF
+                start = at + 4
                 if size > 4:
                     raise _Damaged(f"a short element of {size} bytes")
             if size > len(data) - start:
@@ -160,10 +163,12 @@ class _Reader:
             if start == at + 4:
                 at = start + 4
             else:
-                at = start + size + (-size % 8 if kind != _COMPRESSED else 0)
+                # Elements are padded to 8 bytes, except compressed ones.
+                padding = 0 if kind == _COMPRESSED else -size % 8
+                at = start + size + padding
 
-    def _unpacked(self, element: _Element) -> _Element:
-        """Return the element in a compressed one; no more than allowed is unpacked."""
+    def _decompress(self, element: _Element) -> _Element:
+        """Return the element inside a compressed one, within the limits."""
         decoder = zlib.decompressobj()
         tag = decoder.decompress(element.data, 8)
         if len(tag) < 8:
@@ -178,49 +183,44 @@ class _Reader:
     def _matrix(
         self, data: memoryview, wanted: set[str] | None, depth: int
     ) -> tuple[str, NDArray[Any] | None]:
-        """Return the name and the value of a matrix; None for a kind that is not read, or a name not in `wanted`."""
+        """Return name and value of a matrix; None as value for unsupported types and names not in `wanted`."""
         if not len(data):
             return "", np.zeros((0, 0))
-        if depth > _DEEPEST:
-            raise _Damaged(f"more than {_DEEPEST} matrices in each other")
+        if depth > _MAX_DEPTH:
+            raise _Damaged(f"more than {_MAX_DEPTH} matrices in each other")
         parts = self._split(data)
         flags = self._plain(self._next(parts, 1)[0])
-        if (
-            flags.size and int(flags[0]) & 0xFF == _OPAQUE
-        ):  # objects of classes, which have no sizes
-            return "", None
-        dimensions, name = (self._plain(part) for part in self._next(parts, 2))
-        if (
-            not flags.size
-            or dimensions.size < 2
-            or dimensions.size > 32
-            or min(map(int, dimensions)) < 0
-        ):
+        if flags.size and int(flags[0]) & 0xFF == _OPAQUE:
+            return "", None  # objects of classes have no dimensions
+        dimensions, letters = (self._plain(part) for part in self._next(parts, 2))
+        if not flags.size:
             raise _Damaged("a matrix without sizes")
-        shape = tuple(map(int, dimensions))
+        shape = _shape(dimensions)
         kind = int(flags[0]) & 0xFF
-        called = name.astype(np.uint8).tobytes().decode("utf-8", "replace")
-        if wanted is not None and called not in wanted:
-            return called, None
+        name = letters.astype(np.uint8).tobytes().decode("utf-8", "replace")
+        if wanted is not None and name not in wanted:
+            return name, None
         self._count(math.prod(shape))
         if kind in _NUMBERS:
             numbers = self._plain(self._next(parts, 1)[0])
             dtype = np.bool_ if int(flags[0]) & _LOGICAL else np.dtype(_NUMBERS[kind])
             if numbers.size != math.prod(shape):
                 raise _Damaged(f"{numbers.size:,} numbers for a matrix of {shape}")
-            return called, numbers.astype(dtype).reshape(shape, order="F")
+            return name, numbers.astype(dtype).reshape(shape, order="F")
         if kind in (_CELL, _STRUCTURE) and math.prod(shape) * _WIDEST > len(data):
             raise _Damaged(f"{math.prod(shape):,} values in {len(data):,} bytes")
         if kind == _CELL:
-            return called, self._objects(parts, shape, depth)
-        return called, self._structure(parts, shape, depth) if kind == _STRUCTURE else None
+            return name, self._objects(parts, shape, depth)
+        if kind == _STRUCTURE:
+            return name, self._structure(parts, shape, depth)
+        return name, None
 
     def _objects(
         self, parts: Iterator[_Element], shape: tuple[int, ...], depth: int
     ) -> NDArray[Any]:
         cells = np.empty(math.prod(shape), dtype=object)
-        for place in range(len(cells)):
-            cells[place] = self._value(parts, depth)
+        for index in range(len(cells)):
+            cells[index] = self._value(parts, depth)
         return cells.reshape(shape, order="F")
 
     def _structure(
@@ -231,13 +231,13 @@ class _Reader:
         text = names.astype(np.uint8).tobytes()
         if not 0 < width <= len(text) or len(text) % width:
             raise _Damaged("a structure without names of fields")
-        fields = [
-            text[at : at + width].split(b"\0")[0].decode("utf-8", "replace")
-            for at in range(0, len(text), width)
-        ]
+        fields: list[str] = []
+        for at in range(0, len(text), width):
+            field, _, _ = text[at : at + width].partition(b"\0")
+            fields.append(field.decode("utf-8", "replace"))
         array = np.empty(math.prod(shape), dtype=[(field, object) for field in fields])
-        for place in range(len(array)):
-            array[place] = tuple(self._value(parts, depth) for _ in fields)
+        for index in range(len(array)):
+            array[index] = tuple(self._value(parts, depth) for _ in fields)
         return array.reshape(shape, order="F")
 
     def _value(self, parts: Iterator[_Element], depth: int) -> NDArray[Any] | None:
@@ -261,3 +261,11 @@ class _Reader:
     def _count(self, numbers: int) -> None:
         self._numbers += numbers
         check_pixels(self._numbers, self._path, error=InvalidMask)
+
+
+def _shape(dimensions: NDArray[Any]) -> tuple[int, ...]:
+    shape = tuple(map(int, dimensions))
+    # NumPy supports up to 32 axes in all its versions.
+    if not 2 <= len(shape) <= 32 or min(shape) < 0:
+        raise _Damaged("a matrix without sizes")
+    return shape

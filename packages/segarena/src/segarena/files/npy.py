@@ -1,4 +1,4 @@
-"""NumPy's files (`.npy`, `.npz`) to arrays, their headers read before anything is allocated; nothing is unpickled."""
+"""Reader of `.npy` and `.npz` files that checks headers before it allocates memory, and unpickles nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidMask
 from segarena.files.limits import check_pixels
 
-_PIECE_BYTES = 1 << 20
-_LETTER_BYTES = 4
+_CHUNK_BYTES = 1 << 20
+_LETTER_BYTES = 4  # NumPy stores text as UTF-32
 
 
 def read_arrays(
@@ -29,12 +29,12 @@ def read_arrays(
 
     Args:
         path: the file.
-        names: only these, as far as they are there; None reads all.
-        most: how many numbers there may be; None: as many as pixels in a picture.
-        has_text: arrays of text are read as well; a letter counts as a number.
+        names: arrays to read; names that the file lacks are ignored. None reads all.
+        most: the limit on numbers in all arrays together. None: the pixel limit of an image.
+        has_text: whether to read arrays of text too; a letter counts as a number.
 
     Raises:
-        InvalidMask: missing, damaged, another kind of file, or larger than allowed.
+        InvalidMask: the file is missing, damaged, of another format, or above the limit.
     """
     wanted = None if names is None else set(names)
     kinds = "biufU" if has_text else "biuf"
@@ -52,7 +52,7 @@ def read_arrays(
         raise InvalidMask(
             f"{path}: expected a file of arrays here, got none; restore it"
         ) from error
-    except Exception as error:  # zipfile and NumPy's reader of headers have too many kinds to list
+    except Exception as error:  # zipfile and NumPy's header reader raise too many types to list
         raise InvalidMask(
             f"{path}: expected a whole .npy or .npz file, got: {error}; copy it again"
         ) from error
@@ -66,19 +66,20 @@ def _archived(
         name = entry.filename.removesuffix(".npy")
         if name not in arrays and (wanted is None or name in wanted):
             with archive.open(entry) as packed:
-                arrays[name] = _array(
-                    packed, path, sum(map(_numbers, arrays.values())), most, kinds
-                )
+                before = sum(_count_numbers(array) for array in arrays.values())
+                arrays[name] = _array(packed, path, before, most, kinds)
     return arrays
 
 
-def _numbers(array: NDArray[Any]) -> int:
-    """Return how many numbers or letters an array has."""
-    return array.nbytes // _LETTER_BYTES if array.dtype.kind == "U" else array.size
+def _count_numbers(array: NDArray[Any]) -> int:
+    """Return the number of numbers or letters in an array."""
+    if array.dtype.kind == "U":
+        return array.nbytes // _LETTER_BYTES
+    return array.size
 
 
 def _array(file: IO[bytes], path: Path, before: int, most: int | None, kinds: str) -> NDArray[Any]:
-    """Return the array that starts here, if it and the `before` numbers of this file are not too many."""
+    """Return the array that starts here; check it and the `before` numbers of this file against the limit."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         read = np.lib.format.read_array_header_1_0
@@ -95,23 +96,23 @@ def _array(file: IO[bytes], path: Path, before: int, most: int | None, kinds: st
     else:
         claimed = count
     check_pixels(before + claimed, path, error=InvalidMask, most=most)
-    # No more is allocated than is there, as far as it can be told: what is read piece by piece ends with the file.
+    # A header can promise more than the file holds. Reading in chunks allocates only what is there.
     data = read_exactly(file, count * dtype.itemsize, path)
     return np.ndarray(shape, dtype, buffer=data, order="F" if is_fortran else "C")
 
 
 def read_exactly(file: IO[bytes], count: int, path: Path) -> bytearray:
-    """Return the next `count` bytes of a stream, in memory that grows with what comes.
+    """Return the next `count` bytes of a stream, in a buffer that grows as bytes arrive.
 
     Raises:
-        InvalidMask: it ends before that.
+        InvalidMask: the stream ends early.
     """
     data = bytearray()
     while len(data) < count:
-        piece = file.read(min(_PIECE_BYTES, count - len(data)))
-        if not piece:
+        chunk = file.read(min(_CHUNK_BYTES, count - len(data)))
+        if not chunk:
             raise InvalidMask(
                 f"{path}: its header promises {count:,} bytes, it has {len(data):,}; copy it again"
             )
-        data += piece
+        data += chunk
     return data

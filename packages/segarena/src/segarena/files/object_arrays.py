@@ -1,7 +1,8 @@
-"""Arrays of arrays in NumPy's files (`.npy`), which are pickles: read with nothing in them that could run.
+"""Reader of object arrays in `.npy` files that runs no code from their pickles.
 
-Data sets store lists of arrays of different lengths so. A pickle may call any function, and even NumPy's own trust what
-they are given; here stand-ins take down what an array is said to be, and arrays are made of that afterwards.
+Datasets store lists of arrays of different lengths this way. A pickle may call any function, and even
+NumPy's own functions trust their arguments. This reader unpickles into placeholders that only record
+dtype, shape and bytes, and builds the arrays from them.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _NUMBERS = "biuf"
 
 
 def read_object_array(path: Path) -> list[NDArray[Any]]:
-    """Return the arrays in a file, one for each place of its first axis; an array of plain numbers is cut along it.
+    """Return the arrays in a file, one per index of its first axis; a numeric array is split along it.
 
     Raises:
-        InvalidMask: missing, damaged, larger than allowed, or with anything but arrays, lists and numbers in it.
+        InvalidMask: the file is missing, damaged, above the voxel limit, or contains other objects.
     """
     try:
         with path.open("rb") as file:
             check_voxels(path.stat().st_size, path, error=InvalidMask)
             shape, dtype = _header(file)
             if dtype.hasobject:
-                return _parts(_Unpickler(file).load())
+                return _to_arrays(_Unpickler(file).load())
             if dtype.kind not in _NUMBERS:
                 raise TypeError(f"an array of {dtype}")
             check_voxels(math.prod(shape), path, error=InvalidMask)
@@ -43,7 +44,7 @@ def read_object_array(path: Path) -> list[NDArray[Any]]:
         raise InvalidMask(
             f"{path}: expected a file of arrays here, got none; restore it"
         ) from error
-    except Exception as error:  # over damage the reader of pickles raises whatever it leads it to
+    except Exception as error:  # damaged pickles may raise any type
         raise InvalidMask(
             f"{path}: expected arrays in a .npy file, got: {error}; copy it again"
         ) from error
@@ -60,7 +61,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 class _Dtype:
-    """What an array is said to be made of."""
+    """Placeholder for a dtype."""
 
     def __init__(self, code: str, *_: Any) -> None:
         self.code = code
@@ -75,7 +76,7 @@ class _Dtype:
 
 
 class _Array:
-    """What an array is said to be."""
+    """Placeholder for an array."""
 
     shape: tuple[int, ...] = ()
     dtype: _Dtype = _Dtype("f8")
@@ -92,13 +93,13 @@ class _Array:
 _KNOWN = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
-    ("numpy", "ndarray"): None,  # which kind of array: there is one
+    ("numpy", "ndarray"): None,  # the class to reconstruct: always the same
     ("numpy", "dtype"): _Dtype,
 }
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows the stand-ins, and nothing else."""
+    """Unpickler that resolves names to the placeholders, and rejects all others."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if (module_name, global_name) not in _KNOWN:
@@ -106,19 +107,22 @@ class _Unpickler(pickle.Unpickler):
         return _KNOWN[module_name, global_name]
 
 
-def _parts(found: Any) -> list[NDArray[Any]]:
-    if not isinstance(found, _Array) or len(found.shape) != 1 or not isinstance(found.data, list):
+def _to_arrays(loaded: Any) -> list[NDArray[Any]]:
+    if not isinstance(loaded, _Array) or len(loaded.shape) != 1:
         raise TypeError("no list of arrays")
-    return [_plain(one) for one in cast("list[Any]", found.data)]
+    if not isinstance(loaded.data, list):
+        raise TypeError("no list of arrays")
+    return [_to_array(element) for element in cast("list[Any]", loaded.data)]
 
 
-def _plain(one: Any) -> NDArray[Any]:
+def _to_array(element: Any) -> NDArray[Any]:
     """Return one array of numbers."""
-    if isinstance(one, list):
-        return np.asarray(one, dtype=np.float64)
-    if not isinstance(one, _Array):
-        raise TypeError(f"{type(one).__name__} among the arrays")
-    dtype = one.dtype.read()
+    if isinstance(element, list):
+        return np.asarray(element, dtype=np.float64)
+    if not isinstance(element, _Array):
+        raise TypeError(f"{type(element).__name__} among the arrays")
+    dtype = element.dtype.read()
     if dtype.kind not in _NUMBERS:
         raise TypeError(f"an array of {dtype} among those of numbers")
-    return np.frombuffer(one.data, dtype).reshape(one.shape, order="F" if one.is_fortran else "C")
+    order = "F" if element.is_fortran else "C"
+    return np.frombuffer(element.data, dtype).reshape(element.shape, order=order)

@@ -1,6 +1,7 @@
-"""Parquet tables that anyone may have written, tried by another process before this one reads them.
+"""Reader of untrusted Parquet tables: a child process reads them first.
 
-Over a damaged file Polars may panic or end its process, and a kilobyte can hold a billion equal rows.
+A damaged file can make Polars panic or end its process, and a kilobyte can encode a billion equal
+rows.
 """
 
 from __future__ import annotations
@@ -12,33 +13,32 @@ from pathlib import Path
 import polars as pl
 
 from segarena.errors import SegarenaError
-from segarena.files.limits import check_voxels, most_voxels
+from segarena.files.limits import check_voxels, voxel_limit
 
 
 def read_parquet(file: Path, *, error: type[SegarenaError]) -> pl.DataFrame:
-    """Return a table from elsewhere; it takes a quarter of a second more than Polars does.
+    """Return an untrusted table; takes a quarter of a second longer than Polars alone.
 
     Raises:
-        SegarenaError: of the type `error`: it is no Parquet, is damaged, or claims more values than
-            `files.limits` allows.
+        SegarenaError: of type `error`: the file is no Parquet table, is damaged, or has more values
+            than the voxel limit.
     """
     command = [sys.executable, "-P", "-m", __name__, str(file.absolute())]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
-    told = tried.stdout.strip()
-    if tried.returncode or not told.isdecimal():
-        raise error(
-            f"{file}: expected a Parquet table, got {told or 'a damaged one'}; copy or export it again"
-        )
-    check_voxels(int(told), file, error=error)
+    attempt = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
+    output = attempt.stdout.strip()
+    if attempt.returncode or not output.isdecimal():
+        problem = output or "a damaged one"
+        raise error(f"{file}: expected a Parquet table, got {problem}; copy or export it again")
+    check_voxels(int(output), file, error=error)
     return pl.read_parquet(file, glob=False)
 
 
 def _try(file: str) -> str:
-    """Return how many values a file claims, all of them read if so many are allowed; or why it cannot be read."""
+    """Read a file within the voxel limit; return the number of values it claims, or the error."""
     try:
         scan = pl.scan_parquet(file, glob=False)
         values = scan.select(pl.len()).collect().item() * len(scan.collect_schema())
-        if values <= most_voxels():
+        if values <= voxel_limit():
             scan.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         return (str(error).splitlines() or ["a damaged one"])[0]

@@ -1,4 +1,4 @@
-"""The source files that a Python file stands on: itself, and what it imports from beside it."""
+"""Source files that a Python file depends on: itself, and its imports from the same folder."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def imported_beside(file: Path) -> list[Path]:
-    """Return `file` and, at any depth, the modules and packages in its folder that it imports; in the order of paths.
+def source_files(file: Path) -> list[Path]:
+    """Return `file` and the modules and packages in its folder that it imports, directly or not; sorted.
 
-    Imports are read from the text, nothing is run. A file that is no Python stands on nothing else.
+    Imports are read from the syntax tree; nothing is executed. A file that is not valid Python has none.
     """
     found: set[Path] = set()
     pending = [file.resolve()]
     while pending:
-        one = pending.pop()
-        if one not in found:
-            found.add(one)
-            pending += [
-                beside
-                for folder in {one.parent, file.resolve().parent}
-                for beside in _imports(one, folder)
-            ]
+        current = pending.pop()
+        if current in found:
+            continue
+        found.add(current)
+        for folder in {current.parent, file.resolve().parent}:
+            pending.extend(_imports(current, folder))
     return sorted(found)
 
 
 def imported_names(file: Path) -> list[str]:
-    """Return the dotted names that a Python file imports, relative ones without their dots; none if it is no Python."""
+    """Return the dotted names that a Python file imports, relative ones without dots; [] if it is not valid Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -48,9 +46,9 @@ def _imports(file: Path, folder: Path) -> Iterator[Path]:
 
 
 def _files_of(parts: list[str], folder: Path) -> Iterator[Path]:
-    """Yield the files that importing a dotted name reads in a folder; its last part may be no module."""
+    """Yield the files in a folder that importing a dotted name reads; its last part may be no module."""
     for count in range(1, len(parts) + 1):
-        place = folder.joinpath(*parts[:count])
-        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+        path = folder.joinpath(*parts[:count])
+        for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
             if file.is_file():
                 yield file

@@ -1,4 +1,4 @@
-"""Names that are found inside data files: joined to their folder, and refused where they lead out of it."""
+"""Path traversal protection: joins untrusted names to a folder and rejects those that leave it."""
 
 from __future__ import annotations
 
@@ -8,41 +8,38 @@ from pathlib import Path, PurePosixPath
 from segarena.errors import DatasetError
 
 _LONGEST = 255  # bytes of a name, on every common file system
-# Names that Windows gives to devices, with any ending; and what no portable name holds.
+# Device names of Windows, with any ending; and characters that no portable name contains.
 _DEVICE = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"[\\\x00-\x1f\x7f]|^[a-z]:|^\w+://", re.IGNORECASE)
 
 
-def within(root: Path, name: str) -> Path:
-    """Return `root / name` for a name that a data file, a list or an archive brought; it need not exist.
+def safe_join(root: Path, name: str) -> Path:
+    """Return `root / name` for a name from a data file, a list or an archive; the path need not exist.
 
-    Links are followed: what lies outside of `root` in the end is outside. `root` itself may be a link, and is the
-    user's word.
+    Links are followed, so a link that leads out of `root` is an error. `root` itself may be a link:
+    the user chose it.
 
     Args:
-        root: the folder that nothing may leave.
-        name: with "/" between folders.
+        root: the folder that the path may not leave.
+        name: a relative path with "/" between folders.
 
     Raises:
-        DatasetError: the name is empty or absolute, holds "..", a backslash, a control character or the name of a
-            device, is longer than names are, or leads through a link out of `root`.
+        DatasetError: the name is empty or absolute, contains "..", a backslash, a control character
+            or a device name, is longer than file systems allow, or leads through a link out of `root`.
     """
     path = PurePosixPath(name)
     parts = path.parts
-    is_odd = not parts or path.is_absolute() or ".." in parts or _FORBIDDEN.search(name)
-    if is_odd or any(
-        _DEVICE.fullmatch(part) or len(part.encode("utf-8", "replace")) > _LONGEST for part in parts
-    ):
+    if not parts or path.is_absolute() or ".." in parts or _FORBIDDEN.search(name):
         raise _outside(root, name)
+    for part in parts:
+        if _DEVICE.fullmatch(part) or len(part.encode("utf-8", "replace")) > _LONGEST:
+            raise _outside(root, name)
     try:
         joined = root / path
         if not joined.resolve().is_relative_to(root.resolve()):
             raise _outside(root, name)
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # links in a circle, names that no file system takes
+    except (OSError, RuntimeError, ValueError) as error:
+        # Circular links, or names that the file system rejects.
         raise _outside(root, name) from error
     return joined
 

@@ -1,13 +1,13 @@
-"""Words of others in tables that spreadsheets open."""
+"""Protection against formula injection in tables that spreadsheets open."""
 
 from __future__ import annotations
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for a formula at the beginning of a cell."""
+"""Beginnings of cells that spreadsheets interpret as formulas."""
 
 
 def escape_formula(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: an apostrophe stands before one that would be.
+    """Return a text that no spreadsheet interprets as a formula: an apostrophe precedes one that would be.
 
     >>> escape_formula("=1+1"), escape_formula("dog")
     ("'=1+1", 'dog')

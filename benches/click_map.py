@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from segarena.systems.clicks.models.click_maps import click_map, click_radius_px
+from segarena.systems.clicks.click_maps import click_map, click_radius_px
 
 SHAPES = ((480, 854), (1365, 2048), (2048, 2048))
 CLICKS = 50

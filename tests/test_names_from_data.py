@@ -12,9 +12,9 @@ from segarena.systems.clicks.crowd.instances import read_previous_mask
 from segarena.systems.oneshot.pairs.image_sources import class_mask_path, jpeg_path, label_map_path
 from segarena.systems.oneshot.pairs.pair_table import pairs_table
 from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
-from segarena.systems.scenes.edges.benchmark import find_detections
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.reduction_files import write_reduction
+from segarena.systems.scenes.measures.edge_benchmark import find_detections
 from segarena.systems.scenes.measures.human_images import HumanImage
 from segarena.systems.scenes.model.scene import ImageRecord, SceneSet, make_scene
 from segarena.systems.scenes.page.review_page import review_page

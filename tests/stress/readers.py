@@ -40,7 +40,7 @@ def readers() -> list[Folder]:
     from segarena.systems.clicks.users.recorded_strokes import RecordedStrokes
     from segarena.systems.oneshot.pairs.pair_table import read_pairs
     from segarena.systems.oneshot.pairs.toss_lists import read_class_list
-    from segarena.systems.scenes.edges.benchmark import read_detection
+    from segarena.systems.scenes.measures.edge_benchmark import read_detection
     from segarena.systems.scenes.measures.human_images import read_boundaries, read_segmentations
     from segarena.systems.videos.scribbles.files import read_scribbles
     from segarena.systems.volumes.files.case_files import read_description

@@ -8,7 +8,7 @@ import pytest
 CODE = """
 import sys
 sys.modules["torch"] = None  # as if it were not installed
-import segarena.systems.clicks.models.click_maps, segarena.systems.clicks.network.letterbox
+import segarena.systems.clicks.click_maps, segarena.systems.clicks.network.letterbox
 from segarena.errors import MissingExtra
 try:
     import segarena.systems.clicks.network.{module}

@@ -1,7 +1,8 @@
-"""What is wrong with a scene before it is finished: faults, which have to go, and remarks, which are worth a look.
+"""Checks before a scene is finished: errors, which must be corrected, and remarks, which may stay.
 
-The rules of the paper's tool, in pixels of the picture, and those checks of `segarena amodal check` that one drawing
-can be held against alone: what passes here passes there. A fault is an error of these, a remark a warning or a note.
+These are the rules of the paper's tool, in pixels of the picture, and the checks of `segarena
+amodal check` that need only one drawing: a scene that passes here passes there. An error of that
+command is a fault here, a warning or a note a remark.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import replace
 
 import msgspec
 
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.scene import Scene
 from segarena_studio.annotation.scene_document import Document, document_to_scene
@@ -24,13 +25,13 @@ _OTHER_RULE = (
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong: what was expected, what came, what to do.
+    """One problem: what was expected, what was found, what to do.
 
     Attributes:
-        kind: the same for all of a kind.
-        message: in a line.
-        regions: ids of those it is about.
-        at: (x, y) in the picture; None when it has no place.
+        kind: identifier of the check.
+        message: one line of text.
+        regions: ids of the regions concerned.
+        at: (x, y) in the picture; None without a position.
     """
 
     kind: str
@@ -40,35 +41,40 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found: `faults` keep a scene from being finished, `remarks` do not."""
+    """Result of the checks: `faults` keep a scene from being finished, `remarks` do not."""
 
     faults: tuple[Finding, ...] = ()
     remarks: tuple[Finding, ...] = ()
 
 
 def check_document(document: Document, picture: Picture) -> CheckResult:
-    """Return what is wrong with a document about a picture; regions in depth order."""
+    """Check a document of a picture; regions are listed in depth order."""
     scene = document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
-    found = [_with_other_count(scene, defect) for defect in check_scene(scene)]
-    faults = [_remark(document, defect) for defect in found if defect.severity == "error"]
+    faults: list[Finding] = []
+    remarks: list[Finding] = []
     if document.open:
-        if document.open[0] < len(document.points):
-            at = document.points[document.open[0]]
+        faults.append(_unclosed_outline(document))
+    for defect in check_scene(scene):
+        finding = _finding(document, _with_editor_count(scene, defect))
+        if defect.severity == "error":
+            faults.append(finding)
         else:
-            at = None
-        text = (
-            "expected every outline closed, got one that is being drawn; close it or take it back"
-        )
-        faults.insert(0, Finding(kind="open", message=text, at=at))
-    remarks = [_remark(document, defect) for defect in found if defect.severity != "error"]
+            remarks.append(finding)
     return CheckResult(faults=tuple(faults), remarks=tuple(remarks))
 
 
-def _with_other_count(scene: Scene, defect: Defect) -> Defect:
-    """Return that a region is too small with what the editor says of it, where by that it would be large enough.
+def _unclosed_outline(document: Document) -> Finding:
+    first = document.open[0]
+    at = document.points[first] if first < len(document.points) else None
+    text = "expected every outline closed, got one that is being drawn; close it or remove it"
+    return Finding(kind="open", message=text, at=at)
 
-    Exports are filled by COCO's rule, and the editor takes the pixels whose centres are inside; at a border they differ
-    by a few.
+
+def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
+    """Add the editor's pixel count to a "region too small" defect, where that count is large enough.
+
+    Exports are filled by COCO's rule, while the editor counts pixels whose centres are inside; the
+    two differ by a few pixels along the border.
     """
     if defect.kind != "small":
         return defect
@@ -76,19 +82,21 @@ def _with_other_count(scene: Scene, defect: Defect) -> Defect:
     count = fill_polygons(scene.polygons(region), scene.shape, rule="pixel-centre").mask.sum()
     if count < QualityLimits().least_area_px:
         return defect
-    return replace(
-        defect, message=f"{defect.message}; {count} by the centres of pixels, {_OTHER_RULE}"
-    )
+    message = f"{defect.message}; {count} by the centres of pixels, {_OTHER_RULE}"
+    return replace(defect, message=message)
 
 
-def _remark(document: Document, defect: Defect) -> Finding:
-    """Return a defect as people read it: regions by their places in the order and their names."""
+def _finding(document: Document, defect: Defect) -> Finding:
+    """Describe a defect for people: regions by their position in the order and their name."""
     at = None if defect.place is None else (defect.place[1], defect.place[0])
     message = defect.message
-    for place, region in enumerate(document.regions, 1):
-        if region.id in defect.regions:
-            known = f"region {place}{f' ({region.name})' if region.name.strip() else ''}"
-            message = re.sub(
-                rf"\bregion {re.escape(region.id)}\b", lambda _, known=known: known, message
-            )
+    for position, region in enumerate(document.regions, 1):
+        if region.id not in defect.regions:
+            continue
+        label = f"region {position}"
+        if region.name.strip():
+            label += f" ({region.name})"
+        # A function as replacement, so that a backslash in a name stays as it is.
+        pattern = rf"\bregion {re.escape(region.id)}\b"
+        message = re.sub(pattern, lambda _, label=label: label, message)
     return Finding(kind=defect.kind, message=message, regions=defect.regions, at=at)

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError  # noqa: E402
+from segarena.systems.clicks.click_maps import click_map  # noqa: E402
 from segarena.systems.clicks.crowd.instances import Instance  # noqa: E402
-from segarena.systems.clicks.models.click_maps import click_map  # noqa: E402
 from segarena.systems.clicks.network import training as training_module  # noqa: E402
 from segarena.systems.clicks.network.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
 from segarena.systems.clicks.network.letterbox import Letterbox, view_window  # noqa: E402

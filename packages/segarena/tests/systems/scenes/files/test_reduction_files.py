@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.systems.scenes.files.reduction_files import REDUCTIONS, SHARED_VALUE, write_reduction
-from segarena.systems.scenes.measures import reductions
+from segarena.systems.scenes.model import reductions
 from segarena.systems.scenes.model.rasters import rasterise
 
 
@@ -23,7 +23,7 @@ def test_pictures_hold_what_the_functions_return(demo_set, tmp_path):
     for name, values in expected.items():
         first, *_ = write_reduction(demo_set, tmp_path / name, name)
         assert first.name == "scene-1.exact.png"
-        np.testing.assert_array_equal(read_values(first), values)
+        np.testing.assert_array_equal(read_mask_values(first), values)
 
 
 def test_semantic_pictures_come_with_their_classes(demo_set, tmp_path):
@@ -31,7 +31,7 @@ def test_semantic_pictures_come_with_their_classes(demo_set, tmp_path):
     numbers = json.loads(classes.read_text())
     assert list(numbers.values()) == list(range(1, len(numbers) + 1))
     scene = demo_set.scenes[0]
-    labels = read_values(first)
+    labels = read_mask_values(first)
     for place, region in enumerate(scene.regions):
         assert (labels[rasterise(scene).visible(place)] == numbers[region.name]).all()
 

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from segarena.files.atomic_write import whole_file, write_whole
-from segarena.files.safe_paths import within
+from segarena.files.atomic_write import open_atomic, write_atomic
+from segarena.files.safe_paths import safe_join
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -181,8 +181,8 @@ def maps_command(
     from segarena.errors import InvalidInput
     from segarena.plugin_spec import PluginSpec
     from segarena.registry import build
+    from segarena.systems.clicks.click_maps import click_map
     from segarena.systems.clicks.commands.map_pictures import save_click_picture
-    from segarena.systems.clicks.models.click_maps import click_map
 
     with one_line_errors("stopped; the maps made so far are there"):
         if radius not in ("paper", "published"):
@@ -195,11 +195,11 @@ def maps_command(
         for instance in track_progress(wanted, len(wanted), "maps"):
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
             name = instance.full_stem.replace("/", "__")
-            with whole_file(within(out / "maps", f"{name}.npz")) as file:
+            with open_atomic(safe_join(out / "maps", f"{name}.npz")) as file:
                 np.savez_compressed(file, map=values)
             inputs = (instance.image, instance.target, instance.error)
             model_maps = {key: click_model(*inputs) for key, click_model in models.items()}
-            picture = within(out / "pictures", f"{name}.jpg")
+            picture = safe_join(out / "pictures", f"{name}.jpg")
             save_click_picture(picture, instance, values, model_maps)
         typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
 
@@ -233,10 +233,10 @@ def crowd_command(
             previous_masks.mkdir(parents=True, exist_ok=True)
             later = [instance for first in shown for instance in later_rounds(first, seed=seed)]
             for instance in later:
-                file = within(previous_masks, f"{instance.full_stem}.png")
+                file = safe_join(previous_masks, f"{instance.full_stem}.png")
                 if instance.previous is not None:
                     grey = np.rint(255 * instance.previous).astype(np.uint8)
-                    write_whole(file, cv2.imencode(".png", grey)[1].tobytes())
+                    write_atomic(file, cv2.imencode(".png", grey)[1].tobytes())
                 shown.append(instance)
         with Console(stderr=True).status("the crowd clicks"):
             table = collect_clicks(shown, clicks=clicks, seed=seed)

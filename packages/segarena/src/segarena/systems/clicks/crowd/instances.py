@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidImage, SampleInvalid
 from segarena.files.hashes import fingerprint
 from segarena.files.images import read_image
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.samples import Mask
-from segarena.systems.clicks.models.click_maps import ClickType, error_mask
+from segarena.systems.clicks.click_maps import ClickType, error_mask
 
 if TYPE_CHECKING:
     import polars as pl
@@ -212,7 +212,7 @@ def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> 
         DatasetError: the name leads out of the folder.
         SampleInvalid: the file is unreadable, or the mask has another size.
     """
-    path = within(folder, f"{full_stem}.png")
+    path = safe_join(folder, f"{full_stem}.png")
     if not path.is_file():
         raise DatasetMissing(f"there is no previous mask {path}")
     try:

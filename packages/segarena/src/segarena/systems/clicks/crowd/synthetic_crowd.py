@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import bounding_window, window_shape, window_start
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
+from segarena.systems.clicks.click_maps import ClickType
 from segarena.systems.clicks.crowd.habit_maps import habit_maps
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.click_maps import ClickType
 
 if TYPE_CHECKING:
     import polars as pl

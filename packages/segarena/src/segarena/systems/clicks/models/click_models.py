@@ -19,7 +19,7 @@ from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
-from segarena.systems.clicks.models.click_maps import ImageClickMap
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.models.reference_models import (
     DepthClickModel,
     SaliencyClickModel,

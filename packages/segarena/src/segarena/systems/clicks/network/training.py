@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
-from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
+from segarena.files.checkpoint import extract_state_dict, load_weights, read_checkpoint
 from segarena.pytorch import torch
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 from segarena.systems.clicks.network.objectives import (
@@ -149,7 +149,9 @@ class _TrainingState:
         if self.last.is_file():
             self._resume()
         elif initial is not None:
-            load_weights(self.network, state_dict_of(read_checkpoint(initial), initial), initial)
+            load_weights(
+                self.network, extract_state_dict(read_checkpoint(initial), initial), initial
+            )
 
     def _prepare(self, instances: Sequence[Instance], is_cached: bool) -> TrainingSet:
         return TrainingSet(
@@ -279,6 +281,6 @@ class _TrainingState:
                 f"{self.last} belongs to a training with other {', '.join(different)}; "
                 "choose another folder"
             )
-        load_weights(self.network, state_dict_of(content, self.last), self.last)
+        load_weights(self.network, extract_state_dict(content, self.last), self.last)
         self.optimiser.load_state_dict(content["optimiser"])
         self.history = list(content["history"])

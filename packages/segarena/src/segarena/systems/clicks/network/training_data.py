@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.pytorch import Tensor, torch
+from segarena.systems.clicks.click_maps import RadiusRule, click_map
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.click_maps import RadiusRule, click_map
 from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 
 

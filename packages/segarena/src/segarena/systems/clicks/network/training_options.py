@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from segarena.errors import InvalidInput
-from segarena.systems.clicks.models.click_maps import RadiusRule
+from segarena.systems.clicks.click_maps import RadiusRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
 from segarena.statistics.intervals import Interval
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import (
     Instance,
     TargetLoader,
@@ -34,7 +35,6 @@ from segarena.systems.clicks.measures.click_set_distances import (
     compare_click_sets,
     compare_devices,
 )
-from segarena.systems.clicks.models.click_maps import ImageClickMap
 
 if TYPE_CHECKING:
     import polars as pl

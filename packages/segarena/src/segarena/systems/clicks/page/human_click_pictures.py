@@ -11,8 +11,8 @@ from segarena.reports.overlays import View, jpeg_uri, outline, view_of
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.viewer import Pane, Plate, Stack, viewer_html
 from segarena.reports.wording import count_text
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.page.heat_maps import click_density, heat_image, heat_legend
 from segarena.systems.clicks.page.robustness_pictures import click_dot_svg, click_pane
 

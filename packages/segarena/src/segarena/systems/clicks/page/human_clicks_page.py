@@ -19,8 +19,8 @@ from segarena.reports.sheets import Sheet
 from segarena.roles import Dataset
 from segarena.samples import ImageSample
 from segarena.statistics.intervals import Interval
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.models.click_models import (
     depth_model,
     saliency_crop_model,

@@ -10,6 +10,7 @@ from segarena.plugin_spec import PluginSpec
 from segarena.published.table_types import Measurement, MeasurementRequest, Measurements
 from segarena.registry import build
 from segarena.roles import Dataset
+from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
 from segarena.systems.clicks.crowd.dataset_instances import (
     clicked_instances,
@@ -19,7 +20,6 @@ from segarena.systems.clicks.crowd.dataset_instances import (
 )
 from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks
-from segarena.systems.clicks.models.click_maps import ImageClickMap
 from segarena.systems.clicks.page.click_quality import (
     ALL_ROUNDS,
     evaluate_click_models,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask
-from segarena.systems.scenes.checks.defects import Defect, Severity
 from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.defects import Defect, Severity
 from segarena.systems.scenes.model.double_borders import double_borders
 from segarena.systems.scenes.model.polygon_fill import fill_polygon
 from segarena.systems.scenes.model.polygons import Points

@@ -11,8 +11,8 @@ import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidMask
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
 

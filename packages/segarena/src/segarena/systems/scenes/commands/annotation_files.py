@@ -14,7 +14,7 @@ from segarena.errors import DatasetError, DatasetMissing
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
-    from segarena.systems.scenes.checks.defects import Defect
+    from segarena.systems.scenes.model.defects import Defect
     from segarena.systems.scenes.model.scene import SceneSet
 
 _SHOWN = 40
@@ -215,13 +215,13 @@ def write_review_page(
 
     The page works offline. Decisions stay in the browser until you save them as a file.
     """
-    from segarena.files.atomic_write import write_whole
+    from segarena.files.atomic_write import write_atomic
     from segarena.systems.scenes.page.review_page import review_page
 
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator)
         folder = images or (path if path.is_dir() else path.parent)
-        write_whole(out, review_page(scenes, images=folder, title=path.name, most=most))
+        write_atomic(out, review_page(scenes, images=folder, title=path.name, most=most))
         typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")
 
 

@@ -11,7 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
-from segarena.terminal.worker_options import Share, takes_workers
+from segarena.terminal.worker_options import ShareOption, with_worker_options
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ OutOption = Annotated[
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N images.")]
 
 
-@takes_workers
+@with_worker_options
 def report_statistics(
     path: HumansArgument,
     split: SplitOption = None,
@@ -45,7 +45,7 @@ def report_statistics(
     ] = "centres",
     out: OutOption = None,
     workers: Workers = 0,
-    share: Share = False,
+    share: ShareOption = False,
     limit: LimitOption = None,
 ) -> None:
     """Measure the number of regions, their shapes, their occlusion and their depth layers.
@@ -80,7 +80,7 @@ def report_statistics(
             typer.echo(f"page: {write_statistics_page(out, summary, estimator=estimator)}")
 
 
-@takes_workers
+@with_worker_options
 def report_agreement(
     path: HumansArgument,
     split: SplitOption = None,
@@ -95,7 +95,7 @@ def report_agreement(
     ] = 6,
     out: OutOption = None,
     workers: Workers = 0,
-    share: Share = False,
+    share: ShareOption = False,
     limit: LimitOption = None,
 ) -> None:
     """Measure the agreement of the annotators of the same images: regions, edges, depth order, names.
@@ -132,7 +132,7 @@ def report_agreement(
             )
 
 
-@takes_workers
+@with_worker_options
 def report_edges(
     detections: Annotated[
         Path,
@@ -162,7 +162,7 @@ def report_edges(
     ] = False,
     out: OutOption = None,
     workers: Workers = 0,
-    share: Share = False,
+    share: ShareOption = False,
     limit: LimitOption = None,
 ) -> None:
     """Evaluate edges or segmentations against human annotations: ODS, OIS, AP, R50.
@@ -173,15 +173,15 @@ def report_edges(
 
         segarena amodal edges my_segments DIR/bsds500 --split test --regions
     """
-    from segarena.systems.scenes.edges.benchmark import (
+    from segarena.systems.scenes.edges.edge_summary import summarise_edges
+    from segarena.systems.scenes.edges.region_measures import summarise_regions
+    from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
+    from segarena.systems.scenes.measures.edge_benchmark import (
         EdgeBenchmarkOptions,
         edge_counts_of,
         find_detections,
         region_counts_of,
     )
-    from segarena.systems.scenes.edges.edge_summary import summarise_edges
-    from segarena.systems.scenes.edges.region_measures import summarise_regions
-    from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
     from segarena.systems.scenes.measures.human_images import find_images
     from segarena.systems.scenes.measures.measurement_job import measure_images
     from segarena.systems.scenes.page.measurement_pages import write_edges_page

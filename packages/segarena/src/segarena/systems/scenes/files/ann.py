@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_parsing import (
     check_record,
     parse_flat_polygon,
@@ -20,6 +19,7 @@ from segarena.systems.scenes.files.record_parsing import (
     remaining_keys,
     url_name,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
-from segarena.files.limits import check_in_file
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.files.limits import check_mask_pixels
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.cocoa import outlines, stated
 from segarena.systems.scenes.files.record_encoding import (
@@ -38,6 +37,7 @@ from segarena.systems.scenes.files.record_parsing import (
     read_json,
     remaining_keys,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygon_fill import fill_polygons
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
@@ -140,7 +140,7 @@ def _scene(
             filled += sum(
                 isinstance(_first(record, keys), list) for keys in (VISIBLE_KEYS, HIDDEN_KEYS)
             )
-            check_in_file(
+            check_mask_pixels(
                 filled * image.shape[0] * image.shape[1], "visible and hidden parts as polygons"
             )
             drawn.append(_region(record, region_id, image, names))

@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_encoding import raw_id
 from segarena.systems.scenes.files.record_parsing import (
     parse_records,
@@ -15,6 +14,7 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_text,
     remaining_keys,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.scene import ImageRecord, Scene
 
 _KNOWN = ("id", "file_name", "width", "height")

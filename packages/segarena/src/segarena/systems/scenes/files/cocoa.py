@@ -16,8 +16,7 @@ import numpy as np
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.files.images import read_size
-from segarena.files.safe_paths import within
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.record_encoding import (
     flat_outline,
@@ -41,6 +40,7 @@ from segarena.systems.scenes.files.record_parsing import (
     remaining_keys,
     url_name,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.depth_graph import occlusion_graph
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
@@ -124,7 +124,7 @@ def _image(annotations: Sequence[Record], photographs: Path) -> Record:
     name = url_name(first.get("url")) or f"{image_id}.jpg"
     mask = _first_mask(annotations)
     if mask is None:
-        height, width = read_size(within(photographs, name))
+        height, width = read_size(safe_join(photographs, name))
     else:
         height, width = parse_mask_size(mask)
     return {"id": image_id, "file_name": name, "height": height, "width": width}

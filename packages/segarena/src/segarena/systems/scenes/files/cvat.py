@@ -13,9 +13,8 @@ import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
-from segarena.files.limits import check_in_file
+from segarena.files.limits import check_mask_pixels
 from segarena.files.xml import parse_xml
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.record_parsing import (
     parse_integer,
     parse_number,
@@ -24,6 +23,7 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_text,
     read_bytes,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
@@ -98,7 +98,7 @@ def _regions(
         try:
             if shapes[index].tag == "mask":
                 filled += image.shape[0] * max(1, parse_integer(shapes[index].get("width")) or 1)
-                check_in_file(filled, "masks")
+                check_mask_pixels(filled, "masks")
             drawn.append(_region(shapes[index], region_id, image))
         except InvalidInput as error:
             defects.append(

@@ -11,8 +11,7 @@ from typing import Any
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
 from segarena.files.images import read_size
-from segarena.files.safe_paths import within
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco_scenes, write_coco_scenes
 from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
@@ -21,6 +20,7 @@ from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
 from segarena.systems.scenes.files.record_parsing import parse_records, read_json
 from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
 Write = Callable[[SceneSet, Path], list[Path]]
@@ -248,7 +248,7 @@ def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet
 def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     found = file_format or _format_of(path)
     if found == "ann":
-        return read_ann(path, size_of_image=lambda name: read_size(within(images, name)))
+        return read_ann(path, size_of_image=lambda name: read_size(safe_join(images, name)))
     if found == "coco-amodal":
         return read_cocoa(path, photographs=images)
     readers = {"coco": read_coco_scenes, "labelme": read_labelme, "cvat": read_cvat}

@@ -17,10 +17,9 @@ import numpy as np
 from segarena.arrays.boxes import Window, bounding_window
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.files.images import read_values
-from segarena.files.limits import check_in_file
+from segarena.files.images import read_mask_values
+from segarena.files.limits import check_mask_pixels
 from segarena.samples import Mask
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
 from segarena.systems.scenes.files.record_encoding import mask_record, write_json
 from segarena.systems.scenes.files.record_parsing import (
@@ -34,6 +33,7 @@ from segarena.systems.scenes.files.record_parsing import (
     read_json,
     remaining_keys,
 )
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import rasterise
@@ -101,7 +101,7 @@ def read_labelme(path: Path) -> SceneSet:
         try:
             one = _region_shapes(shape, region, image)
             filled += sum(image.shape[0] * patch.mask.shape[1] for patch in one.masks)
-            check_in_file(filled, "masks")
+            check_mask_pixels(filled, "masks")
         except InvalidInput as error:
             defects.append(
                 Defect(
@@ -164,7 +164,9 @@ def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
     """Return a mask that labelme cropped to a box, the pixels of both corners included."""
     top, left = np.floor(corners.min(axis=0)).astype(int).tolist()
     try:
-        values = read_values(Path("mask"), data=base64.b64decode(parse_text(png), validate=True))
+        values = read_mask_values(
+            Path("mask"), data=base64.b64decode(parse_text(png), validate=True)
+        )
     except ValueError as cause:  # InvalidMask is one as well
         told = (
             str(cause)

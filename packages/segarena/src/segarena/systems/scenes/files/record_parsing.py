@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.polygons import Points, as_points
 
 Record: TypeAlias = Mapping[str, Any]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
 from segarena.systems.scenes.files.record_encoding import raw_id, write_json
-from segarena.systems.scenes.measures import reductions
+from segarena.systems.scenes.model import reductions
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
@@ -44,7 +44,7 @@ def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
         files: list[Path] = []
         for stem, scene in named_scenes(scenes).items():
             picture = PICTURES[reduction](rasterise(scene))
-            files.append(write_whole(out / f"{stem}.png", encode_png(picture)))
+            files.append(write_atomic(out / f"{stem}.png", encode_png(picture)))
         return files
     if reduction == "semantic":
         return _write_semantic(scenes, out)
@@ -66,7 +66,7 @@ def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
     files = [write_json(classes, out / "classes.json")]
     for stem, scene in named_scenes(scenes).items():
         labels = reductions.semantic_labels(scene, rasterise(scene), classes)
-        files.append(write_whole(out / f"{stem}.png", encode_png(labels.astype(np.uint16))))
+        files.append(write_atomic(out / f"{stem}.png", encode_png(labels.astype(np.uint16))))
     return files
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
-from segarena.files.atomic_write import write_whole
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
 from segarena.systems.scenes.files.record_parsing import (
     Record,
@@ -25,6 +24,7 @@ from segarena.systems.scenes.files.record_parsing import (
     remaining_keys,
 )
 from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
@@ -101,7 +101,7 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
         outline = [vertices, area, perimeter]
         box = [rows.start, columns.start, rows.stop, columns.stop]
         writer.writerow([*head, *pixels, *outline, *box])
-    return [write_whole(path, text.getvalue())]
+    return [write_atomic(path, text.getvalue())]
 
 
 def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]) -> Scene | None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from segarena.systems.scenes.edges.bipartite_matching import best_matching
 from segarena.systems.scenes.edges.edge_matching import EdgeMatch, match_edges, match_radius_px
 from segarena.systems.scenes.measures.drawings import Drawing, region_ious
-from segarena.systems.scenes.measures.reductions import plain_name
 from segarena.systems.scenes.model.depth_graph import occlusion_graph
+from segarena.systems.scenes.model.reductions import plain_name
 
 SAME_IOU = 0.5
 """Smallest IoU of two regions that may count as the same."""

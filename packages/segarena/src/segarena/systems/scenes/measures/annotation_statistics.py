@@ -18,7 +18,6 @@ import numpy as np
 
 from segarena.arrays.boxes import bounding_window
 from segarena.systems.scenes.measures.drawings import Drawing
-from segarena.systems.scenes.measures.reductions import hidden_edges, plain_name
 from segarena.systems.scenes.model.depth_graph import (
     LayerGrowth,
     OcclusionGroup,
@@ -27,6 +26,7 @@ from segarena.systems.scenes.model.depth_graph import (
     occlusion_graph,
 )
 from segarena.systems.scenes.model.rasters import Rasters
+from segarena.systems.scenes.model.reductions import hidden_edges, plain_name
 from segarena.systems.scenes.model.scene import Scene
 from segarena.systems.scenes.model.shape_measures import (
     Estimator,

@@ -17,7 +17,7 @@ import numpy as np
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.files.limits import check_pixels
-from segarena.systems.scenes.checks.defects import Defect, Severity
+from segarena.systems.scenes.model.defects import Defect, Severity
 from segarena.systems.scenes.model.polygon_fill import FillRule
 from segarena.systems.scenes.model.polygons import Points, as_points
 

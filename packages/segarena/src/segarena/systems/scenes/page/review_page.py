@@ -18,8 +18,8 @@ from segarena.files.safe_paths import safe_join
 from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.systems.scenes.checks.consensus import check_each
-from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import region_centre
+from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
 from segarena.systems.scenes.page.measurement_tables import NOT_ANNOTATED

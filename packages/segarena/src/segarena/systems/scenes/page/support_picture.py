@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segarena.reports.overlays import data_uri
 from segarena.systems.scenes.measures.agreement import region_support
 from segarena.systems.scenes.measures.drawings import Drawing
-from segarena.systems.scenes.measures.reductions import hidden_edges
+from segarena.systems.scenes.model.reductions import hidden_edges
 
 VISIBLE_EDGE = (30, 60, 160)
 HIDDEN_EDGE = (200, 30, 30)

@@ -1,0 +1,283 @@
+"""Click maps: from human clicks on one error to a map of the click likelihood of each pixel.
+
+A click map is a sum of Gaussians around the clicks, times the smoothed error mask; the clickability
+network is trained on it. Both factors differ from a constant only near clicks and near the mask's
+border, so only these regions are computed; the values equal those of full-frame convolutions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.samples import Mask, as_mask
+
+# The published code states its blur for this size.
+FULL_HD_DIAGONAL_PX = math.hypot(1920, 1080)
+TILE_PX = 192
+"""Side of the tiles in which a mask is smoothed."""
+
+MapScale = Literal["sum", "none"]
+RadiusRule = Literal["paper", "published"]
+ClickType = Literal["first", "fn", "fp"]
+
+
+class ImageClickMap(Protocol):
+    """Model of where people click: from an image and an error to a map over the image."""
+
+    def __call__(
+        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+    ) -> NDArray[np.float32]:
+        """Return the map, float32 (H, W), not negative, of any scale; all zero without an error.
+
+        Args:
+            image: uint8 (H, W, 3), RGB.
+            target: bool (H, W).
+            error: bool or float in [0, 1] (H, W): the missing part of the target, or the surplus.
+        """
+        ...
+
+
+def error_mask(
+    target: Mask, previous: NDArray[Any] | None, click_type: ClickType
+) -> NDArray[np.float32]:
+    """Return the error that a click of `click_type` corrects: float32 (H, W) in [0, 1].
+
+    Args:
+        target: bool (H, W).
+        previous: the mask the person saw, float in [0, 1] (H, W), possibly grey; not read for
+            "first".
+        click_type: "first" (the target itself), "fn" (target missed by `previous`), "fp" (its
+            surplus).
+
+    Raises:
+        InvalidInput: no previous mask for "fn" or "fp", or an unknown click type.
+        InvalidMask: the shapes differ.
+
+    Source: RClicks, section 3.3; grey previous masks give grey errors, as in the published code.
+    """
+    truth = as_mask(target).astype(np.float32)
+    if click_type == "first":
+        return truth
+    if click_type not in ("fn", "fp"):
+        raise InvalidInput(f"click type {click_type!r}: expected 'first', 'fn' or 'fp'")
+    if previous is None:
+        raise InvalidInput(f"a {click_type!r} click corrects a previous mask, and none was given")
+    if previous.shape != truth.shape:
+        raise InvalidMask(f"previous mask: expected shape {truth.shape}, got {previous.shape}")
+    before = previous.astype(np.float32)
+    if click_type == "fn":
+        return truth * (1 - before)
+    return (1 - truth) * before
+
+
+def blur_sigma_px(shape: tuple[int, int], sigma: float = 5.0) -> float:
+    """Scale `sigma`, in pixels of a Full-HD image, to the diagonal of an image of `shape`."""
+    return sigma * math.hypot(*shape) / FULL_HD_DIAGONAL_PX
+
+
+def click_radius_px(shape: tuple[int, int], rule: RadiusRule = "paper") -> float:
+    """Return the radius of a click in an image of `shape`.
+
+    "paper" is 1 % of the diagonal. "published" is what the code uses: 0.707 % cut to a whole pixel,
+    which is 0 below a diagonal of 141.4 px (1080 x 1920: 22.03 and 15 px).
+    """
+    diagonal = math.hypot(*shape)
+    if rule == "paper":
+        return 0.01 * diagonal
+    return float(int(5 * diagonal / (500 * math.sqrt(2))))
+
+
+def click_map(
+    positions: NDArray[Any],
+    error: NDArray[Any],
+    *,
+    sigma: float = 5.0,
+    radius: RadiusRule = "paper",
+    normalise: MapScale = "sum",
+) -> NDArray[np.float32]:
+    """Return the click map of one instance, float32 (H, W).
+
+    Each click adds a Gaussian, truncated at 3.5 sigma and clipped to the frame. The sum is divided
+    by its maximum and multiplied by `error`, smoothed by one click radius.
+
+    Args:
+        positions: (n, 2) whole (row, column) positions inside the frame, n >= 1; clicks may
+            coincide.
+        error: bool or float in [0, 1], (H, W): where the click was asked for.
+        sigma: blur in pixels of a Full-HD image.
+        radius: smoothing of the error mask, see `click_radius_px`. The published code uses
+            "published".
+        normalise: "sum" makes the map sum to 1, as the paper says; "none" leaves the product as it
+            is, as the published code does. A map without any mass (all clicks far outside the
+            error) stays zero.
+
+    Raises:
+        InvalidInput: no clicks, or clicks outside the frame.
+        InvalidMask: the error mask is not (H, W) in [0, 1].
+
+    Source: RClicks, section 4.1 and appendix B.3; the published code does not divide by the sum
+    and uses its own radius.
+    """
+    error = _check_error(error)
+    rows_columns, counts = _check_positions(positions, error.shape)
+    blur_px = blur_sigma_px(error.shape, sigma)
+    windows, density = _add_gaussians(rows_columns, counts, error.shape, blur_px)
+    density_max = max(float(density[window].max()) for window in windows)
+    result = np.zeros(error.shape, dtype=np.float32)
+    smoothing_px = click_radius_px(error.shape, radius)
+    for window, smoothed in _smoothed_windows(error, windows, smoothing_px):
+        result[window] = density[window] / density_max * smoothed
+    total = float(result.sum(dtype=np.float64))
+    if normalise == "sum" and total > 0:
+        result /= total
+    return result
+
+
+def smooth_mask(mask: NDArray[Any], sigma_px: float) -> NDArray[np.float32]:
+    """Blur `mask` as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does, float32 (H, W).
+
+    Only tiles that the mask's border can reach are computed. A `sigma_px` of 0 returns the mask
+    unchanged.
+    """
+    values = _check_error(mask)
+    result = np.zeros(values.shape, dtype=np.float32)
+    box = bounding_window(values != 0)
+    affected = grow_window(box, _reach_px(sigma_px), values.shape)
+    for tile in _tiles(affected):
+        result[tile] = _smooth_window(values, tile, sigma_px)
+    return result
+
+
+def _check_error(error: NDArray[Any]) -> NDArray[Any]:
+    values = np.asarray(error)
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "buif":
+        raise InvalidMask(
+            f"error mask: expected (H, W) numbers in [0, 1], got shape {values.shape}, {values.dtype}"
+        )
+    if values.dtype != np.bool_ and not (values.min() >= 0 and values.max() <= 1):
+        raise InvalidMask(
+            f"error mask: expected values in [0, 1], got {values.min()} to {values.max()}"
+        )
+    return values
+
+
+def _check_positions(
+    positions: NDArray[Any], shape: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct positions and the number of clicks on each."""
+    given = np.asarray(positions)
+    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "ui":
+        raise InvalidInput(
+            f"clicks: expected (n, 2) whole (row, column), n >= 1, got {given.dtype} {given.shape}"
+        )
+    is_outside = ((given < 0) | (given >= np.asarray(shape))).any(axis=1)
+    outside = int(is_outside.sum())
+    if outside:
+        raise InvalidInput(
+            f"{outside} of {len(given)} clicks lie outside the frame {shape}; clip them first"
+        )
+    distinct, counts = np.unique(given.astype(np.int64), axis=0, return_counts=True)
+    return distinct, counts
+
+
+def _add_gaussians(
+    positions: NDArray[np.int64], counts: NDArray[np.int64], shape: tuple[int, ...], blur_px: float
+) -> tuple[list[Window], NDArray[np.float32]]:
+    """Return the windows that the Gaussians cover, and the sum of the Gaussians."""
+    side = math.ceil(7 * blur_px)
+    side += 1 - side % 2  # a kernel side must be odd
+    profile = cv2.getGaussianKernel(side, blur_px, cv2.CV_64F)[:, 0]
+    half = side // 2
+    # Each click peaks at 1, so that the sum counts clicks whatever the blur.
+    peak = profile.max() ** 2
+    windows: list[Window] = []
+    density = np.zeros(shape, dtype=np.float32)
+    for (row, column), count in zip(positions.tolist(), counts.tolist(), strict=True):
+        pixel = (slice(row, row + 1), slice(column, column + 1))
+        window = grow_window(pixel, half, shape)
+        rows, columns = window
+        down = profile[rows.start - row + half : rows.stop - row + half]
+        across = profile[columns.start - column + half : columns.stop - column + half]
+        density[window] += (count / peak) * np.outer(down, across)
+        windows.append(window)
+    return windows, density
+
+
+def _smoothed_windows(
+    values: NDArray[Any], windows: list[Window], sigma_px: float
+) -> Iterator[tuple[Window, NDArray[np.float32]]]:
+    """Yield the smoothed mask on windows that together cover all of `windows`."""
+    reach_px = _reach_px(sigma_px)
+    area = 0
+    for rows, columns in windows:
+        height = rows.stop - rows.start + 2 * reach_px
+        width = columns.stop - columns.start + 2 * reach_px
+        area += height * width
+    if area > 2 * values.size:
+        # The windows overlap so much that smoothing the frame once is cheaper.
+        frame = (slice(0, values.shape[0]), slice(0, values.shape[1]))
+        yield frame, smooth_mask(values, sigma_px)
+        return
+    for window in windows:
+        yield window, _smooth_window(values, window, sigma_px)
+
+
+def _reach_px(sigma_px: float) -> int:
+    return int(4 * sigma_px + 0.5)  # the radius at which scipy truncates its Gaussian
+
+
+def _tiles(window: Window) -> Iterator[Window]:
+    if is_empty(window):
+        return
+    rows, columns = window
+    for top in range(rows.start, rows.stop, TILE_PX):
+        bottom = min(top + TILE_PX, rows.stop)
+        for left in range(columns.start, columns.stop, TILE_PX):
+            right = min(left + TILE_PX, columns.stop)
+            yield (slice(top, bottom), slice(left, right))
+
+
+def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDArray[np.float32]:
+    """Return one window of the smoothed mask, by a product with a banded matrix per axis."""
+    reach_px = _reach_px(sigma_px)
+    if reach_px == 0:
+        return values[window].astype(np.float32)
+    surroundings = values[grow_window(window, reach_px, values.shape)]
+    low = surroundings.min()
+    if low == surroundings.max():  # a blurred constant stays constant
+        return np.full(window_shape(window), low, dtype=np.float32)
+    down, rows = _blur_matrix(window[0], values.shape[0], sigma_px)
+    across, columns = _blur_matrix(window[1], values.shape[1], sigma_px)
+    source = values[rows, columns].astype(np.float64)
+    return (down @ source @ across.T).astype(np.float32)
+
+
+def _blur_matrix(window: slice, length: int, sigma_px: float) -> tuple[NDArray[np.float64], slice]:
+    """Return the matrix that blurs one axis, and the part of the axis it reads.
+
+    Positions beyond the frame are reflected about its edge (d c b a | a b c d | d c b a).
+    """
+    reach_px = _reach_px(sigma_px)
+    offsets = np.arange(-reach_px, reach_px + 1)
+    weights = np.exp(-0.5 * (offsets / sigma_px) ** 2)
+    weights /= weights.sum()
+    positions = np.arange(window.start, window.stop)[:, None] + offsets
+    source = np.mod(positions, 2 * length)
+    source = np.where(source >= length, 2 * length - 1 - source, source)
+    first = int(source.min())
+    width = int(source.max()) - first + 1
+    height = len(source)
+    # One bincount over flat indices adds up the weights of reflected positions.
+    flat = source - first + np.arange(height)[:, None] * width
+    repeated = np.tile(weights, height)
+    matrix = np.bincount(flat.ravel(), repeated, minlength=height * width)
+    matrix = matrix.reshape(height, width).astype(np.float64, copy=False)
+    return matrix, slice(first, first + width)

@@ -20,10 +20,15 @@ FLOOR_NOTE = "Thin grey lines: controls that ignore the image."
 
 def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Return the runs of controls that ignore the image; none if all runs are such controls."""
-    floors = tuple(
-        run for run in runs if ignores_image(lookup("segmenter", run.config.segmenter.name))
-    )
-    return floors if len(floors) < len(runs) else ()
+    floors: list[Run] = []
+    for run in runs:
+        segmenter = lookup("segmenter", run.config.segmenter.name)
+        if ignores_image(segmenter):
+            floors.append(run)
+    if len(floors) == len(runs):
+        # A report about controls alone compares them like other runs.
+        return ()
+    return tuple(floors)
 
 
 def floor_text(floors: Sequence[Run]) -> str:
@@ -49,19 +54,21 @@ def with_floors(
     panels: Sequence[tuple[str, Sequence[Series]]], floors: Sequence[Run]
 ) -> list[tuple[str, list[Series]]]:
     """Return the panels of a figure with the floors of their data and users appended."""
-    found: list[tuple[str, list[Series]]] = []
+    extended: list[tuple[str, list[Series]]] = []
     for name, group in panels:
         users = dict.fromkeys(series.user for series in group)
         data = group[0].run.data
         series = list(group)
         for number, run in enumerate(floors):
+            if run.data != data:
+                continue
             for user in users:
-                if run.data != data or not run.finished(user):
+                if not run.finished(user):
                     continue
                 label = f"{run.segmenter}, {user}" if len(users) > 1 else run.segmenter
                 series.append(Series(label, floor_colour(number), run, user, is_floor=True))
-        found.append((name, series))
-    return found
+        extended.append((name, series))
+    return extended
 
 
 def floor_colour(place: int) -> str:

@@ -56,19 +56,20 @@ def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
 
 def standalone(chart: str, heading: str = "") -> str:
     """Return a chart as an SVG document with embedded style, in the colours of the light scheme."""
-    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0])
+    viewbox = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0]
+    width, height = map(float, viewbox)
     above = HEADING_PX if heading else 0
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height + above)}" '
-    box = f"0 {-above} {px(width)} {px(height + above)}"
+    total_height = px(height + above)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{total_height}" '
+    box = f'viewBox="0 {-above} {px(width)} {total_height}"'
+    text = ""
     if heading:
         text = element("text", heading, x=4, y=15 - above, css="name heading")
-    else:
-        text = ""
-    ground = f"<style>{_style()}</style>\n<rect y='{-above}' width='100%' height='100%' fill='#fff'/>{text}"
-    placed = re.sub(
-        r'viewBox="[^"]*"', f'viewBox="{box}"', chart.replace("<svg ", head, 1), count=1
-    )
-    return re.sub(r">", lambda _: f">\n{ground}", placed, count=1)
+    ground = f"<rect y='{-above}' width='100%' height='100%' fill='#fff'/>"
+    first_children = f"<style>{_style()}</style>\n{ground}{text}"
+    document = chart.replace("<svg ", head, 1)
+    document = re.sub(r'viewBox="[^"]*"', box, document, count=1)
+    return document.replace(">", f">\n{first_children}", 1)
 
 
 def png_of(svg: str) -> bytes:
@@ -92,20 +93,24 @@ def _style() -> str:
     Most programs other than browsers do not support CSS variables.
     """
     css = read_text("segarena.reports", "page.css")
-    values = dict(re.findall(r"--([\w-]+): ([^;]+);", css[: css.index("@media")]))
-    colours = {
-        name: values[of] for name, of in re.findall(r"\.(\w+) \{ --c: var\(--([\w-]+)\); \}", css)
-    }
+    light_scheme = css[: css.index("@media")]
+    values = dict(re.findall(r"--([\w-]+): ([^;]+);", light_scheme))
+    colours: dict[str, str] = {}
+    for name, variable in re.findall(r"\.(\w+) \{ --c: var\(--([\w-]+)\); \}", css):
+        colours[f".{name}"] = values[variable]
     rules: list[str] = []
     for selectors, body in re.findall(r"^((?:svg)?\.chart[^{\n]*)\{([^}]*)\}", css, re.MULTILINE):
-        known = re.sub(
-            r"var\(--(?!c\b)([\w-]+)(?:, [^)]*)?\)", lambda found: values.get(found[1], "0px"), body
-        )
-        if "var(--c)" in known:
-            wanted = [(f".{name}", value) for name, value in colours.items()]
-        else:
-            wanted = [("", "")]
-        for suffix, value in wanted:
-            one = ",".join(f"{selector.strip()}{suffix}" for selector in selectors.split(","))
-            rules.append(f"{one}{{{known.replace('var(--c)', value)}}}")
+        resolved = _resolve_variables(body, values)
+        # A rule in the colour of its element becomes one rule for each colour class.
+        variants = colours if "var(--c)" in resolved else {"": ""}
+        for suffix, value in variants.items():
+            own_selectors = [f"{one.strip()}{suffix}" for one in selectors.split(",")]
+            declarations = resolved.replace("var(--c)", value)
+            rules.append(f"{','.join(own_selectors)}{{{declarations}}}")
     return "\n".join(rules)
+
+
+def _resolve_variables(body: str, values: Mapping[str, str]) -> str:
+    """Return CSS declarations with the values of all variables but `--c`; 0px for unknown ones."""
+    variable = r"var\(--(?!c\b)([\w-]+)(?:, [^)]*)?\)"
+    return re.sub(variable, lambda found: values.get(found[1], "0px"), body)

@@ -117,10 +117,9 @@ def legend(entries: Sequence[tuple[str, ChartColour]]) -> str:
 
 def swatch(colour: ChartColour) -> str:
     """Return a line sample of a colour with its marker as SVG."""
-    line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}") + marker(
-        13, 6, colour, 3.5
-    )
-    return f'<svg class="chart swatch" width="26" height="12" aria-hidden="true">{line}</svg>'
+    line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}")
+    dot = marker(13, 6, colour, 3.5)
+    return f'<svg class="chart swatch" width="26" height="12" aria-hidden="true">{line}{dot}</svg>'
 
 
 def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> None:
@@ -174,32 +173,50 @@ def line_chart(
         legend: legend entries for curves without labels.
         size_px: width and height.
     """
-    curves = sorted(curves, key=lambda curve: not (curve.is_faint or curve.is_floor))
+    # Thin curves first, so that the others are drawn over them.
+    curves = sorted(curves, key=_is_thin, reverse=True)
     labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
-    room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
-    frame = Frame(*size_px, title, right=room)
+    longest = max((len(label) for label in labels), default=0)
+    frame = Frame(*size_px, title, right=longest * LABEL_PX + 18)
     draw_legend(frame, legend)
     xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
-    x_scale = frame.x_scale(*(x_range or (min(xs), max(xs))))
+    low = min(xs)
+    high = max(xs)
     y_scale = frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
-    frame.x_axis(x_scale, x_label, None if x_range else _round_ticks(min(xs), max(xs)))
+    if x_range is None:
+        x_scale = frame.x_scale(low, high)
+        frame.x_axis(x_scale, x_label, _round_ticks(low, high))
+    else:
+        x_scale = frame.x_scale(*x_range)
+        frame.x_axis(x_scale, x_label)
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
+    # All bands lie below all curves.
     for curve in curves:
-        band = [] if curve.is_faint or curve.is_floor else _band(curve, x_scale, y_scale)
+        band = [] if _is_thin(curve) else _band(curve, x_scale, y_scale)
         frame.path(band, f"band {colour_class(curve.colour)}")
     for curve in curves:
-        faint = " faint" if curve.is_faint else ""
-        places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
-        frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
-        for i, place in zip(_finite(curve), places, strict=True):
-            tooltip = f"{x_label} {number(curve.x[i])}: {_point_text(curve, i)}"
-            is_small = curve.is_faint or curve.is_floor or len(places) > MAX_LARGE_MARKERS
-            radius = 1.6 if is_small else 3.2
-            frame.draw(marker(*place, curve.colour, radius, tooltip))
+        _draw_curve(frame, curve, x_scale, y_scale, x_label)
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
+
+
+def _is_thin(curve: Curve) -> bool:
+    return curve.is_faint or curve.is_floor
+
+
+def _draw_curve(frame: Frame, curve: Curve, x_scale: Scale, y_scale: Scale, x_label: str) -> None:
+    """Draw the line of a curve, and a marker with a tooltip at each point."""
+    finite = _finite(curve)
+    places = [(x_scale(curve.x[index]), y_scale(curve.y[index])) for index in finite]
+    faint = " faint" if curve.is_faint else ""
+    frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
+    is_small = _is_thin(curve) or len(places) > MAX_LARGE_MARKERS
+    radius = 1.6 if is_small else 3.2
+    for index, place in zip(finite, places, strict=True):
+        tooltip = f"{x_label} {number(curve.x[index])}: {_point_text(curve, index)}"
+        frame.draw(marker(*place, curve.colour, radius, tooltip))
 
 
 def bar_chart(
@@ -216,33 +233,33 @@ def bar_chart(
     frame = Frame(*size_px, title)
     draw_legend(frame, [(bars.label, bars.colour) for bars in series])
     if highest is None:
-        top = max(chain.from_iterable(bars.heights for bars in series), default=0.0)
-    else:
-        top = highest
-    y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
+        heights = chain.from_iterable(bars.heights for bars in series)
+        highest = max(heights, default=0.0)
+    # The axis ends a little above the highest bar.
+    y_scale = frame.y_scale(0.0, (highest or 1.0) * 1.04)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(frame.x_scale(0, 1), x_label, ())
     slot = (frame.width_px - frame.left - frame.right) / max(1, len(categories))
     bar = slot * 0.84 / max(1, len(series))
     for order, bars in enumerate(series):
+        css = f"bar {colour_class(bars.colour)}"
         for index, value in enumerate(bars.heights):
-            left = frame.left + index * slot + slot * 0.08 + order * bar
-            what = f"{bars.label}: {categories[index]}: {number(round(value, 4))}"
-            y = y_scale(value)
-            css = f"bar {colour_class(bars.colour)}"
-            height = y_scale(0) - y
-            frame.draw(
-                element("rect", x=left, y=y, width=f"{bar:.2f}", height=height, css=css, title=what)
+            tooltip = f"{bars.label}: {categories[index]}: {_rounded(value)}"
+            top = y_scale(value)
+            rectangle = element(
+                "rect",
+                x=frame.left + index * slot + slot * 0.08 + order * bar,
+                y=top,
+                width=f"{bar:.2f}",
+                height=y_scale(0) - top,
+                css=css,
+                title=tooltip,
             )
+            frame.draw(rectangle)
+    label_y = frame.height_px - frame.bottom + 17
     for index in _labelled_categories(categories, slot):
         middle = frame.left + (index + 0.5) * slot
-        frame.text(
-            middle,
-            frame.height_px - frame.bottom + 17,
-            categories[index],
-            css="tick",
-            anchor="middle",
-        )
+        frame.text(middle, label_y, categories[index], css="tick", anchor="middle")
     return frame.svg()
 
 
@@ -287,20 +304,23 @@ def interval_chart(
     is_log: bool = False,
 ) -> str:
     """Return one line per row with its label, a whisker from low to high, a dot and a note."""
-    room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
-    note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
-    frame = Frame(540, 52 + 24 * len(rows), title, left=room, right=note)
+    labels = [_shorten(row.label) for row in rows]
+    longest_label = max((len(label) for label in labels), default=0)
+    longest_note = max((len(row.note) for row in rows), default=0)
+    label_px = longest_label * CHARACTER_PX + 14
+    note_px = longest_note * CHARACTER_PX + 14
+    frame = Frame(540, 52 + 24 * len(rows), title, left=label_px, right=note_px)
     x_scale = frame.x_scale(*x_range, is_log=is_log)
     frame.x_axis(x_scale, x_label)
-    for index, row in enumerate(rows):
+    for index, (row, label) in enumerate(zip(rows, labels, strict=True)):
         y = frame.top + 12 + 24 * index
-        css = colour_class(row.colour)
-        frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
-        frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
+        frame.text(label_px - 10, y + 4, label, css="name", anchor="end")
+        whisker_css = f"whisker {colour_class(row.colour)}"
+        frame.line(x_scale(row.low), y, x_scale(row.high), y, whisker_css)
         interval = f"[{_rounded(row.low)}, {_rounded(row.high)}]"
         tooltip = f"{row.label}: {_rounded(row.value)} {interval}"
         frame.draw(marker(x_scale(row.value), y, row.colour, 4.2, tooltip))
-        frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
+        frame.text(frame.width_px - note_px + 10, y + 4, row.note, css="tick")
     return frame.svg()
 
 
@@ -312,7 +332,10 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
     frame.line(4, 40, 174, 40, "axis")
     for mark in marks:
         frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
-    places = [(x_scale(r), y_scale(v)) for r, v in enumerate(values, 1) if math.isfinite(v)]
+    places: list[tuple[float, float]] = []
+    for round_, value in enumerate(values, 1):
+        if math.isfinite(value):
+            places.append((x_scale(round_), y_scale(value)))
     frame.path(places, "curve")
     if places:
         frame.circle(*places[-1], 2.5, "dot")
@@ -320,7 +343,9 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
 
 
 def _shorten(label: str, longest: int = 28) -> str:
-    return label if len(label) <= longest else label[: longest - 1] + "…"
+    if len(label) <= longest:
+        return label
+    return label[: longest - 1] + "…"
 
 
 def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
@@ -336,6 +361,7 @@ def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
 def _round_ticks(low: float, high: float) -> tuple[float, ...]:
     """Return the ticks of an axis of rounds: the first round, then every round or every fifth."""
     length = high - low
+    # At most about nine ticks, at multiples of five.
     step = 1 if length <= 10 else 5 * math.ceil(length / 40)
     multiples = range(step, math.floor(high) + 1, step)
     return (low, *(tick for tick in multiples if tick > low))
@@ -347,9 +373,12 @@ def _labelled_categories(categories: Sequence[str], slot_px: float) -> list[int]
     longest = max((len(category) for category in categories), default=1)
     label_px = longest * CHARACTER_PX + 3
     step = max(1, math.ceil(label_px / max(slot_px, 0.1)))
-    spaced = range(0, last, step)
-    # A label that would touch that of the last category is left out.
-    return [*(index for index in spaced if (last - index) * slot_px >= label_px), last]
+    labelled: list[int] = []
+    for index in range(0, last, step):
+        # A label that would touch that of the last category is left out.
+        if (last - index) * slot_px >= label_px:
+            labelled.append(index)
+    return [*labelled, last]
 
 
 def _rounded(value: float) -> str:

@@ -20,16 +20,19 @@ def comparability_warnings(runs: Sequence[Run]) -> list[str]:
     Runs of segarena versions that took no fingerprints are not checked.
     """
     warnings: list[str] = []
-    for index, run in enumerate(runs):
-        earlier = runs[:index]
-        on_same_dataset = next((one for one in earlier if one.dataset == run.dataset), None)
-        of_same_segmenter = next(
-            (one for one in earlier if _segmenter(one) == _segmenter(run)), None
-        )
-        if on_same_dataset is not None:
+    first_by_dataset: dict[str, Run] = {}
+    firsts_by_segmenter: list[Run] = []
+    for run in runs:
+        on_same_dataset = first_by_dataset.setdefault(run.dataset, run)
+        if on_same_dataset is not run:
             warnings += _dataset_warnings(on_same_dataset, run)
-        if of_same_segmenter is not None:
-            warnings += _segmenter_warnings(of_same_segmenter, run)
+        # Options may hold lists, so they are compared instead of hashed.
+        for first in firsts_by_segmenter:
+            if _segmenter(first) == _segmenter(run):
+                warnings += _segmenter_warnings(first, run)
+                break
+        else:
+            firsts_by_segmenter.append(run)
     return list(dict.fromkeys(warnings))
 
 
@@ -44,16 +47,17 @@ def _dataset_warnings(first: Run, second: Run) -> Iterator[str]:
         )
     if one is None or two is None:
         return
-    if _is_meant_to_be_one(first.config.dataset, second.config.dataset) and has_data_changed(
-        one, two
-    ):
-        which = describe_changes(
-            read_fingerprints(first.folder.path), read_fingerprints(second.folder.path)
-        )
-        yield f"The data of {pair} differ{f' ({which})' if which else ''}; targets are matched by name."
-    for name in one.packages:
-        if two.packages.get(name, one.packages[name]) != one.packages[name]:
-            yield f"{name} was {one.packages[name]} in {first.label} and {two.packages[name]} in {second.label}."
+    should_be_equal = _is_meant_to_be_one(first.config.dataset, second.config.dataset)
+    if should_be_equal and has_data_changed(one, two):
+        first_prints = read_fingerprints(first.folder.path)
+        second_prints = read_fingerprints(second.folder.path)
+        changes = describe_changes(first_prints, second_prints)
+        which = f" ({changes})" if changes else ""
+        yield f"The data of {pair} differ{which}; targets are matched by name."
+    for name, version in one.packages.items():
+        other_version = two.packages.get(name, version)
+        if other_version != version:
+            yield f"{name} was {version} in {first.label} and {other_version} in {second.label}."
     for file in _changed(one.sources, two.sources):
         yield f"{PurePath(file).name} changed between {pair}."
 

@@ -35,11 +35,9 @@ def all_dialogue_keys(own: Page) -> list[DialogueId]:
 
     These are the worst dialogue of each target, the hardest first, then other failed dialogues.
     """
-    return list(
-        dict.fromkeys(
-            [*(target.worst for target in own.ranked), *failed_dialogue_keys(own.shown_runs)]
-        )
-    )
+    worst = [target.worst for target in own.ranked]
+    failed = failed_dialogue_keys(own.shown_runs)
+    return list(dict.fromkeys([*worst, *failed]))
 
 
 def make_gallery(
@@ -62,8 +60,12 @@ def make_gallery(
         every: all dialogues of the page; the gallery states how many of them it shows.
         budget_bytes: size after which the gallery takes no further card.
     """
-    sources = [open_run_dataset(run) for run in own.drawn_runs]
-    notes = list(dict.fromkeys(note for _, note in sources if note))
+    datasets: list[Dataset | None] = []
+    notes: list[str] = []
+    for run in own.drawn_runs:
+        dataset, problem = open_run_dataset(run)
+        datasets.append(dataset)
+        notes.append(problem)
     cards: list[Card] = []
     shown: dict[DialogueId, str] = {}
     size = 0
@@ -72,13 +74,12 @@ def make_gallery(
             notes.append(f"Only {len(shown)} dialogues are shown, to limit the size of this file.")
             break
         anchor = f"dialogue-{len(shown) + 1}"
-        card, problem = make_card(own, [dataset for dataset, _ in sources], drawn, key, anchor)
-        if problem:
-            notes.append(problem)
+        card, problem = make_card(own, datasets, drawn, key, anchor)
+        notes.append(problem)
         if card:
             shown[key] = anchor
             cards.append(card)
-            size += sum(map(len, card.viewers))
+            size += sum(len(viewer) for viewer in card.viewers)
     targets = {key[:2] for key in every}
     shown_targets = {key[:2] for key in shown}
     others: dict[int, str] = {}
@@ -91,7 +92,7 @@ def make_gallery(
         told=f"{len(shown_targets)} of {count_text(len(targets), own.target_word)} are shown",
         others=others,
         shown=shown,
-        notes=list(dict.fromkeys(notes)),
+        notes=[note for note in dict.fromkeys(notes) if note],
     )
 
 
@@ -123,13 +124,10 @@ def open_configured_dataset(
             changed = f"Dataset {described.name} has changed since the run"
     except UntrustedPlugin as error:
         return None, f"No photographs: {error}. {HOW_TO_TRUST}"
-    except (
-        Exception
-    ) as error:  # a dataset is foreign code; without it the report still has its numbers
-        return (
-            None,
-            f"No photographs: dataset {described.name} cannot be opened ({error_line(error)}). {DATA_FOLDER_HINT}",
-        )
+    except Exception as error:
+        # A dataset is foreign code; without it the report still has its numbers.
+        problem = f"dataset {described.name} cannot be opened ({error_line(error)})"
+        return None, f"No photographs: {problem}. {DATA_FOLDER_HINT}"
     if changed:
         return dataset, f"{changed}; the pictures may differ from the evaluated samples."
     return dataset, ""
@@ -143,52 +141,71 @@ def make_card(
     anchor: str,
 ) -> tuple[Card | None, str]:
     """Return the card of a dialogue, or None, and a note about any problem with it."""
-    found: dict[str, list[RunDialogue]] = {}
-    sources = {
-        run.data: dataset
-        for run, dataset in zip(own.drawn_runs, datasets, strict=True)
-        if dataset is not None
-    }
+    sources: dict[str, Dataset] = {}
+    dialogues_by_data: dict[str, list[RunDialogue]] = {}
+    for run, dataset in zip(own.drawn_runs, datasets, strict=True):
+        if dataset is not None:
+            # Of several runs on the same data the last opened dataset serves all.
+            sources[run.data] = dataset
     for run in own.drawn_runs:
         dialogue = _dialogue_of(run, key)
         if dialogue is not None and run.data in sources:
-            found.setdefault(run.data, []).append((run, dialogue))
+            dialogues_by_data.setdefault(run.data, []).append((run, dialogue))
     viewers: list[str] = []
     problem = ""
-    for number, (data, shown) in enumerate(found.items(), 1):
+    for number, (data, shown) in enumerate(dialogues_by_data.items(), 1):
         try:
-            sample = sources[data].load(key[0])
-            target = next(target for target in sample.targets if key[1] in ("", target.id))
-            stacks = [
-                _with_runs(stack, shown, own) for stack in drawn.stacks(shown, sample, target)
-            ]
+            stacks = _stacks(own, sources[data], drawn, key, shown)
             viewers.append(viewer_html(f"{anchor}-{number}", stacks, drawn.word))
-        except (
-            Exception
-        ) as error:  # as in open_dataset; and the sample may be of another kind than run.json says
+        except Exception as error:
+            # As in `open_configured_dataset`; and the sample may be of another kind than run.json
+            # says.
             problem = f"Sample {key[0]} cannot be shown: {error_line(error)}."
     if not viewers:
         return None, problem
-    every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
-    # Prefer a dialogue with a target: in some runs, the sample may have failed as a whole.
-    named = max(every, key=lambda dialogue: bool(dialogue.target))
+    named: DialogueRecord | None = None
+    for _, dialogue in chain.from_iterable(dialogues_by_data.values()):
+        # Prefer a dialogue with a target: in some runs, the sample may have failed as a whole.
+        if named is None or (dialogue.target and not named.target):
+            named = dialogue
+    is_named = named is not None and bool(named.target)
     repeat = f", repeat {key[3]}" if key[3] else ""
-    return Card(
+    card = Card(
         anchor=anchor,
-        name=own.name_of(named) if named.target else "whole sample",
+        name=own.name_of(named) if named is not None and is_named else "whole sample",
         where=f"{_target_text(key)}{repeat}",
         user=key[2],
         viewers=viewers,
         address=own.viewer(key) if own.viewer else "",
-    ), problem
+    )
+    return card, problem
+
+
+def _stacks(
+    own: Page,
+    dataset: Dataset,
+    drawn: DialoguePictures,
+    key: DialogueId,
+    shown: Sequence[RunDialogue],
+) -> list[Stack]:
+    """Return the pictures of the dialogues about a target, with the names of their runs."""
+    sample_id, target_id, _, _ = key
+    sample = dataset.load(sample_id)
+    # The first target stands for a sample that failed as a whole.
+    target = next(target for target in sample.targets if target_id in ("", target.id))
+    stacks: list[Stack] = []
+    for stack in drawn.stacks(shown, sample, target):
+        stacks.append(_with_runs(stack, shown, own))
+    return stacks
 
 
 def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
     """Return the dialogue of a run, or else the failure of its sample as a whole; None without both."""
-    there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
-    return next(
-        (dialogue for dialogue in there if dialogue.key == key or not dialogue.target), None
-    )
+    sample, target, user, _ = key
+    for dialogue in (*run.about(sample, target, user), *run.about(sample, "", "")):
+        if dialogue.key == key or not dialogue.target:
+            return dialogue
+    return None
 
 
 def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
@@ -198,9 +215,13 @@ def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
     panes: list[Pane] = []
     for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
         described = replace(
-            pane, label=columns[run], state=_state(run, dialogue), failure=dialogue.failure or ""
+            pane,
+            label=columns[run],
+            state=_state(run, dialogue),
+            failure=dialogue.failure or "",
+            colour=colours.get(run.label),
         )
-        panes.append(replace(described, colour=colours.get(run.label)))
+        panes.append(described)
     return replace(stack, panes=panes)
 
 

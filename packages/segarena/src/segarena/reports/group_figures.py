@@ -75,7 +75,7 @@ def target_groupings(
             if 2 <= len(distinct) <= MAX_GROUPS:
                 found[name] = (values, {})
         elif is_size and len(distinct) > 3:
-            sizes = {key: float(value) for key, value in values.items() if _is_finite_number(value)}
+            sizes = _finite_sizes(values)
             found[name] = (_thirds(sizes), sizes)
     return found
 
@@ -84,16 +84,26 @@ def _is_finite_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
+def _finite_sizes(values: Mapping[TargetKey, Any]) -> dict[TargetKey, float]:
+    """Return the values that are finite numbers."""
+    sizes: dict[TargetKey, float] = {}
+    for key, value in values.items():
+        if isinstance(value, (int, float)) and math.isfinite(value):
+            sizes[key] = float(value)
+    return sizes
+
+
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
     statistic = area_statistic(runs[0])
     rows = list[Whisker]()
     lines = _lines(runs, statistic)
     for group in group_order(groups):
         for label, colour, values in lines:
-            of_group = {key: value for key, value in values.items() if groups.get(key) == group}
-            if of_group:
-                name_of_row = f"{group} · {label}" if len(lines) > 1 else group
-                rows.append(_whisker(name_of_row, colour, mean_over_targets(of_group)))
+            in_group = {key: value for key, value in values.items() if groups.get(key) == group}
+            if not in_group:
+                continue
+            row_name = f"{group} · {label}" if len(lines) > 1 else group
+            rows.append(_whisker(row_name, colour, mean_over_targets(in_group)))
     if not rows:
         return None
     title = f"{statistic.name} by {name.replace('_', ' ')}"
@@ -114,14 +124,18 @@ def _lines(
 
     Values of a run are means over its users.
     """
+    lines: list[tuple[str, ChartColour, Mapping[TargetKey, float]]] = []
     if len(runs) > 1:
         colours = dict(labelled_colours(runs))
-        best = _best_runs(runs, statistic)
-        return [(run.label, colours[run.label], mean_over_users(run, statistic)) for run in best]
-    series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
+        for run in _best_runs(runs, statistic):
+            lines.append((run.label, colours[run.label], mean_over_users(run, statistic)))
+        return lines
+    series = [one for _, group in series_by_user(runs) for one in group]
     if len(series) > MAX_USER_LINES:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
-    return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
+    for one in series:
+        lines.append((one.label, one.colour, target_values(one.run, one.user, statistic)))
+    return lines
 
 
 def _best_runs(runs: Sequence[Run], statistic: Statistic) -> list[Run]:
@@ -150,20 +164,19 @@ def _whisker(label: str, colour: ChartColour, mean: Interval) -> Whisker:
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
     statistic = area_statistic(runs[0])
-    clouds = list[PointCloud]()
+    clouds: list[PointCloud] = []
     colours = dict(zip(runs, colour_numbers(runs), strict=True))
     for run in _best_runs(runs, statistic):
         values = mean_over_users(run, statistic)
         keys = [key for key in sizes if key in values]
-        clouds.append(
-            PointCloud(
-                label=run.label,
-                colour=colours[run],
-                x=[sizes[key] for key in keys],
-                y=[values[key] for key in keys],
-                names=[" / ".join(key) for key in keys],
-            )
+        cloud = PointCloud(
+            label=run.label,
+            colour=colours[run],
+            x=[sizes[key] for key in keys],
+            y=[values[key] for key in keys],
+            names=[" / ".join(key) for key in keys],
         )
+        clouds.append(cloud)
     word = name.replace("_", " ")
     title = f"{statistic.name} of each target against its {word}"
     chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)

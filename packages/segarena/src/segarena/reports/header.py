@@ -53,12 +53,12 @@ def run_description(own: Page) -> list[str]:
     """Return two lines about benchmark and data, and about segmenters, without default options."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
-    data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
-    segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
+    datasets = _distinct([str(_as_set(run.config.dataset)) for run in runs])
+    segmenters = _distinct([str(_as_set(run.config.segmenter)) for run in own.every_run])
     users = user_names(runs)
     user_text = f"{len(users)} users" if len(users) > MAX_NAMED_USERS else ", ".join(users)
     return [
-        f"{rules.name} on {', '.join(data)}: {_amount(own)}; {user_text}; {_rounds(own)}",
+        f"{rules.name} on {', '.join(datasets)}: {_amount(own)}; {user_text}; {_rounds(own)}",
         ", ".join(segmenters),
     ]
 
@@ -67,14 +67,20 @@ def _as_set(used: PluginRecord) -> PluginSpec:
     return PluginSpec(short_name(used.name), non_default_options(used))
 
 
+def _distinct(texts: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
 def _amount(own: Page) -> str:
-    targets = {
-        (run.data, dialogue.sample, dialogue.target)
-        for run in own.runs
-        for dialogue in run.finished()
-    }
-    samples = {(run.data, sample) for run in own.runs for sample in run.samples}
-    return f"{count_text(len(targets), own.target_word)} in {count_text(len(samples), own.sample_word)}"
+    targets: set[tuple[str, str, str]] = set()
+    samples: set[tuple[str, str]] = set()
+    for run in own.runs:
+        samples.update((run.data, sample) for sample in run.samples)
+        for dialogue in run.finished():
+            targets.add((run.data, dialogue.sample, dialogue.target))
+    target_count = count_text(len(targets), own.target_word)
+    sample_count = count_text(len(samples), own.sample_word)
+    return f"{target_count} in {sample_count}"
 
 
 def _rounds(own: Page) -> str:
@@ -88,29 +94,36 @@ def benchmark_facts(own: Page) -> Facts:
     """Return the facts about benchmark, data, users and rules."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
+    paper = f" ({rules.paper})" if rules.paper else ""
+    datasets = _distinct([_dataset_text(run) for run in runs])
+    rule_texts = _distinct([_rules_text(own, run) for run in runs])
     return [
-        ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
-        ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
+        ("Benchmark", f"{rules.name}{paper}"),
+        ("Dataset", "; ".join(datasets)),
         (f"{own.target_word.capitalize()}s", _amount(own)),
         ("Users", ", ".join(user_names(runs))),
         ("Rounds", _rounds(own)),
-        ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
+        ("Rules", "; ".join(rule_texts)),
     ]
 
 
 def run_facts(run: Run) -> Facts:
     """Return the facts about how a run was made."""
     config = run.config
+    users = [f"{user.written}: {user.spec}" for user in config.users]
+    metrics = [str(metric.spec) for metric in config.metrics]
+    environment = [f"{key} {value}" for key, value in config.environment.items()]
+    digest = config.segmenter.sha256
     return [
         ("Segmenter", str(config.segmenter.spec)),
         ("Dataset", str(config.dataset.spec)),
-        ("File", f"sha256 {config.segmenter.sha256}" if config.segmenter.sha256 else ""),
-        ("Users", "; ".join(f"{user.written}: {user.spec}" for user in config.users)),
-        ("Metrics", ", ".join(str(metric.spec) for metric in config.metrics)),
+        ("File", f"sha256 {digest}" if digest else ""),
+        ("Users", "; ".join(users)),
+        ("Metrics", ", ".join(metrics)),
         ("Repeats, seed", f"{config.repeats}, {config.seed}"),
         ("Started in", config.directory),
         ("Made", f"{config.created} with segarena {config.version}"),
-        ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
+        ("Environment", ", ".join(environment)),
         ("Counts", "" if config.counts is None else _counts_text(run, config.counts)),
         ("Verified", verified_text(run)),
     ]
@@ -118,36 +131,40 @@ def run_facts(run: Run) -> Facts:
 
 def _counts_text(run: Run, counts: RunCounts) -> str:
     """Return the counts of a run; encodings from the cache only if there were any."""
+    encodes = count_text(counts.encodes, "encoder pass", "encoder passes")
+    if run.encodes_with_prompts:
+        encodes += ", one per answer"
     parts = [
         count_text(counts.samples, "sample"),
         count_text(counts.targets, "target"),
         count_text(counts.rounds, "round"),
-        count_text(counts.encodes, "encoder pass", "encoder passes")
-        + ", one per answer" * run.encodes_with_prompts,
-        count_text(counts.failures, "failure"),
-        *(
-            f"no dialogue of {user} about {count_text(n, 'target')}"
-            for user, n in counts.targets_without.items()
-        ),
+        encodes,
     ]
     if counts.encodes_from_cache:
-        parts.insert(4, f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")
+        parts.append(f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")
+    parts.append(count_text(counts.failures, "failure"))
+    for user, number in counts.targets_without.items():
+        parts.append(f"no dialogue of {user} about {count_text(number, 'target')}")
     return ", ".join(parts)
 
 
 def _rules_text(own: Page, run: Run) -> str:
-    return ", ".join(f"{name}: {_option_text(value)}" for name, value in own.rules(run).items())
+    rules = own.rules(run)
+    return ", ".join(f"{name}: {_option_text(value)}" for name, value in rules.items())
 
 
 def _option_text(value: Any) -> str:
     if not isinstance(value, dict):
         return str(value)
-    return (
-        " ".join(f"{key} {str(inner)[:16]}" for key, inner in value.items() if inner is not None)
-        or "none"
-    )
+    parts: list[str] = []
+    for key, inner in value.items():
+        if inner is not None:
+            # Fingerprints and the like are long; their start identifies them.
+            parts.append(f"{key} {str(inner)[:16]}")
+    return " ".join(parts) or "none"
 
 
 def _dataset_text(run: Run) -> str:
     dataset = run.config.dataset
-    return f"{PluginSpec(short_name(dataset.name), dict(dataset.options))}, fingerprint {dataset.fingerprint}"
+    spec = PluginSpec(short_name(dataset.name), dict(dataset.options))
+    return f"{spec}, fingerprint {dataset.fingerprint}"

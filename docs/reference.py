@@ -19,9 +19,10 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
+from segarena.capabilities import CAPABILITIES
 from segarena.cli.main import SegarenaCommands, app
-from segarena.options import expected, options_of
-from segarena.registry import find, names
+from segarena.options import describe_type, options_of
+from segarena.registry import find, plugins_by_name
 
 PAGES = Path(__file__).parent
 # Commands of other installed packages are not documented here.
@@ -32,6 +33,7 @@ HELP = re.compile(
 PLUGINS = re.compile(
     r"(<!-- plug-ins of (?P<kind>[a-z-]+) -->\n)(?P<text>.*?)(<!-- end of plug-ins -->)", re.DOTALL
 )
+ATTRIBUTES = re.compile(r"(<!-- capabilities -->\n)(.*?)(<!-- end of capabilities -->)", re.DOTALL)
 OPTIONS = re.compile(
     r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)",
     re.DOTALL,
@@ -68,10 +70,18 @@ def help_text(command: str) -> str:
 def plugins_table(kind: str) -> str:
     """Return our plug-ins of a kind as a table in Markdown: the name, which leads to its section, and what it is."""
     rows = [f"| {kind} | what it is |", "| --- | --- |"]
-    for name, factory in names(kind).items():
+    for name, factory in plugins_by_name(kind).items():
         if factory.__module__.startswith("segarena."):
             what = (inspect.getdoc(factory) or "").split("\n\n")[0]
             rows.append(f"| [`{name}`](#{name}) | {' '.join(what.split())} |")
+    return "\n".join(rows) + "\n"
+
+
+def capabilities_table() -> str:
+    """Return the optional attributes of plug-ins as a table in Markdown."""
+    rows = ["| plug-in | attribute | meaning |", "| --- | --- | --- |"]
+    for one in CAPABILITIES:
+        rows.append(f"| {one.owner} | `{one.attribute}` | {one.meaning} |")
     return "\n".join(rows) + "\n"
 
 
@@ -95,7 +105,7 @@ def options_table(kind: str, written: str) -> str:
     rows = ["| option | default | takes | meaning |", "| --- | --- | --- | --- |"]
     for option in first:
         default = "needed" if option.is_required else f"`{option.default!r}`"
-        told = f"{expected(option.hint)} | {option.meaning}"
+        told = f"{describe_type(option.hint)} | {option.meaning}"
         rows.append(f"| `{option.name}` | {default} | {told} |")
     return "\n".join(rows) + "\n"
 
@@ -106,6 +116,7 @@ def renewed(page: str) -> str:
     page = PLUGINS.sub(
         lambda block: f"{block[1]}\n{plugins_table(block['kind'])}\n{block[4]}", page
     )
+    page = ATTRIBUTES.sub(lambda block: f"{block[1]}\n{capabilities_table()}\n{block[3]}", page)
     return OPTIONS.sub(
         lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}",
         page,
@@ -116,7 +127,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     """Yield each page that has blocks: its file, its text, and its text as it should be."""
     for path in sorted(PAGES.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if any(block.search(text) for block in (HELP, PLUGINS, OPTIONS)):
+        if any(block.search(text) for block in (HELP, PLUGINS, ATTRIBUTES, OPTIONS)):
             yield path, text, renewed(text)
 
 

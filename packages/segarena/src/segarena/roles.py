@@ -18,7 +18,7 @@ from segarena.benchmark_rules import Statistic, TimeBudget
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput
-from segarena.multi_object import Judged
+from segarena.multi_object import AnyComparison
 from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Prompt
 from segarena.samples import Sample, Target
@@ -36,7 +36,7 @@ class Segmenter(Protocol):
     each other, and nothing may be kept between calls: what the next round needs travels in
     `Prediction.logits` and comes back as `dialogue.previous.logits`.
 
-    What else it can do (prompts and samples it takes, encodings that can be kept, ...): see `segarena.abilities`.
+    What else it can do (prompts and samples it takes, encodings that can be kept, ...): see `segarena.capabilities`.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -66,7 +66,7 @@ class Turn:
     sample: Sample
     target: Target
     dialogue: Dialogue
-    comparison: Judged
+    comparison: AnyComparison
     rng: np.random.Generator
     repeat: int = 0
 
@@ -90,7 +90,7 @@ class User(Protocol):
     """A simulated user: looks at the last prediction and gives the next prompts.
 
     Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
-    What else a user can do (correct several objects, be silent, share work, ...): see `segarena.abilities`.
+    What else a user can do (correct several objects, be silent, share work, ...): see `segarena.capabilities`.
     """
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
@@ -111,7 +111,7 @@ class Metric(Protocol):
         shown: optional; which columns reports show of it beside a benchmark's own; all by default.
         lower_is_better: optional; the columns in which less is better.
         parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
-        contradicts: optional; which recorded values cannot be, see `segarena.abilities.ChecksValues`.
+        contradicts: optional; which recorded values cannot be, see `segarena.capabilities.ValueChecker`.
     """
 
     columns: tuple[str, ...]

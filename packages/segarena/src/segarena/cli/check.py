@@ -12,8 +12,8 @@ from rich.console import Console
 from segarena.engine.run_integrity import check_run
 from segarena.engine.segmenter_check import DependenceCheck, check_segmenter
 from segarena.errors import InvalidInput
-from segarena.options import close_to
-from segarena.registry import known, names
+from segarena.options import suggest_names
+from segarena.registry import lookup, plugins_by_name
 from segarena.reports.sheets import Sheet
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.sheet_output import show_sheet
@@ -67,11 +67,11 @@ def _is_run(what: str) -> bool:
     """Tell a run folder from a segmenter; raise InvalidInput for what is neither."""
     if (Path(what) / "run.json").is_file():
         return True
-    if ".py" in what or "(" in what or known("segmenter", what):
+    if ".py" in what or "(" in what or lookup("segmenter", what):
         return False
     if Path(what).is_dir():
         return True  # and no run: said by who opens it
-    hint = close_to(what, names("segmenter")) or "see `segarena list segmenters`"
+    hint = suggest_names(what, plugins_by_name("segmenter")) or "see `segarena list segmenters`"
     raise InvalidInput(
         f"{what}: expected a run folder with a run.json in it, or a segmenter; {hint}"
     )

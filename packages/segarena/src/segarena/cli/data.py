@@ -24,7 +24,7 @@ def _data() -> None:
 
 
 @app.command("check")
-def check(
+def check_dataset(
     name: Annotated[
         str, typer.Argument(help="A dataset from `segarena list datasets`, or file.py:Class.")
     ],

@@ -10,13 +10,13 @@ import typer
 from segarena.reports import write_report
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.run_display import run_and_show
-from segarena.terminal.worker_options import Workers, takes_workers
+from segarena.terminal.worker_options import Workers, with_worker_options
 
 SEGMENTERS = ("graph", "grabcut", "image-blind")
 """The last one is the line that the others must beat."""
 
 
-@takes_workers
+@with_worker_options
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for runs and report.")] = Path(
         "runs/demo"

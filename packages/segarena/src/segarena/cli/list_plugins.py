@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.abilities import (
-    KnowsItsSamples,
-    abilities_of_segmenter,
-    abilities_of_user,
-    class_made_by,
+from segarena.capabilities import (
+    built_class,
+    sample_kind,
+    segmenter_capabilities,
+    user_capabilities,
 )
 from segarena.errors import InvalidInput
 from segarena.options import format_options, options_of
@@ -111,7 +111,7 @@ def _what(factory: Callable[..., Any]) -> str:
 
 def _takes(factory: Callable[..., Any]) -> str:
     """Say what samples and prompts a segmenter takes, as its class says it: models are not loaded for a list."""
-    found = abilities_of_segmenter(class_made_by(factory))
+    found = segmenter_capabilities(built_class(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
     return takes + "; SEES THE TRUTH" * found.sees_truth
 
@@ -127,19 +127,17 @@ def _needs(factory: Callable[..., Any]) -> str:
 
 def _holds(factory: Callable[..., Any]) -> str:
     """Say what samples a dataset has, as its class says it."""
-    plugin = class_made_by(factory)
-    if isinstance(plugin, KnowsItsSamples):
-        return _listed([plugin.sample_kind])
-    return "unknown"
+    kind = sample_kind(built_class(factory))
+    return "unknown" if kind is None else _listed([kind])
 
 
 def _gives(factory: Callable[..., Any]) -> str:
     """Say what prompts a user gives, built with its defaults where there are such."""
-    plugin = class_made_by(factory)
+    plugin = built_class(factory)
     if not any(option.is_required for option in options_of(factory)):
         with suppress(Exception):  # another package's fault must not take the list away
             plugin = factory()
-    found = abilities_of_user(plugin)
+    found = user_capabilities(plugin)
     return _listed(found.prompt_kinds) + (", on several objects" if found.corrects_objects else "")
 
 

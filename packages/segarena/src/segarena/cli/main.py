@@ -166,7 +166,7 @@ def _version(wanted: bool) -> None:
 
 def _raise_limit(pixels: int | None) -> None:
     if pixels is not None:
-        os.environ[limits.VARIABLE] = str(pixels)  # worker processes inherit it
+        os.environ[limits.PIXEL_LIMIT_VARIABLE] = str(pixels)  # worker processes inherit it
 
 
 @app.callback()
@@ -184,13 +184,13 @@ def _root(
             min=1,
             callback=_raise_limit,
             help="Reject images with more pixels than this before decoding them. "
-            f"[default: {limits.DEFAULT}]",
+            f"[default: {limits.DEFAULT_PIXEL_LIMIT}]",
         ),
     ] = None,
 ) -> None:
     """Judge promptable segmentation the way people use it."""
 
 
-def main() -> None:
+def run_app() -> None:
     """Run the command line."""
     app()

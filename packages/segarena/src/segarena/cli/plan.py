@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.cli.run_options import TakesOptionsOfBenchmark, takes_what_to_run
+from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
 from segarena.engine.forecast import Forecast, forecast
 from segarena.terminal.progress import duration_text
 
-COMMAND_CLASS = TakesOptionsOfBenchmark
+COMMAND_CLASS = BenchmarkOptionsCommand
 
 
-@takes_what_to_run(leaves_out=("out",))
+@with_run_options(leaves_out=("out",))
 def plan(
     asked: dict[str, Any],
     samples: Annotated[
@@ -42,7 +42,7 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
     typer.echo(
         f"{asked['benchmark']} · {asked['segmenter']}, from {cost.timed} of {cost.samples} samples timed"
     )
-    for name, text in rows(cost):
+    for name, text in forecast_rows(cost):
         typer.echo(f"{name:<16}{text}")
     if cost.predictions < cost.predictions_at_most:
         typer.echo(
@@ -58,7 +58,7 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
         )
 
 
-def rows(cost: Forecast) -> list[tuple[str, str]]:
+def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
     """Return the lines of a forecast: what it is about, and how much."""
     low, middle, high, most = (
         duration_text(3600 * hours)

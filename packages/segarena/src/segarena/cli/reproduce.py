@@ -15,39 +15,39 @@ from rich.console import Console
 from segarena.engine.forecast import forecast
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.published import find_table
-from segarena.published.table_types import Found, MeasurementRequest, PublishedTable
+from segarena.published.table_types import Measurement, MeasurementRequest, PublishedTable
 from segarena.reproduction.comparison_tables import (
-    comparison_sheet,
-    dry_sheet,
-    needs_sheet,
-    unmeasured,
+    dry_run_sheet,
+    figure_comparison_sheet,
+    requirements_sheet,
+    unmeasured_reasons,
 )
-from segarena.reproduction.dry_run import stood_in
-from segarena.reproduction.local_files import Places
+from segarena.reproduction.dry_run import dry_run_jobs
+from segarena.reproduction.local_files import LocalFiles
 from segarena.reproduction.measurement import (
-    Key,
-    arguments_of,
+    FigureKey,
+    add_means,
+    evaluate_arguments,
     has_all_samples,
     is_finished,
-    measured_by,
+    read_measurements,
     run_job,
-    with_means,
 )
 from segarena.reproduction.requirements import (
-    Job,
-    Need,
-    chosen,
-    jobs_of,
-    needs_of_data,
-    needs_of_inputs,
+    ReproductionJob,
+    Requirement,
+    dataset_requirements,
+    input_requirements,
+    plan_jobs,
+    select_names,
 )
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar, duration_text
 from segarena.terminal.sheet_output import show_sheet
-from segarena.terminal.worker_options import Workers, takes_workers
+from segarena.terminal.worker_options import Workers, with_worker_options
 
 
-@takes_workers
+@with_worker_options
 def reproduce(
     table: Annotated[
         str,
@@ -110,9 +110,9 @@ def reproduce(
         folder = out or Path("runs") / re.sub(r"\W+", "-", told.name)
         request = _Request(
             table=told,
-            models=chosen("model", models or (), told.model_names),
-            datasets=chosen("dataset", datasets or (), told.own_datasets),
-            places=Places(
+            models=select_names("model", models or (), told.model_names),
+            datasets=select_names("dataset", datasets or (), told.own_datasets),
+            places=LocalFiles(
                 data=_folder("--data", data),
                 weights=_folder("--weights", weights),
                 adapters=adapters,
@@ -140,7 +140,7 @@ class _Request:
     table: PublishedTable
     models: Sequence[str]
     datasets: Sequence[str]
-    places: Places
+    places: LocalFiles
     out: Path
     limit: int | None
     workers: Workers
@@ -148,11 +148,13 @@ class _Request:
 
     def measure(self) -> bool:
         """Have the system measure the table in its own way."""
-        of_data = {name: needs_of_data(self.table, name, self.places) for name in self.datasets}
-        inputs = needs_of_inputs(self.table, self.table.takes, self.places)
+        of_data = {
+            name: dataset_requirements(self.table, name, self.places) for name in self.datasets
+        }
+        inputs = input_requirements(self.table, self.table.takes, self.places)
         self._say_needs([need for needs in (*of_data.values(), inputs) for need in needs])
         folders = {
-            name: Path(needs[0].place) for name, needs in of_data.items() if needs[0].is_there
+            name: Path(needs[0].place) for name, needs in of_data.items() if needs[0].is_present
         }
         if self.table.measuring is None or not (folders or self.is_dry):
             return self._say_nothing()
@@ -161,7 +163,7 @@ class _Request:
         ) as bar:
             asked = MeasurementRequest(
                 folders={} if self.is_dry else folders,
-                inputs={need.name: Path(need.place) for need in inputs if need.is_there},
+                inputs={need.name: Path(need.place) for need in inputs if need.is_present},
                 models=tuple(self.models),
                 out=self.out,
                 limit=self.limit,
@@ -175,27 +177,27 @@ class _Request:
 
     def run(self) -> bool:
         """Run the benchmark of the table for each model and dataset that is there."""
-        left_out = unmeasured(self.table)
+        left_out = unmeasured_reasons(self.table)
         for line in left_out:
             typer.secho(f"not measured: {line}", fg="yellow")
         if len(left_out) == len(self.table.measures):
             return False
-        jobs = jobs_of(self.table, self.models, self.datasets, self.places)
+        jobs = plan_jobs(self.table, self.models, self.datasets, self.places)
         self._say_needs([need for job in jobs for need in job.needs])
         has_chosen = len(self.models) < len(self.table.model_names)
-        wanted = stood_in(self.table, jobs, own_models=has_chosen) if self.is_dry else jobs
+        wanted = dry_run_jobs(self.table, jobs, own_models=has_chosen) if self.is_dry else jobs
         ready = [job for job in wanted if not job.lacks] if self.table.benchmark else []
         if not ready:
             return self._say_nothing()
         if not self.is_dry:
             self._say_costs(ready)
-        found: dict[Key, Found] = {}
+        found: dict[FigureKey, Measurement] = {}
         made: list[bool] = []
         for number, job in enumerate(ready, 1):
             path, values = self._run_one(job, f"{number} of {len(ready)}")
             found |= values
             made += [] if path is None else [has_all_samples(self.table, job, path)]
-        self._show(with_means(self.table, found), is_whole=all(made))
+        self._show(add_means(self.table, found), is_whole=all(made))
         return len(made) == len(wanted)
 
     @property
@@ -203,7 +205,9 @@ class _Request:
         """So many samples of each dataset take part."""
         return self.table.stand_in.limit if self.is_dry and self.limit is None else self.limit
 
-    def _run_one(self, job: Job, place: str) -> tuple[Path | None, Mapping[Key, Found]]:
+    def _run_one(
+        self, job: ReproductionJob, place: str
+    ) -> tuple[Path | None, Mapping[FigureKey, Measurement]]:
         """Run a job and return its folder and numbers; no folder where it went wrong: that is said, others go on."""
         title = f"{place}: {job.model} on {job.dataset}"
         try:
@@ -220,17 +224,19 @@ class _Request:
                     workers=workers,
                     on_progress=bar.update,
                 )
-            return path, measured_by(self.table, job, path)
+            return path, read_measurements(self.table, job, path)
         except SegarenaError as error:
             typer.secho(f"{title}: {' '.join(str(error).split())}", fg="red", err=True)
             return None, {}
 
-    def _say_needs(self, needs: Sequence[Need]) -> None:
+    def _say_needs(self, needs: Sequence[Requirement]) -> None:
         show_sheet(
-            needs_sheet(self.table, sorted(dict.fromkeys(needs), key=lambda need: need.is_there))
+            requirements_sheet(
+                self.table, sorted(dict.fromkeys(needs), key=lambda need: need.is_present)
+            )
         )
 
-    def _say_costs(self, jobs: Sequence[Job]) -> None:
+    def _say_costs(self, jobs: Sequence[ReproductionJob]) -> None:
         """Say what the runs will cost that are not finished."""
         pending = [job for job in jobs if not is_finished(job, self.out)]
         typer.echo(f"{len(jobs)} runs can be made, {len(jobs) - len(pending)} of them are finished")
@@ -239,7 +245,7 @@ class _Request:
             name = f"{job.model} on {job.dataset}"
             try:
                 with Console(stderr=True).status(f"timing {name}"):
-                    given: dict[str, Any] = {**arguments_of(job), "limit": self._samples}
+                    given: dict[str, Any] = {**evaluate_arguments(job), "limit": self._samples}
                     cost = forecast(self.table.benchmark, timed=1, workers=self.workers, **given)
             except SegarenaError as error:
                 typer.secho(f"  {name}: no forecast; {error}", fg="yellow", err=True)
@@ -252,13 +258,13 @@ class _Request:
         if len(pending) > 1:
             typer.echo(f"together about {duration_text(3600 * hours)}")
 
-    def _show(self, found: Mapping[Key, Found], *, is_whole: bool) -> None:
+    def _show(self, found: Mapping[FigureKey, Measurement], *, is_whole: bool) -> None:
         """Print what was measured beside what was published, and keep it."""
         is_dry = self.is_dry
         if is_dry:
-            sheet = dry_sheet(self.table, found)
+            sheet = dry_run_sheet(self.table, found)
         else:
-            sheet = comparison_sheet(self.table, found, is_whole=is_whole)
+            sheet = figure_comparison_sheet(self.table, found, is_whole=is_whole)
         file = self.out / f"{sheet.name}.csv"
         show_sheet(sheet, file)
         for note in self.table.notes:

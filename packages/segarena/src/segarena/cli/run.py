@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.cli.run_options import TakesOptionsOfBenchmark, takes_what_to_run
+from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
 from segarena.engine.human_prompts import PeopleSettings
 from segarena.terminal.exit_codes import FAILURES
 from segarena.terminal.run_display import run_and_show
-from segarena.terminal.worker_options import Share
+from segarena.terminal.worker_options import ShareOption
 
-COMMAND_CLASS = TakesOptionsOfBenchmark
+COMMAND_CLASS = BenchmarkOptionsCommand
 
 
-@takes_what_to_run(
+@with_run_options(
     interrupted="stopped; finished samples are kept, and the same command goes on where it was"
 )
 def run(
@@ -65,7 +65,7 @@ def run(
             help="Keep the masks of all rounds up to this one. [default: 1, 2, 3, 5, 10, 20; the last one always]",
         ),
     ] = None,
-    share: Share = False,
+    share: ShareOption = False,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +125,6 @@ def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
 def take_part(challenge: str, how: dict[str, Any]) -> int:
     """Run at a server; return how many dialogues failed."""
     # The client needs an extra that local runs do without.
-    from segarena.client.run_display import take_part_and_show
+    from segarena.client.run_display import participate_and_show
 
-    return take_part_and_show(challenge, **how)
+    return participate_and_show(challenge, **how)

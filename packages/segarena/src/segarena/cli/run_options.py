@@ -21,12 +21,17 @@ import typer
 from typer.core import TyperCommand
 
 from segarena.errors import InvalidInput
-from segarena.options import Option, choices, close_to, from_text, options_of
+from segarena.options import Option, choices, options_of, parse_option, suggest_names
 from segarena.plugin_spec import PluginSpec
 from segarena.terminal.exit_codes import one_line_errors
-from segarena.terminal.worker_options import ADDRESS, EXECUTOR, GPUS, workers_of
+from segarena.terminal.worker_options import (
+    ADDRESS_OPTION,
+    EXECUTOR_OPTION,
+    GPUS_OPTION,
+    workers_from_options,
+)
 
-DEFAULT = "clicks"
+DEFAULT_BENCHMARK = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TEXTS = "segarena.texts"
 _BENCHMARK = "segarena.benchmark"
@@ -42,7 +47,7 @@ class RunOptions:
     benchmark: Annotated[
         str | None,
         typer.Argument(
-            help=f"Which rules: a name from `segarena list benchmarks`. [default: {DEFAULT}]"
+            help=f"Which rules: a name from `segarena list benchmarks`. [default: {DEFAULT_BENCHMARK}]"
         ),
     ] = None
     segmenter: Annotated[
@@ -72,9 +77,9 @@ class RunOptions:
         int | None,
         typer.Option("--workers", "-w", help="Processes; 0 works in this one. [default: 1]"),
     ] = None
-    executor: Annotated[str | None, EXECUTOR] = None
-    address: Annotated[str | None, ADDRESS] = None
-    gpus_per_worker: Annotated[float | None, GPUS] = None
+    executor: Annotated[str | None, EXECUTOR_OPTION] = None
+    address: Annotated[str | None, ADDRESS_OPTION] = None
+    gpus_per_worker: Annotated[float | None, GPUS_OPTION] = None
     limit: Annotated[int | None, typer.Option(help="Only the first N samples.")] = None
     repeats: Annotated[
         int | None, typer.Option(help="Dialogues of each user about each target.")
@@ -124,7 +129,7 @@ class RunOptions:
     ] = None
 
 
-class TakesOptionsOfBenchmark(TyperCommand):
+class BenchmarkOptionsCommand(TyperCommand):
     """A command that has the options of the benchmark named on its line, beside its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -143,7 +148,7 @@ class TakesOptionsOfBenchmark(TyperCommand):
                 raise
             known = [name for parameter in self.get_params(ctx) for name in parameter.opts]
             hint = (
-                close_to(unknown, known, cutoff=0.7)
+                suggest_names(unknown, known, cutoff=0.7)
                 or f"see segarena {ctx.info_name} {benchmark} --help"
             )
             with one_line_errors():
@@ -171,7 +176,7 @@ class TakesOptionsOfBenchmark(TyperCommand):
             elif not word.startswith("-") and (before in flags or not _awaits_value(before)):
                 return word
             before = word
-        return str(_read_toml(config).get("benchmark", DEFAULT))
+        return str(_read_toml(config).get("benchmark", DEFAULT_BENCHMARK))
 
 
 def _awaits_value(word: str) -> bool:
@@ -179,7 +184,7 @@ def _awaits_value(word: str) -> bool:
     return (word.startswith("--") and "=" not in word) or (word.startswith("-") and len(word) == 2)
 
 
-def takes_what_to_run(
+def with_run_options(
     *, interrupted: str = "stopped", leaves_out: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that gives a command all that says what to run, in place of its first parameter.
@@ -236,7 +241,7 @@ def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[
         for name, value in asdict(asked).items()
     }
     config = given.pop("config")
-    options = {"benchmark": DEFAULT, "workers": 1, **_read_toml(config)}
+    options = {"benchmark": DEFAULT_BENCHMARK, "workers": 1, **_read_toml(config)}
     options.update({name: value for name, value in given.items() if value is not None})
     if "segmenter" not in options:
         raise InvalidInput(
@@ -244,9 +249,9 @@ def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[
         )
     names = ("workers", "executor", "address", "gpus_per_worker")
     who: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
-    options["workers"] = workers_of(**who)
+    options["workers"] = workers_from_options(**who)
     own = {option.name: option for option in _options_of(str(options["benchmark"]))}
-    return {**options, **{name: from_text(own[name], said) for name, said in texts.items()}}
+    return {**options, **{name: parse_option(own[name], said) for name, said in texts.items()}}
 
 
 def _options_of(benchmark: str) -> tuple[Option, ...]:
@@ -335,13 +340,16 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
     known = {
         option.name: _given(option) for option in options_of(RunOptions) if option.name != "config"
     }
-    own = {option.name: option for option in _options_of(str(options.get("benchmark", DEFAULT)))}
+    own = {
+        option.name: option
+        for option in _options_of(str(options.get("benchmark", DEFAULT_BENCHMARK)))
+    }
     for name, value in options.items():
         option = known.get(name) or own.get(name)
         if option is None:
             there = [*known, *own]
             raise InvalidInput(
-                f"--config {file}: unknown option {name!r}; {close_to(name, there) or 'known: ' + ', '.join(there)}"
+                f"--config {file}: unknown option {name!r}; {suggest_names(name, there) or 'known: ' + ', '.join(there)}"
             )
         if fault := option.fault(value):
             raise InvalidInput(f"--config {file}: {fault}")

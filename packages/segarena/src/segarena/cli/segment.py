@@ -12,13 +12,13 @@ from typer.core import TyperCommand
 from segarena.engine.folder_segmentation import SegmentationSummary, segment_folder
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
-from segarena.terminal.worker_options import Share, Workers, takes_workers
+from segarena.terminal.worker_options import ShareOption, Workers, with_worker_options
 
 _JOINT = "\0"  # no argument can hold it
 _SHOWN = 10
 
 
-class TakesPairs(TyperCommand):
+class SupportPairsCommand(TyperCommand):
     """A command whose option --support takes two values, and can be repeated: typer knows either, not both."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -33,10 +33,10 @@ class TakesPairs(TyperCommand):
         return super().parse_args(ctx, joined)
 
 
-COMMAND_CLASS = TakesPairs
+COMMAND_CLASS = SupportPairsCommand
 
 
-@takes_workers
+@with_worker_options
 def segment(
     support: Annotated[
         list[str],
@@ -59,7 +59,7 @@ def segment(
         ),
     ] = "superpixel-prototypes",
     workers: Workers = 0,
-    share: Share = False,
+    share: ShareOption = False,
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask per image out.
 

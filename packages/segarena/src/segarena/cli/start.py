@@ -22,6 +22,6 @@ def _run() -> None:
     from segarena.work.signals import stoppable
 
     with stoppable(is_last=True):
-        from segarena.cli.main import main as run
+        from segarena.cli.main import run_app as run
 
         run()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 
 SUFFIX = ".embedding"
 """Default suffix of the files. Files with another suffix are neither counted nor deleted."""
@@ -54,7 +54,7 @@ class BlobFolder:
             return
         self._evict(len(data))
         with suppress(StoreError):
-            write_whole(self._file(key), data)
+            write_atomic(self._file(key), data)
 
     def _file(self, key: str) -> Path:
         return self._path / f"{key}{self._suffix}"

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.engine.answer_verification import check_verifiable, verify_answers
 from segarena.engine.human_loop import close_finished_samples, human_users, run_info, serve_samples
 from segarena.engine.human_prompts import (
@@ -312,7 +312,7 @@ def _describe_run(
     if samples is not None:
         config = replace(config, dataset=replace(config.dataset, samples=tuple(samples)))
     path = home / (_default_path(config) if out is None else Path(out))
-    abilities = abilities_of_segmenter(segmenter)
+    abilities = segmenter_capabilities(segmenter)
     used = replace(
         config.segmenter,
         sees_truth=abilities.sees_truth,

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.forecast_run import (
@@ -180,7 +180,7 @@ def forecast(
         startup_s=startup_s,
         device=device_of(cast.segmenter),
         process_bytes=process_bytes,
-        encodes_with_prompts=abilities_of_segmenter(cast.segmenter).encodes_with_prompts,
+        encodes_with_prompts=segmenter_capabilities(cast.segmenter).encodes_with_prompts,
     )
 
 

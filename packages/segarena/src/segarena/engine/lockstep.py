@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from segarena.capabilities import (
-    pass_seconds,
     UserCapabilities,
+    pass_seconds,
     segmenter_capabilities,
     user_capabilities,
 )

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import MetricAbilities
+from segarena.capabilities import MetricCapabilities
 from segarena.comparison import Comparison
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.errors import PluginError
-from segarena.multi_object import Judged
+from segarena.multi_object import AnyComparison
 from segarena.roles import Metric
 
 
 def metric_values(
-    metrics: Sequence[MetricAbilities], comparison: Judged, *, check: bool = False
+    metrics: Sequence[MetricCapabilities], comparison: AnyComparison, *, check: bool = False
 ) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
 
@@ -37,7 +37,7 @@ def metric_values(
     return values
 
 
-def _values_of(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
+def _values_of(metric: MetricCapabilities, comparison: AnyComparison) -> dict[str, float]:
     """Return the values of one metric; the mean over the objects if it judges one at a time."""
     if isinstance(comparison, Comparison) or metric.judges_objects:
         return _call(metric.metric, comparison)
@@ -49,7 +49,7 @@ def _values_of(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
 
 
 def part_values(
-    metrics: Sequence[MetricAbilities], comparison: Judged
+    metrics: Sequence[MetricCapabilities], comparison: AnyComparison
 ) -> list[tuple[int, int, dict[str, float]]]:
     """Return (object, frame, values) of the metrics that judge each part, frame by frame.
 

@@ -16,13 +16,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
-from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, is_person, prompt_kinds
+from segarena.capabilities import is_person, prompt_kinds, sample_kind, segmenter_capabilities
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import RunCast
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
-from segarena.options import close_to, options_of, with_names
+from segarena.options import name_first_option, options_of, suggest_names
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.readonly import accept_read_only
 from segarena.records.configuration import (
@@ -37,7 +37,7 @@ from segarena.records.identity import FingerprintBy
 from segarena.records.parquet_tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
-from segarena.version import COMPUTING, __version__
+from segarena.version import NUMERIC_PACKAGES, __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """Default of the rounds after which masks are kept; the mask of the last round always is."""
@@ -214,7 +214,7 @@ def _with_absolute_paths(dataset: PluginSpec) -> PluginSpec:
     options = dataset.options
     # Wrong options are reported when the dataset is built.
     with suppress(InvalidInput):
-        options = with_names(find("dataset", dataset.reference), options)
+        options = name_first_option(find("dataset", dataset.reference), options)
     resolved = resolve_paths(PluginRecord(name="", options=options), str(Path.cwd()))
     return replace(dataset, options=resolved.options)
 
@@ -342,7 +342,7 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
     for name in plain:
         if name not in its_own:
             known = sorted({*its_own, *(field.name for field in fields(Plan))})
-            hint = close_to(name, known) or f"known: {', '.join(known)}"
+            hint = suggest_names(name, known) or f"known: {', '.join(known)}"
             raise PluginInvalid(f"unknown option {name!r} for a run of {spec.reference}; {hint}")
     return build("benchmark", replace(spec, options={**spec.options, **plain}))
 
@@ -357,7 +357,7 @@ def _versions() -> dict[str, str]:
     """Return the versions of the packages that compute."""
     # Cached: imported packages stay as they are for the life of the process.
     versions: dict[str, str] = {}
-    for package in COMPUTING:
+    for package in NUMERIC_PACKAGES:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
     return versions
@@ -398,10 +398,8 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
 
 def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
     # A dataset that does not state its kind is taken on trust.
-    if not isinstance(dataset, KnowsItsSamples):
-        return
-    holds = dataset.sample_kind
-    if holds != rules.sample_kind:
+    holds = sample_kind(dataset)
+    if holds is not None and holds != rules.sample_kind:
         raise InvalidInput(
             f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "
             "choose another -d, or a benchmark that fits: segarena list benchmarks"
@@ -410,7 +408,7 @@ def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
 
 def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
     """Return a segmenter for the benchmark's samples: the given one, or the benchmark's adapter around it."""
-    kinds = abilities_of_segmenter(segmenter).sample_kinds
+    kinds = segmenter_capabilities(segmenter).sample_kinds
     if segmenter is None or rules.sample_kind in kinds:
         return segmenter
     if rules.adapter and "image" in kinds:

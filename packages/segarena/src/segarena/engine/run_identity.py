@@ -11,16 +11,16 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Any
 
-from segarena.abilities import KnowsFiles, KnowsItsIdentity
+from segarena.capabilities import FileListing, worker_identity
 from segarena.errors import PluginError
-from segarena.files.hash_cache import files_below, hashes_of_files
-from segarena.files.hashes import sha256_of_all
-from segarena.files.python_imports import imported_beside, imported_names
+from segarena.files.hash_cache import files_below, hash_files
+from segarena.files.hashes import sha256_of_parts
+from segarena.files.python_imports import imported_names, source_files
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord, RunConfiguration
 from segarena.records.fingerprints import Fingerprints
 from segarena.records.identity import FingerprintBy, Identity
-from segarena.registry import KINDS, known
+from segarena.registry import KINDS, lookup
 from segarena.roles import Dataset
 
 
@@ -70,26 +70,26 @@ def identity_of(
 
 
 def _hashes(files: Mapping[str, Path]) -> dict[str, str]:
-    return dict(zip(files, hashes_of_files(list(files.values())), strict=True))
+    return dict(zip(files, hash_files(list(files.values())), strict=True))
 
 
 def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
     """Return the identity of a segmenter in another process, also of one that another segmenter wraps."""
     # Adapters and lifts hold the segmenter that they call in `segmenter`.
-    while segmenter is not None and not isinstance(segmenter, KnowsItsIdentity):
+    while segmenter is not None and worker_identity(segmenter) is None:
         segmenter = getattr(segmenter, "segmenter", None)
-    return {} if segmenter is None else segmenter.identity
+    return worker_identity(segmenter) or {}
 
 
 def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
     """Return a hash of all files of these samples, in order, and that of each; empty if they are unknown."""
-    if not isinstance(dataset, KnowsFiles):
+    if not isinstance(dataset, FileListing):
         return "", ()
     owned: list[tuple[str, Path]] = []
     for sample in samples:
         for path in dataset.files_of(sample):
             owned.extend((sample, file) for file in files_below(path))
-    hashes = hashes_of_files([file for _, file in owned])
+    hashes = hash_files([file for _, file in owned])
     lines: list[str] = []
     # Samples may share a file, which is then listed once.
     by_file: dict[Path, str] = {}
@@ -97,14 +97,14 @@ def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerp
         lines.append(f"{sample}\n{file.name}\n{digest}\n")
         by_file[file] = digest
     fingerprints = [("/".join(file.parts[-2:]), digest) for file, digest in by_file.items()]
-    return sha256_of_all(lines), fingerprints
+    return sha256_of_parts(lines), fingerprints
 
 
 def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
     """Add the files and packages behind a plug-in and behind the plug-ins that its options name."""
     if ".py:" in used.name:
         file = Path(used.name.rpartition(":")[0])
-        sources = [one for one in imported_beside(file) if one.is_file()]
+        sources = [one for one in source_files(file) if one.is_file()]
         found.sources |= {str(one): one for one in sources}
         for source in sources:
             _add_packages(imported_names(source), found)
@@ -124,7 +124,7 @@ def _modules_of(used: PluginRecord) -> Iterator[str]:
     """Yield the modules of all plug-ins of this name; the kind is unknown for one named in an option."""
     kinds = (used.kind,) if used.kind else KINDS
     for kind in kinds:
-        factory = known(kind, used.name)
+        factory = lookup(kind, used.name)
         if factory is not None:
             yield factory.__module__
 
@@ -149,7 +149,7 @@ def _nested_plugin(text: str) -> PluginRecord | None:
         spec = PluginSpec.parse(text)
     except PluginError:
         return None
-    is_known = ".py:" in text or text.endswith(")") or any(known(kind, text) for kind in KINDS)
+    is_known = ".py:" in text or text.endswith(")") or any(lookup(kind, text) for kind in KINDS)
     return PluginRecord(name=spec.reference, options=spec.options) if is_known else None
 
 

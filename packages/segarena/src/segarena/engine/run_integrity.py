@@ -9,7 +9,7 @@ from typing import TypeAlias
 from segarena.engine.store import RunFolder
 from segarena.records.fingerprints import fingerprint_damage
 from segarena.records.parquet_scan import RETRY_HINT
-from segarena.registry import import_packages
+from segarena.registry import import_entry_points
 from segarena.roles import Finding
 
 ENTRY_POINTS = "segarena.checks"
@@ -54,7 +54,7 @@ def check_run(path: str | Path) -> list[Finding]:
     # Damaged tables cannot be read, so what they say is checked only when all are whole.
     if not damaged:
         found.extend(_record_findings(folder))
-        import_packages(ENTRY_POINTS)
+        import_entry_points(ENTRY_POINTS)
         for check in _checks:
             found.extend(check(folder))
     if not any(one.is_error for one in found):

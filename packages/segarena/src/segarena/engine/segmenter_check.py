@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from segarena.abilities import abilities_of_segmenter
+from segarena.capabilities import segmenter_capabilities
 from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.random_streams import random_stream
@@ -28,7 +28,7 @@ from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegarenaError, SegmenterError
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import Agreement
-from segarena.registry import build, names
+from segarena.registry import build, plugins_by_name
 from segarena.samples import Sample
 from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
@@ -141,8 +141,8 @@ def fitting_benchmark(segmenter: PluginSpec) -> str:
         PluginInvalid: there is none.
     """
     built: Any = build("segmenter", segmenter)
-    kinds = abilities_of_segmenter(built).sample_kinds
-    known = names("benchmark")
+    kinds = segmenter_capabilities(built).sample_kinds
+    known = plugins_by_name("benchmark")
 
     def order(name: str) -> tuple[bool, str]:
         is_own = known[name].__module__.startswith("segarena.")

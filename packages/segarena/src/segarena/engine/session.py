@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from segarena.abilities import (
-    MetricAbilities,
-    UserAbilities,
-    abilities_of_metric,
-    abilities_of_user,
-)
 from segarena.benchmark_rules import TimeBudget
+from segarena.capabilities import (
+    MetricCapabilities,
+    UserCapabilities,
+    metric_capabilities,
+    user_capabilities,
+)
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.metric_values import metric_values, part_values
 from segarena.engine.mutation_guard import forbid_mutation
@@ -30,9 +30,9 @@ from segarena.engine.random_streams import random_stream
 from segarena.engine.round_recorder import DialogueKey, RecordedDialogue, RoundRecorder
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput, ProtocolViolation
-from segarena.multi_object import Judged, compare
+from segarena.multi_object import AnyComparison, compare_prediction
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
-from segarena.readonly import freeze, settled
+from segarena.readonly import freeze, freeze_mask
 from segarena.roles import MOST_PROMPTS, Metric, Turn, User
 from segarena.samples import Sample, Support, Target
 
@@ -66,12 +66,12 @@ class Rules:
     keep_rounds: tuple[int, ...] = ()
     most_prompts: int = MOST_PROMPTS
     check_plugins: bool = False
-    measures: tuple[MetricAbilities, ...] = field(init=False)
+    measures: tuple[MetricCapabilities, ...] = field(init=False)
     judges: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Look at the metrics, once for the run."""
-        object.__setattr__(self, "measures", tuple(map(abilities_of_metric, self.metrics)))
+        object.__setattr__(self, "measures", tuple(map(metric_capabilities, self.metrics)))
         object.__setattr__(
             self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics)
         )
@@ -105,10 +105,10 @@ class Session:
         rules: Rules,
         sample: Sample,
         target: Target,
-        start: Judged,
+        start: AnyComparison,
         user: User,
         user_name: str,
-        abilities: UserAbilities | None = None,
+        abilities: UserCapabilities | None = None,
         repeat: int = 0,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -117,7 +117,7 @@ class Session:
         self.target = target
         self.user_name = user_name
         self.repeat = repeat
-        self.abilities = abilities_of_user(user) if abilities is None else abilities
+        self.abilities = user_capabilities(user) if abilities is None else abilities
         self.dialogue = Dialogue(lift=self.abilities.lift)
         self.is_over = False
         self.failure = ""
@@ -263,14 +263,14 @@ class Session:
         name = f"answer for {self.name}"
         objects = self._kept.about.objects
         prediction = as_prediction(answer, self.sample.shape, objects=objects, name=name)
-        mask = settled(prediction.mask)
+        mask = freeze_mask(prediction.mask)
         prediction = prediction if mask is prediction.mask else replace(prediction, mask=mask)
         self.spent_s += elapsed_s
         if self.is_late:
             self.drop(elapsed_s)
             return {}
         with self._judging():
-            comparison = compare(prediction.mask, self._comparison)
+            comparison = compare_prediction(prediction.mask, self._comparison)
             values = metric_values(self.rules.measures, comparison, check=self.rules.check_plugins)
             with forbid_mutation("parts of a metric", comparison, is_on=self.rules.check_plugins):
                 parts = part_values(self.rules.measures, comparison)

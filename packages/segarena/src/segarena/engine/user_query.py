@@ -10,7 +10,7 @@ import numpy as np
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidInput
-from segarena.multi_object import begin, compare
+from segarena.multi_object import compare_prediction, empty_comparison
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.prompts import Prompt
 from segarena.registry import build
@@ -81,7 +81,7 @@ def next_prompts(
     mask = labels if has_several_objects else labels.astype(np.bool_)
     wanted = Target(id="target", mask=mask, ignore=void)
     sample = _make_sample(image, wanted)
-    start = begin(sample, wanted)
+    start = empty_comparison(sample, wanted)
     if dialogue is None and prediction is not None:
         # Users tell a later round from the first by the rounds of the dialogue.
         history = Dialogue(rounds=((),))
@@ -89,7 +89,7 @@ def next_prompts(
         history = dialogue or Dialogue()
     if prediction is not None:
         answer = as_prediction(prediction, sample.shape, objects=wanted.objects)
-        start = compare(answer.mask, start)
+        start = compare_prediction(answer.mask, start)
         history = history.answer(answer)
     if isinstance(user, Plugin):
         name = str(user)

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
 from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, parquet_bytes
 from segarena.records.pieces import Piece, Pieces, has_sample
@@ -69,7 +69,7 @@ class WritablePieces(Pieces):
             if frame.height or table not in OPTIONAL_TABLES:
                 data = parquet_bytes(frame)
                 self._check()
-                write_whole(self._piece_file(table, name), data)
+                write_atomic(self._piece_file(table, name), data)
                 files[table] = sha256(data)
         self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
 

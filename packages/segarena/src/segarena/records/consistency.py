@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from segarena.abilities import ChecksValues
+from segarena.capabilities import ValueChecker
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
 _ROUND = [*_DIALOGUE, "round"]
@@ -16,7 +16,7 @@ _ROUND = [*_DIALOGUE, "round"]
 def contradictions(
     records: pl.DataFrame,
     rounds: int,
-    metrics: Iterable[ChecksValues] = (),
+    metrics: Iterable[ValueChecker] = (),
     parts: pl.DataFrame | None = None,
 ) -> dict[str, str]:
     """Return the samples with contradictory records, with the first contradiction of each.

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.records.identity import Identity
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 
@@ -26,7 +26,7 @@ def write_fingerprints(folder: Path, files: Fingerprints) -> None:
     if files:
         names, hashes = zip(*files, strict=True)
         frame = pl.DataFrame({"file": names, "sha256": hashes})
-        write_whole(folder / FINGERPRINTS_FILE, seal_parquet(parquet_bytes(frame)))
+        write_atomic(folder / FINGERPRINTS_FILE, seal_parquet(parquet_bytes(frame)))
 
 
 def fingerprint_damage(folder: Path, identity: Identity | None) -> str:

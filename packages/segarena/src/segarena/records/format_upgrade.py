@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from segarena.options import in_todays_words
+from segarena.options import modernize_options
 
 RUN_FORMAT = 3
 """The format that this version writes."""
@@ -45,7 +45,7 @@ def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upgrade_format_1(plain: dict[str, Any]) -> dict[str, Any]:
-    new: dict[str, Any] = {**in_todays_words(plain), "format": RUN_FORMAT}
+    new: dict[str, Any] = {**modernize_options(plain), "format": RUN_FORMAT}
     users = new.get("users")
     if isinstance(users, list):
         new["users"] = [_with_record_name(user) for user in users]

@@ -24,7 +24,7 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.records.parquet_scan import RETRY_HINT, ColumnFilter, read_small_files, scan_file
 from segarena.records.parquet_tables import (
@@ -83,7 +83,7 @@ class Pieces:
         # In the order of TABLES: the records, which mark the sample as done, come last.
         for table in TABLES:
             if table in files:
-                write_whole(self._loose_file(table, index), files[table])
+                write_atomic(self._loose_file(table, index), files[table])
 
     def read(
         self,

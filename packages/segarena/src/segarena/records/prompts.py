@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from segarena.errors import StoreError
-from segarena.prompts import Box, Click, Drawn, Lasso, Limits, MaskPrompt, Prompt, Scribble
+from segarena.prompts import Box, Click, DrawnPrompt, Lasso, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Support
 
 
@@ -34,7 +34,7 @@ class RecordedSupport:
     kind: ClassVar[str] = "support"
 
 
-RecordedPrompt: TypeAlias = Drawn | RecordedMask | RecordedSupport
+RecordedPrompt: TypeAlias = DrawnPrompt | RecordedMask | RecordedSupport
 
 _KINDS: dict[str, type[RecordedPrompt]] = {
     one.kind: one for one in (Click, Box, Limits, Scribble, Lasso, RecordedMask, RecordedSupport)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import DatasetError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256_of_file
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 
 REPORT_FOLDER = "report"
 """Default folder of a report in that of the run."""
@@ -22,7 +22,7 @@ MANIFEST_FILE = "made.json"
 def write_manifest(folder: Path, files: Iterable[Path]) -> Path:
     """Write the manifest of a report's files; return its path."""
     manifest = {file.name: sha256_of_file(file) for file in files}
-    return write_whole(folder / MANIFEST_FILE, json.dumps(manifest, indent=1) + "\n")
+    return write_atomic(folder / MANIFEST_FILE, json.dumps(manifest, indent=1) + "\n")
 
 
 def remove_report(run: Path) -> bool:
@@ -34,7 +34,7 @@ def remove_report(run: Path) -> bool:
     for name, digest in _read_manifest(folder).items():
         # A path outside the folder, a missing file and one that cannot be deleted are left alone.
         with suppress(DatasetError, OSError):
-            file = within(folder, name)
+            file = safe_join(folder, name)
             if not file.is_symlink() and sha256_of_file(file) == digest:
                 file.unlink()
     with suppress(OSError):

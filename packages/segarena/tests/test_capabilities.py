@@ -1,0 +1,118 @@
+"""What plug-ins can do beyond their role, looked at once."""
+
+import pytest
+
+from segarena.capabilities import metric_capabilities, segmenter_capabilities, user_capabilities
+from segarena.dialogue import Lift
+from segarena.registry import build
+
+
+class Plain:
+    pass
+
+
+class Able:
+    prompt_kinds = ("click", "box")
+    sample_kinds = frozenset({"volume"})
+    fingerprint = "abc"
+    device = "cuda:1"
+    slice_intensity = "slice-percentiles"
+    corrects_objects = True
+    may_be_silent = True
+    judges_objects = True
+    lift = Lift(spread="propagate")
+    shared = Plain()
+    columns = ("x",)
+
+    def pack(self, encoded):
+        return {}
+
+    def unpack(self, arrays):
+        return arrays
+
+    def repeats(self, sample, target):
+        return 3
+
+    def parts(self, comparison):
+        return {}
+
+
+def test_who_says_nothing_takes_images_and_any_prompt():
+    found = segmenter_capabilities(Plain())
+    assert found.sample_kinds == {"image"}
+    assert found.prompt_kinds is None
+    assert found.understands("scribble")
+    assert (found.packing, found.fingerprint, found.device, found.slice_intensity) == (
+        None,
+        None,
+        "cpu",
+        None,
+    )
+    user = user_capabilities(Plain())
+    assert (user.prompt_kinds, user.corrects_objects, user.may_be_silent) == (None, False, False)
+    assert (user.lift, user.repeats, user.shared) == (None, None, None)
+    metric = metric_capabilities(Plain())
+    assert (metric.judges_objects, metric.parts) == (False, None)
+
+
+def test_what_is_there_is_found():
+    able = Able()
+    found = segmenter_capabilities(able)
+    assert found.prompt_kinds == {"click", "box"}
+    assert found.understands("box")
+    assert not found.understands("scribble")
+    assert (found.sample_kinds, found.packing) == ({"volume"}, able)
+    assert (found.fingerprint, found.device, found.slice_intensity) == (
+        "abc",
+        "cuda:1",
+        "slice-percentiles",
+    )
+    user = user_capabilities(able)
+    assert (user.corrects_objects, user.may_be_silent, user.lift, user.shared) == (
+        True,
+        True,
+        Able.lift,
+        Able.shared,
+    )
+    assert user.repeats(None, None) == 3
+    metric = metric_capabilities(able)
+    assert metric.judges_objects
+    assert metric.parts(None) == {}
+
+
+def test_a_class_says_as_much_as_its_instances_where_nothing_depends_on_options():
+    assert segmenter_capabilities(Able).sample_kinds == {"volume"}
+
+
+def test_half_of_an_ability_is_none():
+    half = type("Half", (), {"pack": lambda self, encoded: {}})
+    gone = type("Gone", (Able,), {"unpack": None})
+    assert segmenter_capabilities(half()).packing is None
+    assert segmenter_capabilities(gone()).packing is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "shown"),
+    [
+        ("users", "scribble-robot", "scribble, on several objects"),
+        ("users", "cvpr2025", "box, click, limits"),
+        ("users", "sampled-first", "click"),
+        ("segmenters", "sam", "photograph: box, click, mask"),
+        ("segmenters", "colour-flow", "video: click, scribble"),
+        ("segmenters", "sample-disc", "photograph: click"),
+    ],
+)
+def test_the_list_shows_what_to_choose_by(segarena, monkeypatch, kind, written, shown):
+    monkeypatch.setenv("COLUMNS", "240")
+    line = next(
+        line
+        for line in segarena("list", kind).stdout.splitlines()
+        if line.startswith(f"{written} ")
+    )
+    assert f"  {shown} " in line
+
+
+def test_the_adapter_takes_on_what_the_one_inside_can_do():
+    assert segmenter_capabilities(build("segmenter", "slices(segmenter='graph')")).sample_kinds == {
+        "volume"
+    }

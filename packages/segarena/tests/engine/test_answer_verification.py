@@ -139,7 +139,7 @@ def test_what_cannot_be_sent_to_another_process_is_refused_before_the_run(small_
         InvalidInput,
         match="verify asks in another process, and an object of this run cannot be sent",
     ):
-        small_run(InlineExecutor(), verify=3)
+        small_run(Here(), verify=3)
     with pytest.raises(InvalidInput, match="0 or more, got -1"):
         small_run(verify=-1)
     assert not (tmp_path / "run").exists()

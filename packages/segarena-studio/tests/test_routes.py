@@ -7,7 +7,7 @@ from collected import answer, link_of, study_of
 from drawn import box, give_task, picture, project_of, save_of, scene, someone, tasks_of
 from starlette.routing import Route
 
-from segarena_server.auth.permissions import needed_by
+from segarena_server.auth.permissions import required_role
 from segarena_studio.orm_models import Task
 from segarena_studio.site_section import STUDIO
 
@@ -211,7 +211,7 @@ def test_the_table_of_this_test_is_that_of_the_studio():
         for method in route.methods - {"HEAD"}
     ]
     assert {(method, route.path) for method, route in found} == set(WHO)
-    assert all(isinstance(route, Route) and needed_by(route.endpoint) for _, route in found)
+    assert all(isinstance(route, Route) and required_role(route.endpoint) for _, route in found)
 
 
 @pytest.mark.parametrize("person", PERSONS)

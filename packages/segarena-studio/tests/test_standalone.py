@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena_server.auth.keys import make_key
+from segarena_server.auth.keys import create_key
 from segarena_server.db.orm_models import Person
 from segarena_studio.standalone import OWN, open_standalone
 
@@ -15,7 +15,7 @@ def key_of_another(site):
         )
         session.add(person)
         session.flush()
-        return make_key(session, "session", site.now(), person_id=person.id)
+        return create_key(session, "session", site.now(), person_id=person.id)
 
 
 def test_the_printed_link_opens_it_for_its_person(alone):

@@ -81,7 +81,7 @@ def _serve(
     folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
-    from segarena_server.serving import Serving
+    from segarena_server.serving import SiteServer
     from segarena_studio.annotation.example_projects import create_example
     from segarena_studio.annotation.picture_import import sync_folder
     from segarena_studio.standalone import check_port, open_standalone
@@ -105,7 +105,7 @@ def _serve(
         if opens_browser:
             typer.launch(address)
 
-    Serving(site).run(welcome)
+    SiteServer(site).run(welcome)
 
 
 def _tell_now_and_then(files: int) -> None:
@@ -152,7 +152,7 @@ def look(
     with one_line_errors("ended; start it again to go on"):
         check_installed()
         from segarena_server.http.middleware import log_to
-        from segarena_server.serving import Serving
+        from segarena_server.serving import SiteServer
         from segarena_studio.standalone import open_standalone
         from segarena_studio.viewer.catalog import Catalog, open_catalog
 
@@ -172,4 +172,4 @@ def look(
                 if browser:
                     typer.launch(address)
 
-            Serving(site).run(welcome)
+            SiteServer(site).run(welcome)

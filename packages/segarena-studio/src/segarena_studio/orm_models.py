@@ -1,7 +1,7 @@
-"""The tables of drawing: projects, who is in them, pictures, tasks, and all that becomes of a task.
+"""Database tables of annotation: projects, members, pictures, tasks, drafts, reviews and agreement.
 
-Times are seconds since 1970, in UTC, as in `segarena_server.db.orm_models`. A scene is kept as it was sent, packed; see
-`segarena_studio.annotation.scene_document`.
+Times are seconds since 1970 in UTC, as in `segarena_server.db.orm_models`. A scene is stored
+compressed, as it was sent; see `segarena_studio.annotation.scene_document`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from segarena_server.db.orm_models import Person, Table
+from segarena_server.db.orm_models import OrmModel, Person
 
 MEMBER_ROLES = ("annotator", "reviewer", "lead")
-"""Each may do what those before it may, in one project."""
+"""Roles in a project; each includes the rights of those before it."""
 
 STATES = ("clean", "in progress", "finished", "in review", "returned", "approved")
-"""Of a task, in the order in which it has them."""
+"""States of a task, in the order in which it passes through them."""
 
 
-class Project(Table):
-    """Pictures that are annotated by the same people under the same rules."""
+class Project(OrmModel):
+    """Pictures that the same people annotate under the same settings."""
 
     __tablename__ = "drawing_projects"
     __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
@@ -36,25 +36,25 @@ class Project(Table):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(80))
     guide: Mapped[str] = mapped_column(Text, default="")
-    """What annotators are told, plain text."""
+    """Instructions for annotators, plain text."""
     labels: Mapped[str] = mapped_column(Text, default="")
     """Names that the editor suggests, one per line."""
     segmenters: Mapped[str] = mapped_column(Text, default="")
-    """What answers prompts in the editor, one specification per line; "" for those without weights."""
+    """Segmenters that answer prompts in the editor, one specification per line; "" for the default ones."""
     annotators: Mapped[int] = mapped_column(default=1)
-    """How many people annotate each picture, without seeing each other's work."""
+    """Number of annotators of each picture, who do not see each other's work."""
     is_free: Mapped[bool] = mapped_column(default=True)
-    """Whether whoever asks for work gets the next free task; otherwise tasks are given by a lead."""
+    """Whether annotators request the next free task; otherwise a lead assigns tasks."""
     is_reviewed: Mapped[bool] = mapped_column(default=True)
     """Whether finished tasks wait for a reviewer."""
     seed: Mapped[int] = mapped_column(default=0)
-    """Decides in which order pictures come, and who gets which."""
+    """Decides on the order of pictures and on the assignment."""
     state: Mapped[str] = mapped_column(String(20), default="open")
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class Member(Table):
-    """Somebody who is in a project."""
+class Member(OrmModel):
+    """Membership of a person in a project."""
 
     __tablename__ = "drawing_members"
     __table_args__ = (CheckConstraint("role IN ('annotator', 'reviewer', 'lead')", name="role"),)
@@ -69,8 +69,8 @@ class Member(Table):
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class Picture(Table):
-    """A picture of a project, checked and kept by its hash."""
+class Picture(OrmModel):
+    """A picture of a project, checked and stored by its hash."""
 
     __tablename__ = "drawing_pictures"
     __table_args__ = (UniqueConstraint("project_id", "name"),)
@@ -80,22 +80,22 @@ class Picture(Table):
         ForeignKey("drawing_projects.id", ondelete="CASCADE"), index=True
     )
     name: Mapped[str] = mapped_column(String(255))
-    """Of the file, with its folders inside the one that was added."""
+    """Path of the file inside the folder that was added."""
     sha256: Mapped[str] = mapped_column(String(64))
     kind: Mapped[str] = mapped_column(String(40))
-    """Its media type."""
+    """Media type."""
     thumbnail: Mapped[str] = mapped_column(String(64))
-    """The hash of a small JPEG of it."""
+    """Hash of a small JPEG of the picture."""
     height: Mapped[int]
     width: Mapped[int]
     bytes: Mapped[int]
     place: Mapped[float] = mapped_column(Float)
-    """From 0 to 1 by the seed of the project: in this order pictures are annotated."""
+    """Position in the order of annotation, from 0 to 1 by the seed of the project."""
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class Task(Table):
-    """One picture for one annotator, and how far it is."""
+class Task(OrmModel):
+    """One picture for one annotator, with its state."""
 
     __tablename__ = "drawing_tasks"
     __table_args__ = (
@@ -114,33 +114,33 @@ class Task(Table):
     person_id: Mapped[int | None] = mapped_column(
         ForeignKey("people.id", ondelete="SET NULL"), index=True
     )
-    """Who annotates it; nobody yet where it is free."""
+    """The annotator; null while the task is free."""
     person: Mapped[Person | None] = relationship(foreign_keys=[person_id])
     reviewer_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="SET NULL"))
-    """Who took it for review last."""
+    """The last reviewer."""
     state: Mapped[str] = mapped_column(String(20), default="clean")
     revision: Mapped[int] = mapped_column(default=0)
-    """Of the newest draft; 0 before the first."""
+    """Revision of the newest draft; 0 before the first."""
     saved_at: Mapped[float | None] = mapped_column(Float)
     finished_at: Mapped[float | None] = mapped_column(Float)
     regions: Mapped[int] = mapped_column(default=0)
     points: Mapped[int] = mapped_column(default=0)
-    """Corners of all outlines; one that two regions share counts for each of them."""
+    """Corners of all outlines; a corner that two regions share counts twice."""
     annotation_ms: Mapped[float] = mapped_column(Float, default=0.0)
-    """Of the log: gaps of less than five seconds between entries, added up."""
+    """Sum of the gaps shorter than five seconds between log entries."""
     total_ms: Mapped[float] = mapped_column(Float, default=0.0)
-    """Time with all regions, those included that were deleted, and `active_ms` that of it with the window in front."""
+    """Time with all regions, including deleted ones; `active_ms` is the part with the window in front."""
     active_ms: Mapped[float] = mapped_column(Float, default=0.0)
     logged_ms: Mapped[float | None] = mapped_column(Float)
-    """When the newest entry of the log was made."""
+    """Time of the newest log entry."""
     spent: Mapped[str] = mapped_column(Text, default="{}")
-    """Milliseconds with each region, {id: [all, active]}, as JSON."""
+    """Milliseconds for each region, {id: [all, active]}, as JSON."""
     history: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
-    """What the editor can undo, packed; as it was sent with the newest draft."""
+    """Undo history of the editor, compressed; as sent with the newest draft."""
 
 
-class Draft(Table):
-    """A scene as it was saved. Of many revisions fewer and fewer are kept the older they are."""
+class Draft(OrmModel):
+    """A saved scene. The older revisions are, the fewer of them are kept."""
 
     __tablename__ = "drawing_drafts"
     __table_args__ = (UniqueConstraint("task_id", "client_id"),)
@@ -150,15 +150,15 @@ class Draft(Table):
     )
     revision: Mapped[int] = mapped_column(primary_key=True)
     client_id: Mapped[str] = mapped_column(String(64))
-    """What the editor called it, so that what is sent twice counts once."""
+    """Id chosen by the editor, so that a save sent twice counts once."""
     scene: Mapped[bytes] = mapped_column(LargeBinary)
     is_kept: Mapped[bool] = mapped_column(default=False)
-    """Whether somebody decided on it, so that it stays."""
+    """Whether a decision refers to it, so that it is never pruned."""
     saved_at: Mapped[float] = mapped_column(Float)
 
 
-class LogSegment(Table):
-    """What an annotator did between two drafts, for the times."""
+class LogSegment(OrmModel):
+    """Actions of an annotator between two drafts, from which times are computed."""
 
     __tablename__ = "drawing_log"
 
@@ -167,11 +167,11 @@ class LogSegment(Table):
     )
     revision: Mapped[int] = mapped_column(primary_key=True)
     entries: Mapped[bytes] = mapped_column(LargeBinary)
-    """A JSON list of {at_ms, kind, region}, packed."""
+    """A JSON list of {at_ms, kind, region}, compressed."""
 
 
-class Decision(Table):
-    """That a task was finished, taken for review, returned, approved or opened again."""
+class Decision(OrmModel):
+    """Change of a task's state: begun, finished, taken for review, returned, approved or reopened."""
 
     __tablename__ = "drawing_decisions"
     __table_args__ = (
@@ -193,8 +193,8 @@ class Decision(Table):
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class Comment(Table):
-    """What somebody said about a task, at a place of the picture or about all of it."""
+class Comment(OrmModel):
+    """A comment on a task, at a position of the picture or about the whole picture."""
 
     __tablename__ = "drawing_comments"
 
@@ -208,15 +208,15 @@ class Comment(Table):
     text: Mapped[str] = mapped_column(Text)
     x: Mapped[float | None] = mapped_column(Float)
     y: Mapped[float | None] = mapped_column(Float)
-    """In pixels of the picture, from its top left corner."""
+    """Pixels of the picture, from its top left corner."""
     region: Mapped[str] = mapped_column(String(64), default="")
     made_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
-    """When it was taken for settled."""
+    """When it was marked as resolved."""
 
 
-class TaskAgreement(Table):
-    """How far two annotators of one picture agree, once both have finished; made again when one changes."""
+class TaskAgreement(OrmModel):
+    """Agreement of two annotators of one picture once both have finished; measured again after changes."""
 
     __tablename__ = "drawing_compared"
 

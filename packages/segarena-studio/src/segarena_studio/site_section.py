@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segarena_server.extensions.site_sections import Room
+from segarena_server.extensions.site_sections import SiteSection
 from segarena_studio.annotation import example_projects, personal_data
 from segarena_studio.annotation.export_job import ExportProject
 from segarena_studio.human_user import personal_data as sitting
@@ -40,7 +40,7 @@ _PAGES = (
     study_participation,
 )
 
-STUDIO = Room(
+STUDIO = SiteSection(
     title="Studio",
     needs="participant",
     routers=tuple(page.router for page in _PAGES),

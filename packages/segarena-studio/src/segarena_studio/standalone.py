@@ -10,9 +10,9 @@ from pathlib import Path
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput, StoreError
-from segarena_server.auth.accounts import folded
+from segarena_server.auth.accounts import fold_name
 from segarena_server.auth.identities import NO_PASSWORD
-from segarena_server.auth.keys import end_keys, make_key
+from segarena_server.auth.keys import create_key, end_keys
 from segarena_server.config_file import own_settings, read_settings
 from segarena_server.db.orm_models import Person
 from segarena_server.serving import open_site
@@ -44,15 +44,15 @@ def open_standalone(
     )
     now = site.now()
     with site.database.writing() as session:
-        person = session.scalar(select(Person).where(Person.folded == folded(_NAME)))
+        person = session.scalar(select(Person).where(Person.folded == fold_name(_NAME)))
         if person is None:
-            kept = {"name": _NAME, "folded": folded(_NAME), "password": NO_PASSWORD}
+            kept = {"name": _NAME, "folded": fold_name(_NAME), "password": NO_PASSWORD}
             person = Person(**kept, role="admin", state="confirmed", made_at=now)
             session.add(person)
             session.flush()
         end_keys(session, person.id, now, kind="session")
         site.only_person = person.id
-        return site, make_key(
+        return site, create_key(
             session, "session", now, person_id=person.id, label=secrets.token_hex(4)
         )
 

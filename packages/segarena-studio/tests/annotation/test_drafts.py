@@ -10,7 +10,7 @@ from drawn import box, give_task, project_of, save_of, scene, someone, tasks_of,
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.drafts import (
     RECENT,
     SaveRequest,
@@ -93,9 +93,9 @@ def test_what_is_sent_twice_counts_once(site, task):
         }
         assert spent == {"r1": (1.0, 0.5), "r2": (0.05, 0.0)}
         logged = session.scalars(select(LogSegment)).all()
-        assert [len(json.loads(unpack(one.entries))) for one in logged if one.task_id == task] == [
-            2
-        ]
+        assert [
+            len(json.loads(decompress_body(one.entries))) for one in logged if one.task_id == task
+        ] == [2]
 
 
 @pytest.mark.parametrize("seed", range(20))

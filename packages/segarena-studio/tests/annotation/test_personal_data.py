@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from segarena.errors import InvalidInput
 from segarena_server.auth.account_deletion import delete_account
-from segarena_server.auth.personal_data import kept_about
+from segarena_server.auth.personal_data import personal_data_of
 from segarena_server.db.orm_models import Person
 from segarena_studio.annotation import personal_data
 from segarena_studio.annotation.drafts import SaveRequest, check_save, save_draft
@@ -35,7 +35,7 @@ def test_a_copy_has_what_was_drawn_and_when(site, lea):
     task = give_task(site, tasks_of(site, project)[0], anna)
     draw(site, task)
     with site.database.reading() as session:
-        told = kept_about(session, session.get_one(Person, anna), 1.0)["drawing"]
+        told = personal_data_of(session, session.get_one(Person, anna), 1.0)["drawing"]
     assert told["projects"] == [{"name": "Street", "role": "annotator", "since": 0.0}]
     assert [(one["id"], one["picture"], one["regions"]) for one in told["tasks"]] == [
         (task, "street-0.png", 1)
@@ -66,7 +66,7 @@ def test_who_alone_leads_others_says_first_who_leads_them_next(site, lea):
     boss, other = someone(site, "Boss", "organiser"), someone(site, "Other")
     alone, common = project_of(site, boss), project_of(site, boss, {"Other": "reviewer"})
     with (
-        pytest.raises(InvalidInput, match="'Street' is led by nobody else"),
+        pytest.raises(InvalidInput, match="'Street' has no other lead"),
         site.database.writing() as session,
     ):
         personal_data.forget(session, site.folder, boss, 1.0)

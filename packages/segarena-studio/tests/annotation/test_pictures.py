@@ -158,7 +158,7 @@ def test_no_picture_is_a_folder_of_another(site, first, second):
     with site.database.writing() as session:
         project, storage = session.get_one(Project, project_id), site.folder.photographs
         add_picture(session, project, storage, check_picture(first, picture(0)), 0.0)
-        with pytest.raises(InvalidInput, match=f"has {first}, and a file is no folder"):
+        with pytest.raises(InvalidInput, match=f"has {first}, and a file cannot be a folder"):
             add_picture(session, project, storage, check_picture(second, picture(1)), 0.0)
         assert add_picture(
             session, project, storage, check_picture("a.png2/b.png", picture(1)), 0.0

@@ -73,7 +73,7 @@ def test_a_task_is_returned_corrected_and_approved_and_every_step_is_known(site,
 
 def test_who_returns_a_task_says_why(site, task, anna, rex):
     do(site, task, anna, review.finish_task, 2.0)
-    with pytest.raises(InvalidInput, match="say what is to be done"):
+    with pytest.raises(InvalidInput, match="say what to change"):
         do(site, task, rex, review.return_task, rex, " ", 3.0)
     assert do(site, task, rex, review.return_task, rex, "look at the order", 3.0) == "returned"
 
@@ -92,7 +92,7 @@ def test_what_is_not_finished_is_not_judged_and_ones_own_work_never(site, task, 
 def test_an_annotator_opens_again_what_no_reviewer_took(site, task, anna, rex):
     do(site, task, anna, review.finish_task, 2.0)
     assert do(site, task, anna, review.reopen_task, anna, "", 3.0) == "in progress"
-    with pytest.raises(Refusal, match="it is open"):
+    with pytest.raises(Refusal, match="already open"):
         do(site, task, anna, review.reopen_task, anna, "", 3.0)
     do(site, task, anna, review.finish_task, 4.0)
     do(site, task, rex, review.take_for_review, rex, 5.0)

@@ -30,9 +30,9 @@ def changed(**fields):
         ({**BEFORE, "points": [[0, 0], [0, 0], *BEFORE["points"][2:]]}, {"r1": "outline"}),
         (changed(name="cat"), {"r2": "named"}),
         (changed(name="cat", is_stuff=True), {"r2": "named, now stuff"}),
-        (changed(id="r9"), {"r9": "new", "r2": "gone"}),
+        (changed(id="r9"), {"r9": "new", "r2": "deleted"}),
         (changed(is_hidden=True, is_locked=True), {}),
-        ({**BEFORE, "regions": []}, {"r1": "gone", "r2": "gone", "r3": "gone"}),
+        ({**BEFORE, "regions": []}, {"r1": "deleted", "r2": "deleted", "r3": "deleted"}),
     ],
 )
 def test_what_changed_is_told(after, expected):

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.files.hashes import sha256
-from segarena_server.audit_log import latest
+from segarena_server.audit_log import latest_events
 from segarena_server.jobs.job_queue import find_job
 from segarena_server.jobs.pool import JobRunner
 from segarena_studio.annotation import export_job
@@ -345,7 +345,7 @@ def test_a_project_is_removed_by_who_writes_its_name(served, people):
     assert lea.get(f"projects/{project}").status_code == 404
     assert file.is_file(), "other projects of these tests have the same photograph"
     with site.database.reading() as session:
-        assert latest(session, 1)[0].action == "project removed"
+        assert latest_events(session, 1)[0].action == "project removed"
 
 
 def test_a_lead_frees_what_somebody_left_behind(served, people):

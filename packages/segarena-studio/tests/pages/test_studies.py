@@ -68,7 +68,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     assert "being made" in leader.get("/studio/studies").text
     assert JobRunner(served.site, [MakeStudy()], Here()).run_next()
     page = leader.get("/studio/studies/on-a-page").text
-    assert "4 things to be shown" in page
+    assert "4 targets" in page
     assert "silhouette" in page
     again = leader.post("/studio/studies/new", data={**FORM, "key": key_of(leader)})
     assert "choose another name" in again.text
@@ -188,7 +188,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     page = leader.get(place).text
     added = int(re.search(r"<b>whole</b>: (\d+) targets? added", page)[1])
     assert added >= 1
-    assert f"{1 + added} things to be shown" in page
+    assert f"{1 + added} targets" in page
     again = leader.post(
         f"{place}/corrections", data={"key": key, "segmenter": "whole=nearest-prompt"}
     )

@@ -6,7 +6,7 @@ import pytest
 import segarena
 from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
-from segarena.errors import NotTrusted
+from segarena.errors import UntrustedPlugin
 from segarena_studio.viewer.dialogue_replay import replay_dialogue
 
 
@@ -35,5 +35,5 @@ def test_all_rounds_come_out_and_the_kept_ones_as_they_were(run):
 
 def test_code_that_a_run_names_is_not_run_untold(make_run, make_ramps):
     folder = RunFolder.open(make_run(make_ramps()))
-    with pytest.raises(NotTrusted, match="photographs"):
+    with pytest.raises(UntrustedPlugin, match="photographs"):
         replay_dialogue(folder, ("photo-0", "t0", "centre", 0), trust=False)

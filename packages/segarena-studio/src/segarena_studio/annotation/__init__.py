@@ -1,1 +1,1 @@
-"""Annotation of whole scenes: projects, pictures, tasks, drafts, review, times, agreement, export. No HTTP in here."""
+"""Annotation: projects, pictures, tasks, drafts, review, times, agreement and export. No HTTP."""

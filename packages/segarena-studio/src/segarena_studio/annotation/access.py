@@ -1,4 +1,4 @@
-"""Who may see and do what in a project. What is not theirs sounds like what is not there."""
+"""Access rules of projects and tasks; without permission the answer is as for a missing page."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from segarena_server.http import http_errors
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 OPEN_STATES = ("clean", "in progress", "returned")
-"""States in which an annotator may draw."""
+"""Task states in which the annotator may draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAccess:
-    """A task that somebody may see.
+    """A task together with what one person may do with it.
 
     Attributes:
         task: the task.
-        picture: what is annotated.
-        project: where it belongs.
-        role: of who asks, in the project.
-        is_own: whether they annotate it.
+        picture: the picture to annotate.
+        project: the project of the task.
+        role: the person's role in the project.
+        is_own: whether the person is the annotator of the task.
     """
 
     task: Task
@@ -34,17 +34,20 @@ class TaskAccess:
 
     @property
     def is_open(self) -> bool:
-        """Whether who asks may draw on it."""
+        """Whether this person may draw on the task."""
         return self.is_own and self.task.state in OPEN_STATES and self.project.state == "open"
 
     @property
     def may_review(self) -> bool:
-        """Whether who asks may judge it: nobody judges their own work, but for a lead, who may be alone."""
+        """Whether this person may judge the task.
+
+        Nobody judges their own work, except a lead, who may be the only member.
+        """
         return has_role(self.role, "lead") or (has_role(self.role, "reviewer") and not self.is_own)
 
 
 def has_role(role: str, needed: str) -> bool:
-    """Tell whether a member of one role may do what another may."""
+    """Tell whether a member's role includes the rights of another role."""
     return MEMBER_ROLES.index(role) >= MEMBER_ROLES.index(needed)
 
 
@@ -56,24 +59,29 @@ def find_project(
     needed: str = "annotator",
     for_change: bool = False,
 ) -> tuple[Project, str]:
-    """Return a project and the role that somebody has there.
+    """Return a project and the role of a person in it.
 
     Args:
-        session: reads, or writes with `for_change`.
-        project_id: which.
+        session: reads; writes with `for_change`.
+        project_id: number of the project.
         person_id: who asks.
-        needed: the least role.
-        for_change: whether nobody else may change the project meanwhile.
+        needed: the lowest role that is allowed.
+        for_change: whether to lock the project against other changes.
 
     Raises:
-        Refusal: there is none, or they are not in it, or not in this role.
+        Refusal: no such project, not a member, or a role below `needed`.
     """
-    asked = select(Project, Member.role).join(Member, Member.project_id == Project.id)
-    asked = asked.where(Project.id == project_id, Member.person_id == person_id)
-    row = session.execute(asked.with_for_update(of=Project) if for_change else asked).one_or_none()
-    if row is None or not has_role(row[1], needed):
+    query = select(Project, Member.role).join(Member, Member.project_id == Project.id)
+    query = query.where(Project.id == project_id, Member.person_id == person_id)
+    if for_change:
+        query = query.with_for_update(of=Project)
+    row = session.execute(query).one_or_none()
+    if row is None:
         raise http_errors.unknown()
-    return row[0], row[1]
+    project, role = row
+    if not has_role(role, needed):
+        raise http_errors.unknown()
+    return project, role
 
 
 def find_task(
@@ -84,30 +92,33 @@ def find_task(
     needed: str = "annotator",
     for_change: bool = False,
 ) -> TaskAccess:
-    """Return a task that somebody may see: annotators their own, reviewers and leads all of the project.
+    """Return a task: annotators find their own tasks, reviewers and leads every task of the project.
 
     Args:
-        session: reads, or writes with `for_change`.
-        task_id: which.
+        session: reads; writes with `for_change`.
+        task_id: number of the task.
         person_id: who asks.
-        needed: the least role in the project.
-        for_change: whether nobody else may change the task meanwhile.
+        needed: the lowest role in the project that is allowed.
+        for_change: whether to lock the task against other changes.
 
     Raises:
-        Refusal: there is none, or it is not theirs to see.
+        Refusal: no such task, or the person may not see it.
     """
-    asked = (
+    query = (
         select(Task, Picture, Project, Member.role)
         .join(Picture, Picture.id == Task.picture_id)
         .join(Project, Project.id == Task.project_id)
         .join(Member, Member.project_id == Task.project_id)
         .where(Task.id == task_id, Member.person_id == person_id)
     )
-    row = session.execute(asked.with_for_update(of=Task) if for_change else asked).one_or_none()
-    if row is None or not has_role(row[3], needed):
+    if for_change:
+        query = query.with_for_update(of=Task)
+    row = session.execute(query).one_or_none()
+    if row is None:
         raise http_errors.unknown()
     task, picture, project, role = row
     is_own = task.person_id == person_id
-    if not is_own and not has_role(role, "reviewer"):
+    may_see = is_own or has_role(role, "reviewer")
+    if not may_see or not has_role(role, needed):
         raise http_errors.unknown()
     return TaskAccess(task=task, picture=picture, project=project, role=role, is_own=is_own)

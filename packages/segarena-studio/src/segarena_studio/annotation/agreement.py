@@ -1,8 +1,8 @@
-"""How far the annotators of a project agree: measured pair by pair as they finish, told as `segarena amodal` tells it.
+"""Agreement between the annotators of a project, measured pair by pair as they finish.
 
-Pictures are measured at no more than 640 pixels along a side, near those of the paper, so that a large photograph
-takes no longer than a second or two; outlines are scaled exactly. What `segarena amodal agreement` says of an export is
-at full size.
+Pictures are scaled to at most 640 pixels along a side, close to the pictures of the paper, so that
+a large photograph takes no more than a second or two; outlines are scaled exactly. `segarena amodal
+agreement` measures an export at full size.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ LONGEST_PX = 640
 FINISHED = ("finished", "in review", "approved")
 _AT_ONCE = 200
 _MEASURED = "regions", "edges", "order_same", "order_pairs", "names_same", "names"
+_DELETED_ACCOUNT = "None"
+"""`str` of the annotator's number once the account is deleted."""
 _measuring = threading.Lock()
 
 
 class TaskPair(NamedTuple):
-    """Two finished tasks about a picture."""
+    """Two finished tasks of one picture."""
 
     one: Task
     other: Task
@@ -50,10 +52,15 @@ class TaskPair(NamedTuple):
 
 
 def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) -> list[TaskPair]:
-    """Return pairs of finished tasks of one picture that were not compared yet, as they are now."""
+    """Return pairs of finished tasks of one picture whose current revisions were not compared yet."""
     one = aliased(Task)
     other = aliased(Task)
-    asked = (
+    is_outdated = or_(
+        TaskAgreement.one_id.is_(None),
+        TaskAgreement.one_revision != one.revision,
+        TaskAgreement.other_revision != other.revision,
+    )
+    query = (
         select(one, other, Picture)
         .join(other, and_(other.picture_id == one.picture_id, other.id > one.id))
         .join(Picture, Picture.id == one.picture_id)
@@ -61,125 +68,130 @@ def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) 
             TaskAgreement, and_(TaskAgreement.one_id == one.id, TaskAgreement.other_id == other.id)
         )
         .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
-        .where(
-            or_(
-                TaskAgreement.one_id.is_(None),
-                TaskAgreement.one_revision != one.revision,
-                TaskAgreement.other_revision != other.revision,
-            )
-        )
+        .where(is_outdated)
+        .order_by(one.id, other.id)
+        .limit(most)
     )
-    return [TaskPair(*row) for row in session.execute(asked.order_by(one.id, other.id).limit(most))]
+    return [TaskPair(*row) for row in session.execute(query)]
 
 
 def compare_pending(site: Site, project_id: int) -> None:
-    """Compare what was finished since; of several who ask at once, one does it."""
+    """Compare the newly finished pairs; returns at once when another thread is comparing."""
     if not _measuring.acquire(blocking=False):
         return
     try:
         with site.database.reading() as session:
             pairs = find_pending_pairs(session, project_id)
         for pair in pairs:
-            try:
-                _compare(site, pair)
-            except (
-                Exception
-            ):  # nobody waits for this, and one pair keeps no other from being measured
-                LOG.exception("agreement of tasks %d and %d", pair.one.id, pair.other.id)
-    except SegarenaError as error:  # the next who looks has it measured
+            _compare_or_log(site, pair)
+    except SegarenaError as error:
+        # The next visit to the page measures again.
         LOG.warning("agreement in project %d: %s", project_id, error)
     finally:
         _measuring.release()
 
 
 def measure_pair(one: Scene, other: Scene) -> PairAgreement:
-    """Return how far two scenes of one picture agree, both scaled down alike."""
-    return measure_agreement([drawing_of_scene(_small(scene)) for scene in (one, other)]).pairs[0]
+    """Measure the agreement of two scenes of one picture, both scaled down alike."""
+    return measure_agreement(
+        [drawing_of_scene(_scale_down(scene)) for scene in (one, other)]
+    ).pairs[0]
 
 
 def read_agreement(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
-    """Return what was measured of a project, by picture; pairs of which one was opened again are left out."""
+    """Return the measured agreement of a project by picture; pairs with a reopened task are left out."""
     one = aliased(Task)
     other = aliased(Task)
-    asked = (
+    query = (
         select(TaskAgreement, one.picture_id, one.person_id, other.person_id)
         .join(one, one.id == TaskAgreement.one_id)
         .join(other, other.id == TaskAgreement.other_id)
         .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
         .order_by(one.picture_id, one.id, other.id)
     )
-    found: dict[int, list[PairAgreement]] = {}
-    for row, picture, *people in session.execute(asked):
-        measured = {name: getattr(row, name) for name in _MEASURED}
-        found.setdefault(picture, []).append(
-            PairAgreement(one=str(people[0]), other=str(people[1]), **measured)
-        )
-    return tuple(_of_picture(picture, pairs) for picture, pairs in found.items())
+    pairs_of: dict[int, list[PairAgreement]] = {}
+    for row, picture_id, one_person, other_person in session.execute(query):
+        values = {name: getattr(row, name) for name in _MEASURED}
+        pair = PairAgreement(one=str(one_person), other=str(other_person), **values)
+        pairs_of.setdefault(picture_id, []).append(pair)
+    return tuple(_image_agreement(picture_id, pairs) for picture_id, pairs in pairs_of.items())
 
 
 @lru_cache(maxsize=16)
 def summarise_pictures(images: tuple[ImageAgreement, ...]) -> AgreementSummary:
-    """Return the agreement over pictures, with intervals over pictures."""
+    """Summarise agreement over pictures, with bootstrap intervals over pictures."""
     return summarise_agreement(images, repeats=200)
 
 
 def agreement_by_picture(images: tuple[ImageAgreement, ...]) -> dict[int, float]:
-    """Return the mean F of regions of each picture, by its number."""
+    """Return the mean region F of each picture, by its number."""
     return {int(one.image): fmean(pair.regions for pair in one.pairs) for one in images}
 
 
 def agreement_by_annotator(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]]:
-    """Return for each annotator, by number, the mean F of their regions with the others', and the number of pairs."""
-    found: dict[int, list[float]] = {}
-    for pair in (pair for one in images for pair in one.pairs):
-        for person in (pair.one, pair.other):
-            if person != "None":  # whose account is gone altogether
-                found.setdefault(int(person), []).append(pair.regions)
-    return {person: (fmean(values), len(values)) for person, values in found.items()}
+    """Return the mean region F with other annotators and the number of pairs, by annotator."""
+    scores: dict[int, list[float]] = {}
+    for image in images:
+        for pair in image.pairs:
+            for person in (pair.one, pair.other):
+                if person != _DELETED_ACCOUNT:
+                    scores.setdefault(int(person), []).append(pair.regions)
+    return {person: (fmean(values), len(values)) for person, values in scores.items()}
 
 
 def agreement_table(images: tuple[ImageAgreement, ...]) -> Sheet | None:
-    """Return the table of agreement; None where no two people finished the same picture."""
+    """Return the agreement table; None when no two people finished the same picture."""
     return agreement_sheet(summarise_pictures(images)) if images else None
 
 
+def _compare_or_log(site: Site, pair: TaskPair) -> None:
+    try:
+        _compare(site, pair)
+    except Exception:
+        # This runs in the background, and one pair must not keep the others from being measured.
+        LOG.exception("agreement of tasks %d and %d", pair.one.id, pair.other.id)
+
+
 def _compare(site: Site, pair: TaskPair) -> None:
-    picture = pair.picture
-    revisions = (pair.one.revision, pair.other.revision)
     with site.database.reading() as session:
         drafts = [session.get(Draft, (task.id, task.revision)) for task in (pair.one, pair.other)]
     if None in drafts:
-        return  # another one was saved meanwhile
-    scenes = [
-        document_to_scene(
-            read_document(decompress_body(draft.scene)),
-            name=picture.name,
-            shape=(picture.height, picture.width),
-        )
-        for draft in drafts
-        if draft is not None
-    ]
-    found = measure_pair(*scenes)
+        return  # a newer revision was saved meanwhile
+    scenes = [_draft_to_scene(draft, pair.picture) for draft in drafts if draft is not None]
+    agreement = measure_pair(*scenes)
+    values = {name: getattr(agreement, name) for name in _MEASURED}
+    row = TaskAgreement(
+        one_id=pair.one.id,
+        other_id=pair.other.id,
+        one_revision=pair.one.revision,
+        other_revision=pair.other.revision,
+        **values,
+    )
     with site.database.writing() as session:
-        told = {name: getattr(found, name) for name in _MEASURED}
-        known = {"one_id": pair.one.id, "other_id": pair.other.id}
-        session.merge(
-            TaskAgreement(**known, one_revision=revisions[0], other_revision=revisions[1], **told)
-        )
+        session.merge(row)
 
 
-def _small(scene: Scene) -> Scene:
+def _draft_to_scene(draft: Draft, picture: Picture) -> Scene:
+    document = read_document(decompress_body(draft.scene))
+    return document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
+
+
+def _scale_down(scene: Scene) -> Scene:
     height, width = scene.shape
     scale = min(1.0, LONGEST_PX / max(height, width))
     if scale == 1.0:
         return scene
     shape = max(1, round(height * scale)), max(1, round(width * scale))
-    rows = shape[0] / height
-    columns = shape[1] / width
-    vertices = tuple((row * rows, column * columns) for row, column in scene.vertices)
+    row_scale = shape[0] / height
+    column_scale = shape[1] / width
+    vertices = tuple((row * row_scale, column * column_scale) for row, column in scene.vertices)
     return replace(scene, image=replace(scene.image, shape=shape), vertices=vertices)
 
 
-def _of_picture(picture: int, pairs: Sequence[PairAgreement]) -> ImageAgreement:
-    people = {person for pair in pairs for person in (pair.one, pair.other)}
-    return ImageAgreement(image=str(picture), annotators=len(people), pairs=tuple(pairs), humans=())
+def _image_agreement(picture_id: int, pairs: Sequence[PairAgreement]) -> ImageAgreement:
+    people: set[str] = set()
+    for pair in pairs:
+        people |= {pair.one, pair.other}
+    return ImageAgreement(
+        image=str(picture_id), annotators=len(people), pairs=tuple(pairs), humans=()
+    )

@@ -1,7 +1,8 @@
-"""Who annotates what: the next free task for whoever asks, or tasks dealt out to named people; balanced, by the seed.
+"""Assignment of tasks: the next free one on request, or dealt out by a lead; balanced, by the seed.
 
-Nobody gets a picture twice. Among free tasks those come first whose picture fewest people have, so that every picture
-is annotated once before any is annotated twice; pictures come in the order of the project's seed.
+Nobody annotates a picture twice. Pictures with the fewest annotators come first, so that every
+picture is annotated once before any is annotated twice; ties follow the order of the project's
+seed.
 """
 
 from __future__ import annotations
@@ -19,37 +20,36 @@ from segarena_studio.annotation.access import OPEN_STATES
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
-"""Of one's own tasks: what somebody waits for comes first."""
+"""Priority of a person's own tasks: what others wait for comes first."""
 
 
 def next_task(
     session: Session, project: Project, person_id: int, *, besides: int | None = None
 ) -> Task | None:
-    """Return what somebody is to annotate next, and give it to them; None when there is nothing.
+    """Return the task that a person annotates next and assign it to them; None when there is none.
 
     Args:
         session: writes.
-        project: where they are a member.
+        project: a project of which the person is a member.
         person_id: who asks.
-        besides: a task that they want to leave for later.
+        besides: a task that the person wants to leave for later.
     """
     if project.state != "open":
         return None
-    session.get(
-        Member, (project.id, person_id), with_for_update=True
-    )  # who asks twice at once is given one task
+    # Lock the membership, so that two requests at once get the same task.
+    session.get(Member, (project.id, person_id), with_for_update=True)
     own = [
         task
         for task in session.scalars(select_open_tasks(project.id, person_id))
         if task.id != besides
     ]
     if own:
-        return min(own, key=lambda task: _ORDER[task.state])  # of equal ones the first by the seed
+        # `min` keeps the first of equal tasks, which is the first by the seed.
+        return min(own, key=lambda task: _ORDER[task.state])
     if not project.is_free:
         return None
-    task = session.scalar(
-        _free(project.id, person_id).limit(1).with_for_update(of=Task, skip_locked=True)
-    )
+    free = _select_free_tasks(project.id, person_id).limit(1)
+    task = session.scalar(free.with_for_update(of=Task, skip_locked=True))
     if task is not None:
         task.person_id = person_id
         session.flush()
@@ -57,7 +57,7 @@ def next_task(
 
 
 def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:
-    """Return the selection of somebody's tasks that are to be annotated, in the order of the project."""
+    """Select a person's tasks that are still to be annotated, in the order of the project."""
     found = select(Task).join(Picture, Picture.id == Task.picture_id)
     own = found.where(
         Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
@@ -66,11 +66,11 @@ def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:
 
 
 def count_free_tasks(session: Session, project: Project, person_id: int) -> int:
-    """Return how many tasks somebody could still be given."""
+    """Return how many more tasks a person could get."""
     if project.state != "open" or not project.is_free:
         return 0
     free = (
-        _free(project.id, person_id)
+        _select_free_tasks(project.id, person_id)
         .order_by(None)
         .with_only_columns(func.count(Task.picture_id.distinct()))
     )
@@ -78,19 +78,20 @@ def count_free_tasks(session: Session, project: Project, person_id: int) -> int:
 
 
 def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int:
-    """Deal the free tasks of a project out to people, each as many; return how many tasks nobody could be given.
+    """Deal the free tasks out evenly; return how many tasks nobody could get.
 
-    Whoever has fewest tasks is next, of those who do not have the picture yet; the seed decides between equals.
+    The next task goes to whoever has the fewest tasks among those who do not have its picture yet;
+    the seed breaks ties.
     """
-    found = (
+    # The lock keeps tasks that people request at the same time with those people.
+    query = (
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
         .where(Task.project_id == project.id)
+        .order_by(Picture.place, Task.id)
+        .with_for_update(of=Task)
     )
-    held = found.order_by(Picture.place, Task.id).with_for_update(
-        of=Task
-    )  # whoever asks meanwhile keeps what they got
-    tasks = list(session.scalars(held))
+    tasks = list(session.scalars(query))
     counts = Counter(task.person_id for task in tasks)
     owners: dict[int, set[int | None]] = {}
     for task in tasks:
@@ -100,14 +101,12 @@ def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int
     for task in tasks:
         if task.person_id is not None:
             continue
-        may = [person for person in people if person not in owners[task.picture_id]]
-        if not may:
+        candidates = [person for person in people if person not in owners[task.picture_id]]
+        if not candidates:
             left += 1
             continue
-        chances = rng.random(len(may))
-        person_id = min(
-            zip(may, chances, strict=True), key=lambda pair: (counts[pair[0]], pair[1])
-        )[0]
+        lots = dict(zip(candidates, rng.random(len(candidates)), strict=True))
+        person_id = min(candidates, key=lambda person: (counts[person], lots[person]))
         task.person_id = person_id
         owners[task.picture_id].add(person_id)
         counts[person_id] += 1
@@ -116,7 +115,7 @@ def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int
 
 
 def is_assignable(session: Session, task: Task) -> bool:
-    """Tell whether a task can be given to others: nobody began it, or who did left and it is not finished."""
+    """Tell whether a task can be reassigned: nobody began it, or its annotator left it unfinished."""
     if task.state == "clean":
         return True
     is_free = (
@@ -126,17 +125,19 @@ def is_assignable(session: Session, task: Task) -> bool:
 
 
 def assign_task(session: Session, task: Task, person_id: int | None) -> None:
-    """Give a task to a member, or take it back with None.
+    """Assign a task to a member, or free it with None.
 
-    With what somebody left behind goes what they drew and how long it took, not what they did when, nor their undo.
+    The next annotator keeps the drawing and the sums of times of the previous one, but not their
+    log or undo history.
 
     Raises:
-        Refusal: it may not be given, they have the picture already, or are not in the project.
+        Refusal: the task cannot be reassigned, or the person is not a member or has this picture
+            already.
     """
     if not is_assignable(session, task):
         raise http_errors.conflict(
-            f"this task is {task.state}, and its annotator's; it can be given to others when they are in the project no"
-            " more and it is not finished"
+            f"this task is {task.state} and belongs to its annotator; it can be reassigned once they have left"
+            " the project and it is not finished"
         )
     if person_id is not None:
         if session.get(Member, (task.project_id, person_id), with_for_update=True) is None:
@@ -145,46 +146,46 @@ def assign_task(session: Session, task: Task, person_id: int | None) -> None:
             Task.picture_id == task.picture_id, Task.person_id == person_id
         )
         if session.scalar(same) not in (None, task.id):
-            raise http_errors.conflict("they have this picture already; nobody annotates one twice")
+            raise http_errors.conflict(
+                "they have this picture already; nobody annotates a picture twice"
+            )
     if task.person_id is not None:
-        _forget_how(session, [task])
+        _delete_history(session, [task])
     task.person_id = person_id
     session.flush()
 
 
 def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person, int]]:
-    """Return who is in a project no more and has tasks that are not finished, with how many."""
+    """Return people who left a project with unfinished tasks, and how many."""
     members = select(Member.person_id).where(Member.project_id == project_id)
     begun = select(Person, func.count(Task.id)).join(Person, Person.id == Task.person_id)
     theirs = begun.where(
         Task.project_id == project_id, Task.state.in_(OPEN_STATES), Task.person_id.not_in(members)
     )
-    return [
-        (person, count)
-        for person, count in session.execute(theirs.group_by(Person.id).order_by(Person.folded))
-    ]
+    rows = session.execute(theirs.group_by(Person.id).order_by(Person.folded))
+    return [(person, count) for person, count in rows]
 
 
 def release_begun_tasks(session: Session, project_id: int, person_id: int) -> None:
-    """Let others go on with what somebody began who is in a project no more.
+    """Free the unfinished tasks of somebody who left a project, so that others can go on with them.
 
     Raises:
-        Refusal: they are in it.
+        Refusal: the person is still a member.
     """
     if session.get(Member, (project_id, person_id), with_for_update=True) is not None:
-        raise http_errors.conflict("they are in the project; take them out of it first")
+        raise http_errors.conflict("they are still in the project; remove them first")
     own = select(Task).where(
         Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
     )
     tasks = list(session.scalars(own.with_for_update(of=Task)))
-    _forget_how(session, tasks)
+    _delete_history(session, tasks)
     for task in tasks:
         task.person_id = None
     session.flush()
 
 
-def _forget_how(session: Session, tasks: Sequence[Task]) -> None:
-    """Delete what somebody did when, and could undo, before others go on."""
+def _delete_history(session: Session, tasks: Sequence[Task]) -> None:
+    """Delete log and undo history of tasks before others go on with them."""
     session.connection().execute(
         delete(LogSegment).where(LogSegment.task_id.in_([task.id for task in tasks]))
     )
@@ -194,7 +195,7 @@ def _forget_how(session: Session, tasks: Sequence[Task]) -> None:
 
 
 def release_clean_tasks(session: Session, project_id: int, person_id: int) -> None:
-    """Take from somebody what they have not begun, as they leave a project."""
+    """Free the tasks that somebody leaving a project has not begun."""
     own = select(Task).where(
         Task.project_id == project_id, Task.person_id == person_id, Task.state == "clean"
     )
@@ -202,24 +203,20 @@ def release_clean_tasks(session: Session, project_id: int, person_id: int) -> No
         task.person_id = None
 
 
-def _free(project_id: int, person_id: int) -> Select[Task]:
-    """Return the selection of tasks that somebody could be given, the next first; some begin with a file."""
-    of_picture = aliased(Task)
-    taken = (
-        select(func.count(of_picture.person_id))
-        .where(of_picture.picture_id == Task.picture_id)
+def _select_free_tasks(project_id: int, person_id: int) -> Select[Task]:
+    """Select the tasks that a person could get, the next one first; some start from annotations of a file."""
+    same_picture = aliased(Task)
+    annotators = (
+        select(func.count(same_picture.person_id))
+        .where(same_picture.picture_id == Task.picture_id)
         .scalar_subquery()
     )
-    mine = aliased(Task)
-    has_it = exists().where(mine.picture_id == Task.picture_id, mine.person_id == person_id)
+    own = aliased(Task)
+    has_picture = exists().where(own.picture_id == Task.picture_id, own.person_id == person_id)
     return (
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
-        .where(
-            Task.project_id == project_id,
-            Task.person_id.is_(None),
-            Task.state.in_(OPEN_STATES),
-            ~has_it,
-        )
-        .order_by(taken, Picture.place, Task.id)
+        .where(Task.project_id == project_id, Task.person_id.is_(None))
+        .where(Task.state.in_(OPEN_STATES), ~has_picture)
+        .order_by(annotators, Picture.place, Task.id)
     )

@@ -1,4 +1,4 @@
-"""`segarena amodal export`: what was drawn in the studio, as files."""
+"""`segarena amodal export`: export drawings of the studio to files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from segarena.terminal.exit_codes import one_line_errors
 
 
 def export_drawings(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
     data: Annotated[
-        Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")
+        Path,
+        typer.Option(
+            "--data", help="Data folder of the server, or the folder of `segarena studio`."
+        ),
     ] = Path("challenges"),
     project: Annotated[
         str,
@@ -28,24 +31,26 @@ def export_drawings(
         ),
     ] = "coco-amodal",
     which: Annotated[
-        str, typer.Option(help="Tasks that are approved, finished or begun.")
+        str, typer.Option(help="Which tasks: approved, finished or begun.")
     ] = "finished",
-    annotator: Annotated[str, typer.Option(help="Only of this account.", show_default=False)] = "",
+    annotator: Annotated[
+        str, typer.Option(help="Only drawings of this account.", show_default=False)
+    ] = "",
     nameless: Annotated[
         bool, typer.Option("--nameless", help="Number annotators instead of naming them.")
     ] = False,
     photographs: Annotated[
-        bool, typer.Option("--photographs", help="Write the photographs, too.")
+        bool, typer.Option("--photographs", help="Also write the photographs.")
     ] = False,
     db: Annotated[
-        str | None, typer.Option("--db", help="The database, as for `segarena serve`.")
+        str | None, typer.Option("--db", help="Database, as for `segarena serve`.")
     ] = None,
 ) -> None:
-    """Write what was drawn in the studio as files, with points and seconds of each region.
+    """Write the drawings of a studio project to files, with points and seconds of each region.
 
         segarena amodal export drawn --data photographs --to coco
 
-    Says what the format cannot carry. The server may be at work meanwhile.
+    Names what the format cannot represent. The server may keep running.
     """
     from segarena_server.requirements import check_installed
 
@@ -68,6 +73,6 @@ def export_drawings(
         with site.database.reading() as session:
             found = find_project_named(session, project)
         for lost in write(site, found.id, out, wanted):
-            typer.echo(f"{to} cannot carry {lost}")
+            typer.echo(f"{to} cannot represent {lost}")
         typer.echo((out / "README.txt").read_text(encoding="utf-8").partition("\n")[0])
-        typer.echo(f"it is in {out}")
+        typer.echo(f"written to {out}")

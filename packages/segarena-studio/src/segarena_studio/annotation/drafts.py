@@ -1,7 +1,8 @@
-"""Drafts: every save is a new revision on the newest one, and never takes the place of what it did not know.
+"""Drafts: each save adds a revision to the newest one, and never overwrites one that it did not know.
 
-A save names the revision that it was made from. When another one came meanwhile, from another window, nothing is
-written and the newest is told. Each save has a name of its own, so that one that is sent twice counts once.
+A save names the revision that it is based on. If another window has saved a newer one meanwhile,
+nothing is written and the newest draft is returned. Every save has an id of its own, so that a
+request sent twice counts once.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.storage.compression import pack, unpack
+from segarena_server.storage.compression import compress_body, decompress_body
 from segarena_studio.annotation.access import TaskAccess
 from segarena_studio.annotation.scene_document import MOST_REGIONS, Document, read_document
 from segarena_studio.annotation.time_tracking import LogEntry, add_times
 from segarena_studio.orm_models import Decision, Draft, LogSegment, Task
 
 MOST_BYTES = 8 * 2**20
-"""Of one save."""
+"""Size limit of one save."""
 MOST_HISTORY_BYTES = 2 * 2**20
 RECENT = 16
 """How many of the newest revisions are all kept."""
@@ -33,15 +34,16 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What an editor sends.
+    """A save sent by the editor.
 
     Attributes:
-        base: the revision that it drew on; 0 before the first.
-        id: made by the editor, another one for each save.
+        base: the revision that the drawing is based on; 0 before the first.
+        id: chosen by the editor, different for each save.
         scene: the document.
-        history: what the editor can undo; only the newest is kept.
-        log: what was done since the last save that was answered.
-        time_ms: time with each region since then, and `active_ms` that of it with the window in front.
+        history: undo history of the editor; only the newest is kept.
+        log: actions since the last save that was answered.
+        time_ms: time with each region since then.
+        active_ms: the part of it during which the window was in front.
     """
 
     base: Annotated[int, msgspec.Meta(ge=0)]
@@ -54,7 +56,7 @@ class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class NewestDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest draft of a task; its `id` is what the editor called it."""
+    """The newest draft of a task; `id` is the id of the save that wrote it."""
 
     revision: int
     id: str
@@ -64,10 +66,10 @@ class NewestDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_save(save: SaveRequest) -> Document:
-    """Return the document of a save; this takes the longest, and needs no database.
+    """Validate a save and return its document; this is the slow part and needs no database.
 
     Raises:
-        InvalidInput: the document, the name of the save or the history cannot be.
+        InvalidInput: invalid document, id or history.
     """
     if not _CLIENT_ID.fullmatch(save.id):
         raise InvalidInput("id: expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
@@ -81,14 +83,14 @@ def check_save(save: SaveRequest) -> Document:
 def save_draft(
     session: Session, task: Task, save: SaveRequest, document: Document, now: float
 ) -> int | None:
-    """Write a draft, and return its revision; None when it was not drawn on the newest.
+    """Write a draft and return its revision; None when it is not based on the newest revision.
 
     Args:
         session: writes.
-        task: may be changed by who saves.
-        save: what came.
-        document: what `check_save` made of it.
-        now: the time.
+        task: a task that the sender may change.
+        save: the request.
+        document: the result of `check_save`.
+        now: current time.
     """
     known = session.scalar(
         select(Draft.revision).where(Draft.task_id == task.id, Draft.client_id == save.id)
@@ -98,11 +100,13 @@ def save_draft(
     if save.base != task.revision:
         return None
     add_revision(session, task, bytes(save.scene), document, now, client_id=save.id)
-    task.history = pack(bytes(save.history))
+    task.history = compress_body(bytes(save.history))
     if save.log:
         session.add(
             LogSegment(
-                task_id=task.id, revision=task.revision, entries=pack(msgspec.json.encode(save.log))
+                task_id=task.id,
+                revision=task.revision,
+                entries=compress_body(msgspec.json.encode(save.log)),
             )
         )
     add_times(task, save.log, save.time_ms, save.active_ms)
@@ -119,7 +123,7 @@ def add_revision(
     client_id: str,
     is_kept: bool = False,
 ) -> None:
-    """Add a revision to a task, which begins with it, and let go of old ones."""
+    """Add a revision to a task, mark the task as begun, and prune old revisions."""
     if task.state == "clean":
         task.state = "in progress"
         session.add(
@@ -136,7 +140,7 @@ def add_revision(
             task_id=task.id,
             revision=task.revision,
             client_id=client_id,
-            scene=pack(text),
+            scene=compress_body(text),
             is_kept=is_kept,
             saved_at=now,
         )
@@ -148,10 +152,11 @@ def add_revision(
 
 
 def pruned_revision(newest: int) -> int:
-    """Return the revision that is let go of when `newest` comes; below 1 there is none.
+    """Return the revision that is pruned when `newest` arrives; below 1 there is none.
 
-    Of the newest 16 all stay, of the 16 before them every second one, of the 32 before those every fourth, and so on:
-    revision n goes when it is 16 times as old as the largest power of two that divides n.
+    Of the newest 16 all stay, of the 16 before them every second one, of the 32 before those every
+    fourth, and so on: revision n is pruned when it is 16 times as old as the largest power of two
+    that divides n.
     """
     return newest - RECENT * (newest & -newest)
 
@@ -159,10 +164,10 @@ def pruned_revision(newest: int) -> int:
 def read_newest_draft(session: Session, task: Task) -> NewestDraft:
     """Return the newest draft of a task; before the first its scene is null."""
     draft = session.get(Draft, (task.id, task.revision)) if task.revision else None
-    scene, client_id = (unpack(draft.scene), draft.client_id) if draft else (b"null", "")
+    scene = decompress_body(draft.scene) if draft else b"null"
     return NewestDraft(
         revision=task.revision,
-        id=client_id,
+        id=draft.client_id if draft else "",
         scene=msgspec.Raw(scene),
         saved_at=task.saved_at,
         state=task.state,
@@ -172,22 +177,24 @@ def read_newest_draft(session: Session, task: Task) -> NewestDraft:
 def read_revision(
     session: Session, task: Task, revision: int | None = None
 ) -> tuple[Document, bytes] | None:
-    """Return a revision of a task as document and text, by default the newest; None when it is not there."""
-    draft = session.get(Draft, (task.id, task.revision if revision is None else revision))
+    """Return a revision of a task as document and text, by default the newest; None when missing."""
+    if revision is None:
+        revision = task.revision
+    draft = session.get(Draft, (task.id, revision))
     if draft is None:
         return None
-    text = unpack(draft.scene)
+    text = decompress_body(draft.scene)
     return read_document(text), text
 
 
-def keep_revision(session: Session, found: TaskAccess) -> None:
-    """Keep the newest revision of a task for good, as somebody decided on it."""
-    draft = session.get(Draft, (found.task.id, found.task.revision))
+def keep_revision(session: Session, access: TaskAccess) -> None:
+    """Keep the newest revision of a task forever, because a decision refers to it."""
+    draft = session.get(Draft, (access.task.id, access.task.revision))
     if draft is not None:
         draft.is_kept = True
 
 
 def read_undo_history(session: Session, task: Task) -> bytes:
-    """Return what the editor sent to undo with, as JSON."""
+    """Return the undo history of the editor as JSON."""
     packed: Any = session.scalar(select(Task.history).where(Task.id == task.id))
-    return unpack(packed) if packed else b"null"
+    return decompress_body(packed) if packed else b"null"

@@ -1,8 +1,8 @@
-"""Two projects to click through: photographs to draw in, and generated scenes that several people drew.
+"""Two example projects: photographs to draw in, and generated scenes drawn by several people.
 
-The photographs come with the installation, see `datasets/demo_data/LICENSES.md`; two of them are drawn already, by hand
-for this example (`example.json`). The generated scenes are those of `segarena amodal demo`: what is true of them is
-known, and how each annotator errs.
+The photographs come with the installation, see `datasets/demo_data/LICENSES.md`; two of them are
+drawn already, by hand for this example (`example.json`). The generated scenes are those of
+`segarena amodal demo`, for which the ground truth and the errors of each annotator are known.
 """
 
 from __future__ import annotations
@@ -55,14 +55,16 @@ _PER_REGION_S = 61.0
 
 
 def create_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
-    """Make both projects in a site.
+    """Create both projects in a site.
 
     Args:
-        site: of this machine alone.
-        lead: the number of who leads them.
-        annotators: names of accounts that drew the generated scenes; without any, closed ones are made for it.
+        site: the site of one person on this machine, or of a demonstration.
+        lead: number of the person who leads both projects.
+        annotators: accounts that drew the generated scenes; without any, accounts without a
+            password are created.
     """
-    earlier, *_ = names = list(annotators) or _closed_accounts(site)
+    names = list(annotators) or _closed_accounts(site)
+    earlier = names[0]
     photographs = build("dataset", "demo")
     pictures = {f"{name}.png": encode_png(photographs.load(name).image) for name in PHOTOGRAPHS}
     rules = ProjectRules(
@@ -84,7 +86,7 @@ def create_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> Non
 
 
 def create_demo_example(site: Site) -> None:
-    """Make both projects for whoever administers a demonstration, drawn by those who take part in it."""
+    """Create both projects for the administrator of a demonstration, drawn by its participants."""
     with site.database.reading() as session:
         lead = session.scalars(
             select(Person.id).where(Person.role == "admin").order_by(Person.id)
@@ -98,7 +100,7 @@ def create_demo_example(site: Site) -> None:
 
 
 def _closed_accounts(site: Site) -> list[str]:
-    """Return the names of accounts that nobody can sign in with."""
+    """Create accounts that nobody can sign in with, and return their names."""
     names = ["Earlier annotator", *(how.annotator.capitalize() for how in ANNOTATORS)]
     with site.database.writing() as session:
         for name in names:
@@ -127,7 +129,7 @@ def _project(
 
 
 def _draw_two(session: Session, project: int, earlier: str, lead: int, now: float) -> None:
-    """Have two photographs drawn: one waits for review, the other was returned with a comment at a place."""
+    """Draw two photographs: one waits for review, the other is returned with a comment at a position."""
     person = session.scalars(select(Person.id).where(Person.name == earlier)).one()
     found = (
         select(Task, Picture.name)
@@ -147,7 +149,7 @@ def _draw_two(session: Session, project: int, earlier: str, lead: int, now: floa
 
 
 def _drawn_by_hand() -> dict[str, bytes]:
-    """Return the documents that come with the package, by the photograph's name."""
+    """Return the documents that come with the package, by name of the photograph."""
     text = (files("segarena_studio.annotation") / "example.json").read_bytes()
     return {
         name: bytes(scene)
@@ -182,18 +184,19 @@ def _draw_all(
             if not _draw(session, task, scene.drawings[next(turns)], now):
                 continue
             _judge(session, task, lead, (3 * number + place) % 6, now)
-            if (3 * number + place) % 6 == 4:  # returned, and drawn again without fault
+            # This one was returned; it is drawn again without errors.
+            if (3 * number + place) % 6 == 4:
                 _draw(session, task, scene.drawings[0], now)
                 finish_task(session, find_task(session, task.id, task.person_id), now)
 
 
 def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
-    """Save a drawing, and return whether it could be finished."""
+    """Save a drawing, and return whether it passes the checks."""
     return not _put(session, task, encode_document(drawing.scene), now).faults
 
 
 def _put(session: Session, task: Task, text: bytes, now: float) -> CheckResult:
-    """Save a document, and return what checks find."""
+    """Save a document, and return the result of the checks."""
     document = read_document(text)
     add_revision(session, task, text, document, now, client_id=f"example-{task.revision}")
     task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
@@ -203,19 +206,25 @@ def _put(session: Session, task: Task, text: bytes, now: float) -> CheckResult:
 
 
 def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> None:
-    """Bring a drawing some way: approved, returned with comments, in review, finished, or still in progress."""
+    """Bring a drawing to a state: approved, returned with comments, in review, finished, or in progress."""
     if number == 5:
         return
     own = find_task(session, task.id, task.person_id)
     finish_task(session, own, now)
-    found = find_task(session, task.id, lead)
+    access = find_task(session, task.id, lead)
     if number in (0, 1):
-        approve_task(session, found, lead, "", now)
+        approve_task(session, access, lead, "", now)
     elif number in (2, 4):
-        middle = found.picture.width / 2, found.picture.height / 2
+        middle = access.picture.width / 2, access.picture.height / 2
         add_comment(
-            session, found, lead, "Is nothing behind this? Draw what goes on.", middle, "", now
+            session,
+            access,
+            lead,
+            "Does this region continue behind the other? Draw it.",
+            middle,
+            "",
+            now,
         )
-        return_task(session, found, lead, "Please look at the order once more.", now)
+        return_task(session, access, lead, "Please look at the order once more.", now)
     elif number == 3:
-        take_for_review(session, found, lead, now)
+        take_for_review(session, access, lead, now)

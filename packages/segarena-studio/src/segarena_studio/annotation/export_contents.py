@@ -1,10 +1,9 @@
-"""What goes out of a project: who wants what, and the tasks that this is about, as they are kept."""
+"""Contents of an export: the options, and the selected tasks with their stored drawings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -22,19 +21,20 @@ CHOICES = {
     "finished": ("finished", "in review", "approved"),
     "begun": tuple(state for state in STATES if state != "clean"),
 }
-"""Which tasks go out: what a reviewer approved, what annotators finished, or all that was begun."""
+"""Which tasks are exported: approved by a reviewer, finished by annotators, or all that were begun.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What somebody wants to have.
+    """Options of an export.
 
     Attributes:
         file_format: one of `FORMATS`.
         which: one of `CHOICES`.
-        annotator: only of this account; "" for all.
+        annotator: only drawings of this account; "" for all.
         is_nameless: whether annotators are numbered instead of named.
-        with_photographs: whether the photographs come along.
+        with_photographs: whether to include the photographs.
     """
 
     file_format: str = "coco-amodal"
@@ -44,7 +44,7 @@ class ExportOptions:
     with_photographs: bool = False
 
     def check(self) -> None:
-        """Raise `InvalidInput` where there is no such format or choice."""
+        """Raise `InvalidInput` for an unknown format or choice."""
         if self.file_format not in FORMATS:
             raise InvalidInput(f"format {self.file_format!r}: expected one of {', '.join(FORMATS)}")
         if self.which not in CHOICES:
@@ -53,15 +53,15 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTask:
-    """A task that goes out; it travels to the process that writes it.
+    """A task of an export; it is sent to the process that writes the files.
 
     Attributes:
-        picture_id, picture, shape: of what, with its (H, W).
-        sha256, bytes: of the photograph.
-        annotator: as they are called in what goes out.
+        picture_id, picture, shape: number, name and (H, W) of the picture.
+        sha256, bytes: hash and size of the photograph.
+        annotator: name or number of the annotator in the export.
         state: of the task.
-        document: what was drawn, packed.
-        spent: milliseconds with each region, as JSON.
+        document: the drawing, compressed.
+        spent: milliseconds for each region, as JSON.
     """
 
     picture_id: int
@@ -75,9 +75,10 @@ class ExportedTask:
     spent: str
 
     def scene(self) -> Scene:
-        """Return what was drawn.
+        """Return the drawing as a scene.
 
-        Pictures have the number that they have in the studio as their id, so that later exports fit to earlier ones.
+        The id of an image is the number of the picture in the studio, so that later exports match
+        earlier ones.
         """
         document = read_document(decompress_body(self.document))
         image_id = str(self.picture_id)
@@ -92,7 +93,7 @@ class ExportedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportContents:
-    """All that goes out: of a project, what somebody wants, by picture and annotator, at a time."""
+    """Everything in one export: title of the project, options, tasks by picture and annotator, time."""
 
     title: str
     wanted: ExportOptions
@@ -101,22 +102,22 @@ class ExportContents:
 
     @property
     def photographs(self) -> dict[str, ExportedTask]:
-        """The photographs that come along, by name."""
+        """The photographs to include, by name."""
         return {one.picture: one for one in self.drawn} if self.wanted.with_photographs else {}
 
     @property
     def photograph_bytes(self) -> int:
-        """How large these are."""
+        """Total size of the photographs."""
         return sum(one.bytes for one in self.photographs.values())
 
 
 def collect_export(
     session: Session, project: Project, wanted: ExportOptions, now: float
 ) -> ExportContents:
-    """Return what goes out of a project.
+    """Collect the contents of an export.
 
     Raises:
-        InvalidInput: there is no such format or choice, or nothing that was drawn.
+        InvalidInput: unknown format or choice, or no task to export.
     """
     wanted.check()
     drawn = tuple(_drawn(session, project, wanted))
@@ -128,7 +129,7 @@ def collect_export(
 
 
 def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterator[ExportedTask]:
-    asked = (
+    query = (
         select(Task, Picture, Draft.scene, Person.name)
         .join(Picture, Picture.id == Task.picture_id)
         .join(Draft, (Draft.task_id == Task.id) & (Draft.revision == Task.revision))
@@ -137,16 +138,17 @@ def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterato
         .order_by(Picture.name, Task.id)
         .execution_options(yield_per=50)
     )
-    for task, picture, document, name in session.execute(asked):
+    for task, picture, document, name in session.execute(query):
         if wanted.annotator and name != wanted.annotator:
             continue
+        label = f"annotator {task.person_id}" if wanted.is_nameless else name or ""
         yield ExportedTask(
             picture_id=picture.id,
             picture=picture.name,
             shape=(picture.height, picture.width),
             sha256=picture.sha256,
             bytes=picture.bytes,
-            annotator=f"annotator {task.person_id}" if wanted.is_nameless else name or "",
+            annotator=label,
             state=task.state,
             document=document,
             spent=task.spent,
@@ -154,9 +156,7 @@ def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterato
 
 
 def archive_name(title: str, wanted: ExportOptions) -> str:
-    """Return what a download is called, of characters that every system takes."""
-    stem = (
-        "".join(one if one.isascii() and one.isalnum() else "-" for one in title).strip("-")
-        or "project"
-    )
-    return str(PurePosixPath(f"{stem[:60]}-{wanted.file_format}.zip"))
+    """Return the file name of a download, in characters that every system accepts."""
+    letters = [one if one.isascii() and one.isalnum() else "-" for one in title]
+    stem = "".join(letters).strip("-") or "project"
+    return f"{stem[:60]}-{wanted.file_format}.zip"

@@ -1,4 +1,4 @@
-"""An export that takes long is made by a job; who asked for it finds it on the page for a day."""
+"""Job for exports that take long; the person who requested one finds it on the page for a day."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_server.jobs.worker import WorkerContext
 from segarena_server.runs.submissions import drop_when_written
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.annotation.export_contents import (
     ExportContents,
     ExportOptions,
@@ -32,14 +32,14 @@ from segarena_studio.annotation.project_export import export_archive
 from segarena_studio.orm_models import Project
 
 KEPT_S = 86_400.0
-"""So long at least an export can be fetched."""
+"""An export is kept at least this long."""
 _AT_ONCE = 100
 _AT_ONCE_BYTES = 64 * 2**20
-"""So many drawings, and photographs, are written while somebody waits."""
+"""Up to so many drawings and photographs, an export is written while the person waits."""
 
 
 class StoredArchive(NamedTuple):
-    """An export that is kept: its hash, its size, and what it is called."""
+    """An export in the storage: hash, size, file name."""
 
     sha256: str
     bytes: int
@@ -48,20 +48,20 @@ class StoredArchive(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveWriter:
-    """The unit that writes an export.
+    """Work unit that writes an export.
 
     Attributes:
-        told: what goes out.
-        photographs: where the photographs are.
-        exports: where it is kept.
+        told: contents of the export.
+        photographs: storage of the photographs.
+        exports: storage of exports.
     """
 
     told: ExportContents
-    photographs: Storage
-    exports: Storage
+    photographs: ContentStore
+    exports: ContentStore
 
     def run(self, context: WorkerContext, /) -> StoredArchive:
-        """Return what was made."""
+        """Write the archive to the storage."""
 
         @contextmanager
         def watch(step: str) -> Generator[None]:
@@ -78,13 +78,13 @@ class ArchiveWriter:
 
 
 class ExportProject(JobKind):
-    """The kind; each job is about the number of a project, and that of who asked."""
+    """Job kind of exports; `about` of a job holds the numbers of the project and of the person."""
 
     name = "export project"
     is_long = True
 
     def task(self, session: Session, site: Site, job: Job) -> ArchiveWriter | None:
-        """Return what writes it; None where the project is there no more."""
+        """Return the work unit; None when the project was deleted."""
         project = session.get(Project, _project_of(job))
         if project is None:
             return None
@@ -96,7 +96,7 @@ class ExportProject(JobKind):
         )
 
     def write(self, session: Session, site: Site, job: Job, result: StoredArchive) -> None:
-        """Keep which file it is, and no longer the one before; nothing of a project that was removed meanwhile."""
+        """Store the result and drop the export before it; drop both when the project was deleted meanwhile."""
         if job.said and json.loads(job.said)[0] != result.sha256:
             _drop(session, site.folder.exports, job)
         job.said = json.dumps(result)
@@ -105,47 +105,49 @@ class ExportProject(JobKind):
 
 
 def is_quick(told: ExportContents) -> bool:
-    """Tell whether an export is written while somebody waits for it."""
+    """Tell whether an export is small enough to be written while the person waits."""
     return len(told.drawn) <= _AT_ONCE and told.photograph_bytes <= _AT_ONCE_BYTES
 
 
 def request_export(
     session: Session, site: Site, project_id: int, person_id: int, wanted: ExportOptions
 ) -> None:
-    """Have an export made; those that were kept for long enough go.
+    """Enqueue an export and drop exports whose time has passed.
 
     Raises:
-        Refusal: another one of theirs is being made.
+        Refusal: another export of this person is being made.
     """
     old = select(Job).where(
         Job.kind == ExportProject.name, Job.said != "", Job.done_at < site.now() - KEPT_S
     )
     for job in session.scalars(old):
         _drop(session, site.folder.exports, job)
-    told = msgspec.json.encode(wanted).decode()
-    if (
-        enqueue_job(session, ExportProject.name, f"{project_id} {person_id}", site.now(), told).told
-        != told
-    ):
+    options = msgspec.json.encode(wanted).decode()
+    about = f"{project_id} {person_id}"
+    job = enqueue_job(session, ExportProject.name, about, site.now(), options)
+    # An unfinished job about the same is returned instead of a new one.
+    if job.told != options:
         raise http_errors.conflict(
-            "another export of yours is being made; ask again when it is ready"
+            "another export of yours is being made; try again when it is ready"
         )
 
 
 def find_export(
     session: Session, project_id: int, person_id: int
 ) -> tuple[Job, StoredArchive | None] | None:
-    """Return the job of the last large export that somebody asked for, and what it made; None where there is none."""
+    """Return the job of a person's last large export and its result; None when there is none."""
     job = find_job(session, ExportProject.name, f"{project_id} {person_id}")
     if job is None or (job.state == "done" and not job.said):
         return None
-    return job, StoredArchive(*json.loads(job.said)) if job.state == "done" else None
+    if job.state != "done":
+        return job, None
+    return job, StoredArchive(*json.loads(job.said))
 
 
-def drop_exports(session: Session, exports: Storage, project_id: int) -> None:
-    """Keep no export of a project any longer, whoever asked for it."""
-    own = Job.kind == ExportProject.name, Job.about.startswith(f"{project_id} ")
-    for job in session.scalars(select(Job).where(*own).with_for_update()):
+def drop_exports(session: Session, exports: ContentStore, project_id: int) -> None:
+    """Drop all exports of a project."""
+    own = select(Job).where(Job.kind == ExportProject.name, Job.about.startswith(f"{project_id} "))
+    for job in session.scalars(own.with_for_update()):
         _drop(session, exports, job)
 
 
@@ -153,8 +155,8 @@ def _project_of(job: Job) -> int:
     return int(job.about.split()[0])
 
 
-def _drop(session: Session, exports: Storage, job: Job) -> None:
-    """Keep what a job made no longer."""
+def _drop(session: Session, exports: ContentStore, job: Job) -> None:
+    """Drop the archive that a job made."""
     if job.said:
         drop_when_written(session, exports, json.loads(job.said)[0])
         job.said = ""

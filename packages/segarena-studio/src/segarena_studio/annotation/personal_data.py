@@ -1,7 +1,7 @@
-"""What is kept about somebody who draws, to take along, and what of it goes with their account.
+"""Personal data of annotators: the copy that they can download, and deletion with their account.
 
-What they drew stays with the project, and so do comments, counts and sums of times, under a number; the log of what
-they did when, and what they could undo, go.
+Drawings, comments, counts and sums of times stay with the project, under a number; the activity log
+and the undo history are deleted.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.extensions.site_sections import Kept
+from segarena_server.extensions.site_sections import PersonalDataSource
 from segarena_server.site import Site
-from segarena_server.storage.compression import unpack
+from segarena_server.storage.compression import decompress_body
 from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.annotation.assignment import release_clean_tasks
 from segarena_studio.annotation.drafts import read_newest_draft
@@ -37,35 +37,49 @@ _OF_TASK = (
 
 
 def about(session: Session, person_id: int) -> dict[str, Any]:
-    """Return projects, tasks, comments and decisions of somebody."""
-    asked = select(Project.name, Member.role, Member.made_at).join(
-        Member, Member.project_id == Project.id
+    """Return projects, tasks, comments and decisions of a person."""
+    members = (
+        select(Project.name, Member.role, Member.made_at)
+        .join(Member, Member.project_id == Project.id)
+        .where(Member.person_id == person_id)
+        .order_by(Project.id)
     )
-    members = session.execute(asked.where(Member.person_id == person_id).order_by(Project.id))
-    tasks = select(Task, Picture.name, Project.name).join(Picture, Picture.id == Task.picture_id)
-    tasks = tasks.join(Project, Project.id == Task.project_id).where(Task.person_id == person_id)
     comments = select(Comment).where(Comment.person_id == person_id).order_by(Comment.id)
     decisions = select(Decision).where(Decision.person_id == person_id).order_by(Decision.id)
     return {
-        "projects": [{"name": row[0], "role": row[1], "since": row[2]} for row in members],
-        "tasks": [
-            {name: getattr(row[0], name) for name in _OF_TASK}
-            | {"picture": row[1], "project": row[2]}
-            for row in session.execute(tasks.order_by(Task.id))
+        "projects": [
+            {"name": name, "role": role, "since": since}
+            for name, role, since in session.execute(members)
         ],
+        "tasks": _tasks(session, person_id),
         "comments": [
-            _columns(one, "task_id", "text", "x", "y", "made_at")
-            for one in session.scalars(comments)
+            _columns(comment, "task_id", "text", "x", "y", "made_at")
+            for comment in session.scalars(comments)
         ],
         "decisions": [
-            _columns(one, "task_id", "kind", "text", "made_at")
-            for one in session.scalars(decisions)
+            _columns(decision, "task_id", "kind", "text", "made_at")
+            for decision in session.scalars(decisions)
         ],
     }
 
 
+def _tasks(session: Session, person_id: int) -> list[dict[str, Any]]:
+    query = (
+        select(Task, Picture.name, Project.name)
+        .join(Picture, Picture.id == Task.picture_id)
+        .join(Project, Project.id == Task.project_id)
+        .where(Task.person_id == person_id)
+        .order_by(Task.id)
+    )
+    rows = session.execute(query)
+    return [
+        {**_columns(task, *_OF_TASK), "picture": picture, "project": project}
+        for task, picture, project in rows
+    ]
+
+
 def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the scenes that somebody drew, each with the log of what they did."""
+    """Yield the scenes that a person drew, each with its activity log."""
     with site.database.reading() as session:
         numbers = list(
             session.scalars(select(Task.id).where(Task.person_id == person_id, Task.revision > 0))
@@ -77,15 +91,15 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
             rows = session.scalars(
                 select(LogSegment).where(LogSegment.task_id == number).order_by(LogSegment.revision)
             )
-            log = [msgspec.Raw(unpack(row.entries)) for row in rows]
+            log = [msgspec.Raw(decompress_body(row.entries)) for row in rows]
         yield f"{number}.json", msgspec.json.encode({"scene": scene, "log": log})
 
 
 def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
-    """Take somebody out of all projects; one in which nobody else is goes with them, and so do its photographs.
+    """Remove a person from all projects; a project without other members is deleted with its photographs.
 
     Raises:
-        InvalidInput: they alone lead a project in which others are.
+        InvalidInput: the person is the only lead of a project that has other members.
     """
     del now
     connection = session.connection()
@@ -99,7 +113,7 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
             continue
         if member.role == "lead" and not session.scalar(others.where(Member.role == "lead")):
             raise InvalidInput(
-                f"project {project.name!r} is led by nobody else: make somebody else a lead there first"
+                f"project {project.name!r} has no other lead: make somebody else a lead first"
             )
         release_clean_tasks(session, project.id, person_id)
         session.flush()
@@ -117,4 +131,4 @@ def _columns(row: object, *names: str) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-KEPT = Kept(about=about, files=files, forget=forget)
+KEPT = PersonalDataSource(about=about, files=files, forget=forget)

@@ -1,4 +1,4 @@
-"""Pictures of a project from files: many at once, each by itself, so that one that is none keeps no other out."""
+"""Import of pictures from files, each in a transaction of its own, so that one bad file affects no other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.files.images import list_files
+from segarena.files.images import list_image_files
 from segarena_server.site import Site
 from segarena_studio.annotation.pictures import (
     MOST_BYTES,
@@ -24,7 +24,7 @@ _MOST_TOLD = 50
 
 
 class ImportResult(msgspec.Struct, kw_only=True):
-    """What came of files: how many are new, how many were there already, and why others were refused, a line each."""
+    """Result of an import: new and already known files, and reasons of rejected files, a line each."""
 
     new: int = 0
     known: int = 0
@@ -40,10 +40,10 @@ def add_files(
     """Add pictures to a project, each in a transaction of its own.
 
     Args:
-        site: where.
-        project_id: which.
+        site: site of the project.
+        project_id: number of the project.
         files: names and contents.
-        on_step: called with the number of files that were looked at.
+        on_step: called with the number of files processed so far.
     """
     added = ImportResult()
     for number, (name, content) in enumerate(files, 1):
@@ -59,17 +59,17 @@ def add_files(
 
 
 def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
-    """Add the pictures in a folder and those below it, by their names in there.
+    """Add the pictures in a folder and its subfolders, named by their path in the folder.
 
     Args:
-        site: where.
-        project_id: which.
-        folder: of the pictures.
+        site: site of the project.
+        project_id: number of the project.
+        folder: folder of the pictures.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: no pictures found.
     """
-    paths = list_files(folder)
+    paths = list_image_files(folder)
     if not paths:
         raise InvalidInput(f"{folder}: expected pictures in this folder, found none")
     return add_files(site, project_id, _contents(folder, paths))
@@ -78,19 +78,19 @@ def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
 def sync_folder(
     site: Site, person_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None
 ) -> ImportResult:
-    """Bring the pictures of a folder into the one project that is about it, made where there is none.
+    """Bring the pictures of a folder into its project; the project is created when it does not exist.
 
-    Pictures that are known by name are not read again. A folder without pictures has no project.
+    Pictures whose names are known are not read again. A folder without pictures gets no project.
 
     Args:
-        site: of one person on this machine.
-        person_id: that person.
-        folder: of the pictures.
-        on_step: called with the number of files that were looked at.
+        site: site of one person on this machine.
+        person_id: number of that person.
+        folder: folder of the pictures.
+        on_step: called with the number of files processed so far.
     """
     paths = [
         path
-        for path in list_files(folder)
+        for path in list_image_files(folder)
         if path.relative_to(folder).parts[0] != site.folder.path.name
     ]
     if not paths:
@@ -111,19 +111,20 @@ def sync_folder(
 
 
 def check_folder(folder: Path, roots: Iterable[str]) -> Path:
-    """Return a folder that somebody named on a page, if it is below one that the settings name.
+    """Return a folder named on a page, provided that it lies below a folder of the settings.
 
     Raises:
-        InvalidInput: it is not, or there is none.
+        InvalidInput: it lies elsewhere or does not exist.
     """
     named = [Path(root).resolve() for root in roots]
-    found = folder.resolve() if folder.is_absolute() else None
-    if found is None or not any(found.is_relative_to(root) for root in named) or not found.is_dir():
-        known = ", ".join(map(str, named)) or "none"
+    resolved = folder.resolve()
+    is_below = any(resolved.is_relative_to(root) for root in named)
+    if not (folder.is_absolute() and is_below and resolved.is_dir()):
+        known = ", ".join(str(root) for root in named) or "none"
         raise InvalidInput(
-            f"expected a folder below those that this server offers ({known}); see 'roots' in its settings"
+            f"expected a folder below those that this server allows ({known}); see 'roots' in its settings"
         )
-    return found
+    return resolved
 
 
 def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
@@ -140,5 +141,5 @@ def _keep(site: Site, project_id: int, checked: CheckedPicture) -> bool:
     with site.database.writing() as session:
         project = session.get(Project, project_id, with_for_update=True)
         if project is None:
-            raise SegarenaError("the project is there no more")
+            raise SegarenaError("the project was deleted")
         return add_picture(session, project, site.folder.photographs, checked, site.now())

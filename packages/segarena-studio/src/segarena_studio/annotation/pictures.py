@@ -1,7 +1,7 @@
-"""Pictures of a project: checked before they are decoded, kept as browsers can show them, upright.
+"""Pictures of a project: checked before decoding, stored upright in a form that browsers can show.
 
-A file is taken for what its first bytes say it is, and decoded by nothing else. Its size is held against the limits of
-`segarena.files.limits` by its header alone.
+The first bytes decide on the file type, and only the decoder of that type reads the file. The size
+in its header is checked against `segarena.files.limits` before decoding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import DatasetError, InvalidInput, StoreError
 from segarena.files.hashes import sha256
 from segarena.files.images import IMAGE_SUFFIXES, read_image
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.http import http_errors
 from segarena_server.http.middleware import LOG
@@ -30,7 +30,7 @@ from segarena_server.storage.content_store import ContentStore
 from segarena_studio.orm_models import Picture, Project, Task
 
 MOST_BYTES = 64 * 2**20
-"""Of one file."""
+"""Size limit of one file."""
 THUMBNAIL_PX = 360
 _BEGINNINGS = {
     b"\xff\xd8\xff": "image/jpeg",
@@ -43,18 +43,19 @@ _BEGINNINGS = {
     b"P6": "image/x-portable-anymap",
 }
 _SHOWN_AS_THEY_ARE = ("image/jpeg", "image/png", "image/webp")
-"""By every browser, in the colours that `read_image` finds, when they are plain RGB or grey; of those that say how
-they are to be turned, only JPEG is by all."""
+"""Types that every browser shows in the colours that `read_image` finds, when they are plain RGB or
+grey. Only for JPEG do all browsers follow the orientation tag.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPicture:
-    """A file that is a picture.
+    """A file that was checked to be a picture.
 
     Attributes:
-        name: as it is kept.
-        content: of the file as it is kept: as it came, or as PNG where browsers would show it otherwise.
-        kind: media type of that.
+        name: as stored.
+        content: the file as stored: unchanged, or as PNG where browsers would show it otherwise.
+        kind: media type of the content.
         thumbnail: a JPEG of at most 360 pixels along a side.
         shape: (H, W), upright.
     """
@@ -67,10 +68,10 @@ class CheckedPicture:
 
 
 def check_picture(name: str, content: bytes) -> CheckedPicture:
-    """Return a file that somebody brought as a picture.
+    """Check an uploaded file and prepare it for storage.
 
     Raises:
-        InvalidInput: the name is none for a picture, it is too large, no picture, damaged, or of several frames.
+        InvalidInput: invalid name, too large, not a picture, damaged, or more than one frame.
     """
     name = picture_name(name)
     if len(content) > MOST_BYTES:
@@ -96,14 +97,15 @@ def check_picture(name: str, content: bytes) -> CheckedPicture:
 
 
 def picture_name(name: str) -> str:
-    """Return the name of a picture as it is kept.
+    """Return the normalised name of a picture.
 
     Raises:
-        InvalidInput: it leads elsewhere, is no plain name, or not that of a picture.
+        InvalidInput: the name leaves its folder, is not a plain name, or lacks the suffix of a
+            picture.
     """
     name = unicodedata.normalize("NFC", name)
     try:
-        within(Path("pictures"), name)
+        safe_join(Path("pictures"), name)
     except DatasetError as error:
         raise InvalidInput(f"{name[:80]!r}: expected a plain name of a file; rename it") from error
     if len(name) > 255 or not name.isprintable():
@@ -118,14 +120,15 @@ def picture_name(name: str) -> str:
 def add_picture(
     session: Session, project: Project, storage: ContentStore, checked: CheckedPicture, now: float
 ) -> bool:
-    """Add a picture to a project, with its tasks; return False when it is there already.
+    """Add a picture and its tasks to a project; return False when it exists already.
 
     Raises:
-        InvalidInput: another picture has the name, or one that would be its folder or in it.
-        StoreError: it cannot be kept.
+        InvalidInput: another picture has the name, or the name is a folder of another picture or
+            lies in one.
+        StoreError: the file cannot be stored.
     """
     _check_folders(session, project, checked.name)
-    _hold(session, [sha256(checked.content), sha256(checked.thumbnail)])
+    _lock_files(session, [sha256(checked.content), sha256(checked.thumbnail)])
     known = session.scalar(
         select(Picture).where(Picture.project_id == project.id, Picture.name == checked.name)
     )
@@ -156,10 +159,10 @@ def add_picture(
 
 
 def remove_picture(session: Session, storage: ContentStore, picture: Picture) -> None:
-    """Remove a picture that nobody has begun to annotate, with its tasks, and the files that no other picture needs.
+    """Remove a picture that nobody has begun, with its tasks and the files that no other picture uses.
 
     Raises:
-        Refusal: somebody has begun.
+        Refusal: somebody has begun to annotate it.
     """
     held = select(Task).where(Task.picture_id == picture.id).order_by(Task.id).with_for_update()
     states = {
@@ -167,7 +170,7 @@ def remove_picture(session: Session, storage: ContentStore, picture: Picture) ->
     }
     if states - {"clean"}:
         raise http_errors.conflict(
-            "somebody has begun to annotate this picture; what was drawn stays"
+            "somebody has begun to annotate this picture, so it cannot be removed"
         )
     drop_unused(session, storage, {picture.sha256, picture.thumbnail})
     session.delete(picture)
@@ -175,15 +178,18 @@ def remove_picture(session: Session, storage: ContentStore, picture: Picture) ->
 
 
 def list_files_of_project(session: Session, project_id: int) -> set[str]:
-    """Return the files that the pictures of a project need."""
-    files = select(Picture.sha256, Picture.thumbnail).where(Picture.project_id == project_id)
-    return {name for row in session.execute(files) for name in row}
+    """Return the hashes of the files that the pictures of a project use."""
+    query = select(Picture.sha256, Picture.thumbnail).where(Picture.project_id == project_id)
+    hashes: set[str] = set()
+    for content, thumbnail in session.execute(query):
+        hashes |= {content, thumbnail}
+    return hashes
 
 
 def drop_unused(session: Session, storage: ContentStore, names: Iterable[str]) -> None:
-    """Delete those of some files that no picture needs once the transaction is on disk.
+    """Delete those of some files that no picture uses, once the transaction is committed.
 
-    That is looked up when it is: who adds the same picture at this moment keeps its file.
+    Usage is looked up after the commit, so that a picture added at the same moment keeps its file.
     """
     engine = session.get_bind()
     names = sorted(names)
@@ -191,12 +197,13 @@ def drop_unused(session: Session, storage: ContentStore, names: Iterable[str]) -
     def drop(_: Session) -> None:
         try:
             with Session(engine) as after, after.begin():
-                _hold(after, names)
+                _lock_files(after, names)
                 for name in names:
                     if not _is_used(after, name):
                         storage.drop(name)
-        except (SQLAlchemyError, StoreError) as error:  # that nobody needs them is written by now
-            LOG.warning("files that nobody needs could not be deleted: %s", error)
+        except (SQLAlchemyError, StoreError) as error:
+            # The commit stands; only unused files are left behind.
+            LOG.warning("unused files could not be deleted: %s", error)
 
     event.listen(session, "after_commit", drop, once=True)
 
@@ -206,15 +213,16 @@ def _is_used(session: Session, name: str) -> bool:
     return session.scalar(used.limit(1)) is not None
 
 
-def _hold(session: Session, names: Iterable[str]) -> None:
-    """Let nobody else add or delete these files until the transaction ends; in a file writers are one by one anyway."""
+def _lock_files(session: Session, names: Iterable[str]) -> None:
+    """Lock files against adding and deleting until the transaction ends; SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         for name in sorted(names):
-            session.execute(select(func.pg_advisory_xact_lock(int(name[:15], 16))))
+            lock_number = int(name[:15], 16)
+            session.execute(select(func.pg_advisory_xact_lock(lock_number)))
 
 
 def _check_folders(session: Session, project: Project, name: str) -> None:
-    """Raise `InvalidInput` where a name is a folder of another one: an export could not hold both."""
+    """Raise `InvalidInput` where one name is a folder of another: an export could not write both."""
     folders = [str(folder) for folder in PurePosixPath(name).parents][:-1]
     is_other = Picture.name.in_(folders) | Picture.name.startswith(f"{name}/", autoescape=True)
     other = session.scalar(
@@ -222,17 +230,17 @@ def _check_folders(session: Session, project: Project, name: str) -> None:
     )
     if other is not None:
         raise InvalidInput(
-            f"{name}: the project has {other}, and a file is no folder as well; rename one of them"
+            f"{name}: the project has {other}, and a file cannot be a folder too; rename one of them"
         )
 
 
 def _place(seed: int, name: str) -> float:
-    """Return where a picture comes in the order of a project, 0 to 1; the same whenever it was added."""
+    """Return the position of a picture in the order of a project, 0 to 1, whenever it is added."""
     return int(sha256(f"{seed}:{name}")[:13], 16) / 16**13
 
 
 def _kind(content: bytes) -> str:
-    """Return the media type of what its first bytes say it is; "" for anything that is not taken."""
+    """Return the media type by the first bytes; "" for other files."""
     kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), "")
     return "" if kind == "image/webp" and content[8:12] != b"WEBP" else kind
 
@@ -240,7 +248,7 @@ def _kind(content: bytes) -> str:
 def _is_shown_as_it_is(content: bytes, kind: str) -> bool:
     if kind not in _SHOWN_AS_THEY_ARE:
         return False
-    with Image.open(io.BytesIO(content)) as image:  # its header, once more; it was decoded before
+    with Image.open(io.BytesIO(content)) as image:
         is_upright = kind == "image/jpeg" or image.getexif().get(ExifTags.Base.Orientation, 1) == 1
         return image.mode in ("RGB", "L") and "transparency" not in image.info and is_upright
 

@@ -1,4 +1,4 @@
-"""Tasks that begin with what a model or somebody else drew before, from any format that `segarena amodal` reads."""
+"""Start of tasks from earlier annotations of a model or a person, in any format of `segarena amodal`."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from segarena.systems.scenes.files.formats import read_scenes
 from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import amodal_patch
-from segarena.systems.scenes.model.scene import Scene, SceneSet, make_scene
+from segarena.systems.scenes.model.scene import Region, Scene, SceneSet, make_scene
 from segarena_server.site import Site
 from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.scene_document import Document, encode_document, read_document
 from segarena_studio.orm_models import Picture, Task
 
 TOLERANCE_PX = 1.0
-"""How far the outline of a mask may be from the mask."""
+"""Largest distance between a mask and its outline."""
 _LEAST_AREA_PX = 20
-"""Smaller pieces of a mask are no regions of their own."""
+"""Smaller pieces of a mask do not become regions."""
 _MOST_TOLD = 20
 
 
 class StartResult(msgspec.Struct, kw_only=True):
-    """What came of a file.
+    """Result of starting tasks from a file.
 
     Attributes:
-        tasks: that begin with it.
-        unknown: annotations of pictures that are not here.
+        tasks: tasks that start from it.
+        unknown: annotations of pictures that the project does not have.
         left: annotations for which no clean task was left.
-        told: what is wrong with the file, a line each.
+        told: errors in the file, a line each.
     """
 
     tasks: int = 0
@@ -49,14 +49,14 @@ class StartResult(msgspec.Struct, kw_only=True):
 
 
 def read_annotations(name: str, content: bytes) -> SceneSet:
-    """Return the scenes in a file that somebody brought, which states the sizes of its images.
+    """Read the scenes of an uploaded file that states the sizes of its images.
 
     Args:
-        name: of the file, which tells `.xml` from JSON.
+        name: file name, which distinguishes XML from JSON.
         content: of the file.
 
     Raises:
-        InvalidInput: it cannot be read, or is of no format that is known.
+        InvalidInput: the file cannot be read, or its format is unknown.
     """
     ending = PurePosixPath(name).suffix.lower()
     if ending not in (".json", ".xml"):
@@ -71,34 +71,31 @@ def read_annotations(name: str, content: bytes) -> SceneSet:
 
 
 def start_tasks(site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> StartResult:
-    """Begin clean tasks with scenes of pictures of the same file name, or of the same without folders and ending.
+    """Start clean tasks from scenes, matched to pictures by file name, or by its stem.
 
-    Of a picture that several people annotated, each clean task gets the next one's.
+    If several people annotated a picture, each clean task gets the scene of another one.
 
     Args:
-        site: where.
-        project_id: which project.
-        scenes: what was drawn.
-        annotator: only what they drew; "" for all.
+        site: site of the project.
+        project_id: number of the project.
+        scenes: the annotations.
+        annotator: only scenes of this annotator; "" for all.
     """
-    started = StartResult(
-        told=[str(defect) for defect in scenes.defects if defect.severity == "error"][:_MOST_TOLD]
-    )
+    errors = [str(defect) for defect in scenes.defects if defect.severity == "error"]
+    started = StartResult(told=errors[:_MOST_TOLD])
     with site.database.reading() as session:
-        found = _Pictures(
-            session.scalars(select(Picture).where(Picture.project_id == project_id)).all()
-        )
+        query = select(Picture).where(Picture.project_id == project_id)
+        pictures = _PictureIndex(session.scalars(query).all())
     drawn: list[tuple[int, bytes, Document]] = []
     for scene in scenes.scenes:
         if annotator and scene.annotator != annotator:
             continue
-        picture = found.of(scene)
+        picture = pictures.find(scene)
         if picture is None:
             started.unknown += 1
             continue
-        text = encode_document(
-            masks_to_polygons(scene)
-        )  # takes long, so that nobody who writes waits for it
+        # Slow, therefore before the write transaction.
+        text = encode_document(masks_to_polygons(scene))
         drawn.append((picture.id, text, read_document(text)))
     with site.database.writing() as session:
         _begin(session, project_id, drawn, started, site.now())
@@ -112,16 +109,16 @@ def _begin(
     started: StartResult,
     now: float,
 ) -> None:
-    """Begin clean tasks with documents of pictures, and count them."""
-    asked = (
+    """Start clean tasks from documents of pictures, and count them."""
+    # Locked, because an annotator may save the first draft at the same time.
+    query = (
         select(Task)
         .where(Task.project_id == project_id, Task.state == "clean")
         .order_by(Task.id.desc())
+        .with_for_update(of=Task)
     )
     clean: dict[int, list[Task]] = {}
-    for task in session.scalars(
-        asked.with_for_update(of=Task)
-    ):  # an annotator may save the first draft right now
+    for task in session.scalars(query):
         clean.setdefault(task.picture_id, []).append(task)
     for picture_id, text, document in drawn:
         if not clean.get(picture_id):
@@ -132,42 +129,48 @@ def _begin(
         started.tasks += 1
 
 
-class _Pictures:
-    """Pictures of a project by what files of annotations call them."""
+class _PictureIndex:
+    """Pictures of a project by the names that annotation files use."""
 
     def __init__(self, pictures: Sequence[Picture]) -> None:
-        self._names = {one.name: one for one in pictures}
-        counts = Counter(_stem(one.name) for one in pictures)
-        self._stems = {_stem(one.name): one for one in pictures if counts[_stem(one.name)] == 1}
+        self._by_name = {picture.name: picture for picture in pictures}
+        counts = Counter(_stem(picture.name) for picture in pictures)
+        self._by_stem: dict[str, Picture] = {}
+        for picture in pictures:
+            stem = _stem(picture.name)
+            if counts[stem] == 1:
+                self._by_stem[stem] = picture
 
-    def of(self, scene: Scene) -> Picture | None:
-        """Return the picture of a scene; None when there is none of its name and size, or it could be several."""
+    def find(self, scene: Scene) -> Picture | None:
+        """Return the picture of a scene; None when name or size do not match or the name is ambiguous."""
         name = scene.image.file_name or scene.image.id
-        picture = self._names.get(name) or self._stems.get(_stem(name))
-        return picture if picture and scene.shape == (picture.height, picture.width) else None
+        picture = self._by_name.get(name) or self._by_stem.get(_stem(name))
+        if picture is None or scene.shape != (picture.height, picture.width):
+            return None
+        return picture
 
 
 def masks_to_polygons(scene: Scene) -> Scene:
     """Return a scene in which all regions are polygons: masks become their outer borders, without holes."""
-    drawn = [
-        (
-            replace(region, mask=None),
-            scene.polygons(region) or trace_mask(amodal_patch(scene, region)),
-        )
-        for region in scene.regions
-    ]
-    return make_scene(scene.image, drawn, annotator=scene.annotator, has_depth=scene.has_depth)
+    regions: list[tuple[Region, list[Points]]] = []
+    for region in scene.regions:
+        polygons = list(scene.polygons(region))
+        if not polygons:
+            polygons = trace_mask(amodal_patch(scene, region))
+        regions.append((replace(region, mask=None), polygons))
+    return make_scene(scene.image, regions, annotator=scene.annotator, has_depth=scene.has_depth)
 
 
 def trace_mask(patch: Patch) -> list[Points]:
-    """Return the outer borders of a mask's pieces, the largest first, as polygons within a pixel of it.
+    """Trace the outer borders of the pieces of a mask as polygons within a pixel of it, largest first.
 
-    Corners are those of pixels, (row, column), as everywhere in scenes.
+    Corners are pixel corners, (row, column), as everywhere in scenes.
     """
     if not patch.mask.any():
         return []
-    # Doubled, so that what follows the pixels runs along one side of each, and rounds to its corners.
-    doubled = np.repeat(np.repeat(np.pad(patch.mask, 1), 2, axis=0), 2, axis=1).astype(np.uint8)
+    # OpenCV follows pixel centres; on the doubled mask these lie next to the pixel corners, and round to them.
+    padded = np.pad(patch.mask, 1)
+    doubled = np.repeat(np.repeat(padded, 2, axis=0), 2, axis=1).astype(np.uint8)
     borders, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     top = patch.window[0].start
     left = patch.window[1].start

@@ -1,4 +1,4 @@
-"""How far a project is, who did what, and how long it took."""
+"""Progress of a project: states of tasks, and work and times of each annotator."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from segarena_studio.orm_models import STATES, Picture, Project, Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorWork:
-    """What somebody did in a project.
+    """Work of one annotator in a project.
 
     Attributes:
-        person_id, name: who; "" for tasks that nobody has.
-        states: tasks in each state.
-        regions, points: in tasks that were begun; corners count once.
-        annotation_s: sum of gaps of less than five seconds between what they did.
-        total_s, active_s: time with regions, and that of it with the window in front.
-        finished: tasks that are finished, and `finished_regions` and `finished_s` of those.
+        person_id, name: the annotator; None for unassigned tasks.
+        states: number of tasks in each state.
+        regions, points: in begun tasks; corners count once.
+        annotation_s: sum of gaps shorter than five seconds between actions.
+        total_s, active_s: time with regions, and the part of it with the window in front.
+        finished: number of finished tasks.
+        finished_regions, finished_s: regions and annotation time of finished tasks.
     """
 
     person_id: int | None
@@ -42,17 +43,17 @@ class AnnotatorWork:
 
     @property
     def per_region_s(self) -> float | None:
-        """Seconds for a region of what is finished; None before anything is."""
+        """Seconds for each region of finished tasks; None without any."""
         return self.finished_s / self.finished_regions if self.finished_regions else None
 
     @property
     def per_picture_s(self) -> float | None:
-        """Seconds for a picture of what is finished, by annotation time; None before anything is."""
+        """Annotation seconds for each finished picture; None without any."""
         return self.finished_s / self.finished if self.finished else None
 
 
 class _Sums(NamedTuple):
-    """Over the tasks of somebody in one state."""
+    """Sums over the tasks of a person in one state."""
 
     state: str
     tasks: int
@@ -65,14 +66,14 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureTasks:
-    """A picture with its tasks, those that who asks may see."""
+    """A picture with those of its tasks that the viewer may see."""
 
     picture: Picture
     tasks: tuple[Task, ...]
 
 
 def count_states(session: Session, project_id: int) -> dict[str, int]:
-    """Return how many tasks of a project are in each state."""
+    """Return the number of tasks of a project in each state."""
     rows = session.execute(
         select(Task.state, func.count(Task.id))
         .where(Task.project_id == project_id)
@@ -83,47 +84,53 @@ def count_states(session: Session, project_id: int) -> dict[str, int]:
 
 
 def count_tasks_by_state(session: Session, project_ids: Sequence[int]) -> dict[int, Counter[str]]:
-    """Return the tasks of several projects by state."""
-    asked = select(Task.project_id, Task.state, func.count(Task.id)).where(
-        Task.project_id.in_(project_ids)
+    """Return the number of tasks by state of several projects."""
+    query = (
+        select(Task.project_id, Task.state, func.count(Task.id))
+        .where(Task.project_id.in_(project_ids))
+        .group_by(Task.project_id, Task.state)
     )
-    found: dict[int, Counter[str]] = {project_id: Counter() for project_id in project_ids}
-    for project_id, state, count in session.execute(asked.group_by(Task.project_id, Task.state)):
-        found[project_id][state] = count
-    return found
+    counts: dict[int, Counter[str]] = {project_id: Counter() for project_id in project_ids}
+    for project_id, state, count in session.execute(query):
+        counts[project_id][state] = count
+    return counts
 
 
 def measure_work(
     session: Session, project: Project, *, since: float | None = None, until: float | None = None
 ) -> list[AnnotatorWork]:
-    """Return what everybody did in a project, those who finished most first.
+    """Return the work of each annotator in a project, most finished tasks first.
 
     Args:
         session: reads.
-        project: which.
-        since: only tasks that were saved last at this time or later.
-        until: only tasks that were saved last before.
+        project: the project.
+        since: only tasks that were last saved at this time or later.
+        until: only tasks that were last saved before this time.
     """
-    columns = (Task.regions, Task.points, Task.annotation_ms, Task.total_ms, Task.active_ms)
-    asked = (
-        select(
-            Task.person_id, Person.name, Task.state, func.count(Task.id), *map(func.sum, columns)
-        )
+    sums = [
+        func.count(Task.id),
+        func.sum(Task.regions),
+        func.sum(Task.points),
+        func.sum(Task.annotation_ms),
+        func.sum(Task.total_ms),
+        func.sum(Task.active_ms),
+    ]
+    query = (
+        select(Task.person_id, Person.name, Task.state, *sums)
         .join(Person, Person.id == Task.person_id)
         .where(Task.project_id == project.id)
         .group_by(Task.person_id, Person.name, Task.state)
     )
     if since is not None:
-        asked = asked.where(Task.saved_at >= since)
+        query = query.where(Task.saved_at >= since)
     if until is not None:
-        asked = asked.where(Task.saved_at < until)
-    rows: dict[tuple[int | None, str], list[_Sums]] = {}
-    for row in session.execute(asked):
-        rows.setdefault((row[0], row[1]), []).append(
-            _Sums(row[2], row[3], int(row[4]), int(row[5]), row[6], row[7], row[8])
-        )
-    found = [_work(person_id, name, told) for (person_id, name), told in rows.items()]
-    return sorted(found, key=lambda work: (-work.finished, work.name))
+        query = query.where(Task.saved_at < until)
+    sums_of: dict[tuple[int | None, str], list[_Sums]] = {}
+    for row in session.execute(query):
+        person_id, name, *values = row
+        sums_of.setdefault((person_id, name), []).append(_Sums(*values))
+    work = [_work(person_id, name, rows) for (person_id, name), rows in sums_of.items()]
+    return sorted(work, key=lambda one: (-one.finished, one.name))
 
 
 def list_pictures(
@@ -137,21 +144,21 @@ def list_pictures(
     most: int,
     begin: int = 0,
 ) -> tuple[list[PictureTasks], int]:
-    """Return pictures of a project in its order with their tasks, and how many there are.
+    """Return a page of pictures with their tasks in the order of the project, and the total count.
 
     Args:
         session: reads.
-        project: which.
-        person_id: whose own tasks alone are shown; None shows all.
+        project: the project.
+        person_id: only tasks of this person; None shows all.
         state: only pictures with a task in this state.
         of_person: only pictures with a task of this person.
-        text: only pictures with this in their name.
-        most: of a page.
+        text: only pictures with this text in their name.
+        most: pictures on a page.
         begin: pictures before the page.
     """
-    asked = _pictures(project.id, person_id, state, of_person, text)
-    count = session.scalar(select(func.count()).select_from(asked.subquery())) or 0
-    page = asked.order_by(Picture.place, Picture.id).limit(most).offset(begin)
+    query = _select_pictures(project.id, person_id, state, of_person, text)
+    count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    page = query.order_by(Picture.place, Picture.id).limit(most).offset(begin)
     pictures = list(session.scalars(page))
     tasks: dict[int, list[Task]] = {}
     of_page = (
@@ -168,16 +175,16 @@ def list_pictures(
 
 
 def find_next_review(session: Session, project: Project, person_id: int) -> Task | None:
-    """Return the task that waits longest for a reviewer who did not draw it; None when none waits."""
+    """Return the task that has waited longest for review and was drawn by somebody else; None if none waits."""
     waiting = select(Task).where(Task.project_id == project.id, Task.state == "finished")
     others = waiting.where(Task.person_id.is_distinct_from(person_id))
     return session.scalar(others.order_by(Task.finished_at, Task.id).limit(1))
 
 
-def _pictures(
+def _select_pictures(
     project_id: int, person_id: int | None, state: str, of_person: int | None, text: str
 ) -> Select[Picture]:
-    asked = select(Picture).where(Picture.project_id == project_id)
+    query = select(Picture).where(Picture.project_id == project_id)
     of_tasks = select(Task.picture_id).where(Task.project_id == project_id)
     is_limited = person_id is not None or bool(state) or of_person is not None
     if person_id is not None:
@@ -187,8 +194,8 @@ def _pictures(
     if of_person is not None:
         of_tasks = of_tasks.where(Task.person_id == of_person)
     if text:
-        asked = asked.where(Picture.name.icontains(text, autoescape=True))
-    return asked.where(Picture.id.in_(of_tasks)) if is_limited else asked
+        query = query.where(Picture.name.icontains(text, autoescape=True))
+    return query.where(Picture.id.in_(of_tasks)) if is_limited else query
 
 
 def _work(person_id: int | None, name: str, rows: Sequence[_Sums]) -> AnnotatorWork:

@@ -1,6 +1,7 @@
-"""What was drawn, as files: every format of `segarena amodal`, times and counts, and the photographs if wanted.
+"""Export of a project: all formats of `segarena amodal`, times and counts, optional photographs.
 
-What passed the checks of the studio passes `segarena amodal check`, and the statistics run on it.
+Scenes that pass the checks of the studio pass `segarena amodal check`, and the statistics run on
+them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import whole_path, write_whole
-from segarena.files.spreadsheets import plain_cell
+from segarena.files.atomic_write import atomic_path, write_atomic
+from segarena.files.spreadsheets import escape_formula
 from segarena.systems.scenes.files.formats import FORMATS, format_losses, write_scenes
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 from segarena_server.db.datetimes import utc_datetime
@@ -32,118 +33,121 @@ ENDINGS = {
     "rle": ".json",
     "csv": ".csv",
 }
-"""Of formats that are one file; the others are folders."""
+"""Suffixes of formats that are one file; the others are folders."""
 
 TIMES = ("picture", "annotator", "state", "region", "name", "points", "total_s", "active_s")
 
 
 StepContext = Callable[[str], AbstractContextManager[object]]
-"""What is entered for each step, with what that is."""
+"""Returns the context in which a step runs, from the description of the step."""
 
 
 def export_project(site: Site, project_id: int, out: Path, wanted: ExportOptions) -> list[str]:
-    """Write a folder with what was drawn in a project; return what the format cannot carry, a line each.
+    """Write a folder with the drawings of a project; return what the format cannot represent.
 
-    OUT/scenes.json (or .csv, or scenes/)   what was drawn
+    OUT/scenes.json (or .csv, or scenes/)   the drawings
     OUT/times.csv                           points and seconds of each region
-    OUT/images/                             the photographs, if wanted
-    OUT/README.txt                          what this is
+    OUT/images/                             the photographs, on request
+    OUT/README.txt                          a description of these files
 
     Raises:
-        InvalidInput: there is no such format or choice, nothing that was drawn, or something in `out`.
-        StoreError: it cannot be written.
+        InvalidInput: unknown format or choice, no drawings, or `out` is not empty.
+        StoreError: the files cannot be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InvalidInput(f"{out}: expected a place where nothing is; name another one")
+        raise InvalidInput(f"{out}: expected a new or empty folder; choose another one")
     with site.database.reading() as session:
-        told = collect_export(session, session.get_one(Project, project_id), wanted, site.now())
-    with whole_path(out) as part:
-        lost = _write(told, part)
-        for name, one in told.photographs.items():
-            write_whole(part / "images" / name, site.folder.photographs.read(one.sha256))
-    return lost
+        contents = collect_export(session, session.get_one(Project, project_id), wanted, site.now())
+    with atomic_path(out) as part:
+        losses = _write(contents, part)
+        for name, one in contents.photographs.items():
+            write_atomic(part / "images" / name, site.folder.photographs.read(one.sha256))
+    return losses
 
 
 def export_archive(
-    told: ExportContents,
+    contents: ExportContents,
     photographs: ContentStore,
     archive: Path,
     watch: StepContext = lambda _: nullcontext(),
 ) -> None:
-    """Write the same as a zip.
+    """Write the same as a zip archive.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the archive cannot be written.
     """
     with TemporaryDirectory(prefix="segarena-") as scratch:
         folder = Path(scratch) / "export"
-        _write(told, folder, watch)
+        _write(contents, folder, watch)
         with (
-            whole_path(archive) as part,
+            atomic_path(archive) as part,
             zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed,
         ):
             for path in sorted(folder.rglob("*")):
                 if path.is_file():
                     packed.write(path, path.relative_to(folder))
-            for number, (name, one) in enumerate(told.photographs.items(), 1):
-                with watch(f"photograph {number} of {len(told.photographs)}"):
+            for number, (name, one) in enumerate(contents.photographs.items(), 1):
+                with watch(f"photograph {number} of {len(contents.photographs)}"):
                     packed.write(
                         photographs.fetch(one.sha256), f"images/{name}", zipfile.ZIP_STORED
                     )
 
 
 def _write(
-    told: ExportContents, folder: Path, watch: StepContext = lambda _: nullcontext()
+    contents: ExportContents, folder: Path, watch: StepContext = lambda _: nullcontext()
 ) -> list[str]:
-    """Write all but the photographs; return what the format cannot carry."""
-    file_format = told.wanted.file_format
-    found = list[Scene]()
-    for number, one in enumerate(told.drawn, 1):
-        with watch(f"drawing {number} of {len(told.drawn)}"):
-            found.append(one.scene())
-    scenes = SceneSet(scenes=tuple(found))
-    lost = format_losses(scenes, file_format)
+    """Write everything but the photographs; return what the format cannot represent."""
+    file_format = contents.wanted.file_format
+    scenes: list[Scene] = []
+    for number, task in enumerate(contents.drawn, 1):
+        with watch(f"drawing {number} of {len(contents.drawn)}"):
+            scenes.append(task.scene())
+    scene_set = SceneSet(scenes=tuple(scenes))
+    losses = format_losses(scene_set, file_format)
     folder.mkdir(parents=True)
-    write_scenes(scenes, folder / f"scenes{ENDINGS.get(file_format, '')}", file_format)
-    write_whole(folder / "times.csv", _times(told, found))
-    write_whole(folder / "README.txt", _readme(told, found, lost))
-    return lost
+    write_scenes(scene_set, folder / f"scenes{ENDINGS.get(file_format, '')}", file_format)
+    write_atomic(folder / "times.csv", _times_csv(contents, scenes))
+    write_atomic(folder / "README.txt", _readme(contents, scenes, losses))
+    return losses
 
 
-def _times(told: ExportContents, scenes: Sequence[Scene]) -> str:
-    """Return the times of each region as CSV; those that were deleted are in one row of each task."""
+def _times_csv(contents: ExportContents, scenes: Sequence[Scene]) -> str:
+    """Return the times of each region as CSV; deleted regions share one row per task."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(TIMES)
-    for one, scene in zip(told.drawn, scenes, strict=True):
-        spent = read_region_times(one.spent)
-        head = (plain_cell(one.picture), plain_cell(one.annotator), one.state)
+    for task, scene in zip(contents.drawn, scenes, strict=True):
+        times = read_region_times(task.spent)
+        head = (escape_formula(task.picture), escape_formula(task.annotator), task.state)
         for region in scene.regions:
-            took = spent.pop(region.id, None)
+            time = times.pop(region.id, None)
             points = sum(len(ring) for ring in region.rings)
-            seconds = (f"{took.total_s:.1f}", f"{took.active_s:.1f}") if took else ("", "")
-            writer.writerow([*head, region.id, plain_cell(region.name), points, *seconds])
-        if spent:
-            total, active = (
-                sum(getattr(took, name) for took in spent.values())
-                for name in ("total_s", "active_s")
-            )
-            writer.writerow([*head, "", "(deleted regions)", 0, f"{total:.1f}", f"{active:.1f}"])
+            seconds = (f"{time.total_s:.1f}", f"{time.active_s:.1f}") if time else ("", "")
+            writer.writerow([*head, region.id, escape_formula(region.name), points, *seconds])
+        if times:
+            total_s = sum(time.total_s for time in times.values())
+            active_s = sum(time.active_s for time in times.values())
+            deleted = ["", "(deleted regions)", 0, f"{total_s:.1f}", f"{active_s:.1f}"]
+            writer.writerow([*head, *deleted])
     return text.getvalue()
 
 
-def _readme(told: ExportContents, scenes: Sequence[Scene], lost: Sequence[str]) -> str:
-    wanted = told.wanted
-    images = len({one.picture_id for one in told.drawn})
+def _readme(contents: ExportContents, scenes: Sequence[Scene], losses: Sequence[str]) -> str:
+    wanted = contents.wanted
+    images = len({task.picture_id for task in contents.drawn})
     regions = sum(len(scene.regions) for scene in scenes)
+    file_name = f"scenes{ENDINGS.get(wanted.file_format, '/')}"
     lines = [
-        f"{told.title}: {len(scenes)} annotations of {images} images, {regions} regions; {wanted.which} tasks, "
-        f"{utc_datetime(told.now):%Y-%m-%d %H:%M} UTC.",
+        f"{contents.title}: {len(scenes)} annotations of {images} images, {regions} regions; {wanted.which} tasks, "
+        f"{utc_datetime(contents.now):%Y-%m-%d %H:%M} UTC.",
         "",
-        f"scenes{ENDINGS.get(wanted.file_format, '/')}: {FORMATS[wanted.file_format].title}.",
+        f"{file_name}: {FORMATS[wanted.file_format].title}.",
         "times.csv: points and seconds of each region; active is with the window in front.",
-        *(["images/: the photographs."] if wanted.with_photographs else []),
-        *(f"The format cannot carry {one}." for one in lost),
+    ]
+    if wanted.with_photographs:
+        lines.append("images/: the photographs.")
+    lines += [f"The format cannot represent {loss}." for loss in losses]
+    lines += [
         "",
         "Regions are cut at the frame of their picture. Check with: segarena amodal check scenes.json",
         "",

@@ -1,4 +1,4 @@
-"""Projects and who is in them."""
+"""Projects and their members."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from segarena_studio.annotation.pictures import drop_unused, list_files_of_proje
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 MOST_ANNOTATORS = 20
-"""Of one picture."""
+"""Limit of annotators of one picture."""
 MOST_LABELS = 1000
 _LONGEST_LABEL = 200
 _LONGEST_GUIDE = 10_000
 
 
 class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lead decides about a project.
+    """Settings of a project that its lead chooses.
 
     Attributes:
         name: of the project.
-        guide: what annotators are told.
+        guide: instructions for annotators.
         labels: names that the editor suggests.
-        segmenters: what answers prompts in the editor; none takes all that the server offers.
-        annotators: how many people annotate each picture.
-        is_free: whether whoever asks gets the next task; otherwise a lead gives tasks.
+        segmenters: segmenters that answer prompts in the editor; empty for all that the server
+            offers.
+        annotators: number of annotators of each picture.
+        is_free: whether annotators request the next task; otherwise a lead assigns tasks.
         is_reviewed: whether finished tasks wait for a reviewer.
         seed: decides on order and assignment; None draws one.
     """
@@ -50,10 +51,10 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_project(session: Session, rules: ProjectRules, person_id: int, now: float) -> Project:
-    """Return a new project without pictures, led by who makes it.
+    """Create a project without pictures; its creator becomes the lead.
 
     Raises:
-        InvalidInput: the rules cannot be.
+        InvalidInput: invalid settings.
     """
     seed = secrets.randbelow(2**31) if rules.seed is None else rules.seed
     project = Project(seed=seed, made_at=now, name="", annotators=rules.annotators)
@@ -66,10 +67,10 @@ def create_project(session: Session, rules: ProjectRules, person_id: int, now: f
 
 
 def change_project(session: Session, project: Project, rules: ProjectRules) -> None:
-    """Change what a lead decides; the seed stays. With more annotators each picture gets further tasks.
+    """Change the settings; the seed stays. With more annotators each picture gets further tasks.
 
     Raises:
-        InvalidInput: the rules cannot be, or tasks that somebody has would be too many.
+        InvalidInput: invalid settings, or fewer annotators than some picture has already.
     """
     _apply(project, rules)
     if rules.annotators != project.annotators:
@@ -77,14 +78,15 @@ def change_project(session: Session, project: Project, rules: ProjectRules) -> N
 
 
 def remove_project(session: Session, folder: DataFolder, project: Project) -> None:
-    """Remove a project with all that was drawn in it, its exports, and the photographs that no other project needs."""
-    drop_unused(session, folder.photographs, list_files_of_project(session, project.id))
+    """Delete a project with its drawings, its exports, and the photographs that no other project uses."""
+    photographs = list_files_of_project(session, project.id)
+    drop_unused(session, folder.photographs, photographs)
     drop_exports(session, folder.exports, project.id)
     session.connection().execute(delete(Project).where(Project.id == project.id))
 
 
 def read_rules(project: Project) -> ProjectRules:
-    """Return what was decided about a project."""
+    """Return the settings of a project."""
     return ProjectRules(
         name=project.name,
         guide=project.guide,
@@ -103,55 +105,64 @@ def read_labels(project: Project) -> tuple[str, ...]:
 
 
 def read_segmenters(project: Project) -> tuple[str, ...]:
-    """Return the names of the segmenters that a project chose; none for all that the server offers."""
+    """Return the segmenters that a project chose; empty for all that the server offers."""
     return tuple(project.segmenters.splitlines())
 
 
 def list_projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
-    """Return the projects that somebody is in, the newest first, with their role."""
-    asked = select(Project, Member.role).join(Member, Member.project_id == Project.id)
-    rows = session.execute(asked.where(Member.person_id == person_id).order_by(Project.id.desc()))
-    return [(project, role) for project, role in rows]
+    """Return the projects of a person with the person's role, newest first."""
+    query = (
+        select(Project, Member.role)
+        .join(Member, Member.project_id == Project.id)
+        .where(Member.person_id == person_id)
+        .order_by(Project.id.desc())
+    )
+    return [(project, role) for project, role in session.execute(query)]
 
 
 def find_project_named(session: Session, name: str) -> Project:
-    """Return the project of a name or number; of no name the only one there is.
+    """Return the project of a name or number; for "" the only one.
 
     Raises:
-        InvalidInput: there is none, or several.
+        InvalidInput: no such project, or several.
     """
     known = list(session.scalars(select(Project).order_by(Project.id)))
     found = [one for one in known if name in ("", one.name, str(one.id))]
     if len(found) != 1:
         listed = ", ".join(f"{one.id} ({one.name})" for one in known) or "none"
-        raise InvalidInput(f"--project {name}: expected one of {listed}; say which by its number")
+        raise InvalidInput(f"--project {name}: expected one of {listed}; give its number")
     return found[0]
 
 
 def list_members(session: Session, project: Project) -> list[tuple[Person, str]]:
-    """Return who is in a project, leads first."""
-    asked = select(Person, Member.role).join(Member, Member.person_id == Person.id)
-    rows = session.execute(asked.where(Member.project_id == project.id).order_by(Person.folded))
-    found = [(person, role) for person, role in rows]
-    return sorted(found, key=lambda pair: -MEMBER_ROLES.index(pair[1]))
+    """Return the members of a project with their roles, leads first."""
+    query = (
+        select(Person, Member.role)
+        .join(Member, Member.person_id == Person.id)
+        .where(Member.project_id == project.id)
+        .order_by(Person.folded)
+    )
+    members = [(person, role) for person, role in session.execute(query)]
+    return sorted(members, key=lambda member: -MEMBER_ROLES.index(member[1]))
 
 
 def set_member(session: Session, project: Project, name: str, role: str, now: float) -> None:
-    """Bring somebody into a project by the name of their account, or give them another role there.
+    """Add a member by the name of the account, or change a member's role.
 
     Raises:
-        InvalidInput: there is no such account or role, the account cannot annotate, or nobody would lead.
+        InvalidInput: unknown account or role, an account that may not annotate, or no lead would
+            remain.
     """
     if role not in MEMBER_ROLES:
         raise InvalidInput(f"role: expected {', '.join(MEMBER_ROLES)}")
     person = person_named(session, name)
     if person is None or person.state != "confirmed":
         raise InvalidInput(
-            f"{name.strip()[:40]!r}: expected the name of a confirmed account; they register first"
+            f"{name.strip()[:40]!r}: expected the name of a confirmed account; the person must register first"
         )
     if person.role == "viewer":
         raise InvalidInput(
-            f"{person.name} may only look; an organiser of the server can change the account's role"
+            f"{person.name} may only view; an organiser of the server can change the account's role"
         )
     member = session.get(Member, (project.id, person.id))
     if member is None:
@@ -163,10 +174,10 @@ def set_member(session: Session, project: Project, name: str, role: str, now: fl
 
 
 def remove_member(session: Session, project: Project, person_id: int) -> None:
-    """Let somebody be in a project no more; what they have not begun is free again, and what they drew stays.
+    """Remove a member; tasks that they have not begun become free, and their drawings stay.
 
     Raises:
-        InvalidInput: nobody would lead.
+        InvalidInput: no lead would remain.
     """
     member = session.get(Member, (project.id, person_id))
     if member is not None:
@@ -176,9 +187,10 @@ def remove_member(session: Session, project: Project, person_id: int) -> None:
 
 
 def _keep_one_lead(session: Session, project: Project, person_id: int) -> None:
+    """Raise `InvalidInput` if this person is the only lead."""
     leads = select(Member.person_id).where(Member.project_id == project.id, Member.role == "lead")
     if list(session.scalars(leads)) == [person_id]:
-        raise InvalidInput("somebody must lead: make another lead first")
+        raise InvalidInput("a project needs a lead: make somebody else a lead first")
 
 
 def _apply(project: Project, rules: ProjectRules) -> None:
@@ -195,9 +207,8 @@ def _apply(project: Project, rules: ProjectRules) -> None:
         )
     if rules.seed is not None and not 0 <= rules.seed < 2**31:
         raise InvalidInput(f"seed: expected 0 to {2**31 - 1}")
-    labels = tuple(
-        dict.fromkeys(" ".join(label.split()) for label in rules.labels if label.strip())
-    )
+    stripped = [" ".join(label.split()) for label in rules.labels]
+    labels = tuple(dict.fromkeys(label for label in stripped if label))
     if len(labels) > MOST_LABELS or any(len(label) > _LONGEST_LABEL for label in labels):
         raise InvalidInput(
             f"names to suggest: expected at most {MOST_LABELS}, of at most {_LONGEST_LABEL} characters"
@@ -211,25 +222,25 @@ def _apply(project: Project, rules: ProjectRules) -> None:
 
 
 def _change_annotators(session: Session, project: Project, annotators: int) -> None:
-    """Give each picture as many tasks as it is to have annotators, or take away those that nobody has."""
-    taken = func.count(Task.person_id)
-    grouped = select(Picture.id, func.count(Task.id), taken).outerjoin(
-        Task, Task.picture_id == Picture.id
+    """Add tasks for further annotators of each picture, or remove surplus unassigned tasks."""
+    query = (
+        select(Picture.id, func.count(Task.id), func.count(Task.person_id))
+        .outerjoin(Task, Task.picture_id == Picture.id)
+        .where(Picture.project_id == project.id)
+        .group_by(Picture.id)
     )
-    rows = session.execute(
-        grouped.where(Picture.project_id == project.id).group_by(Picture.id)
-    ).all()
-    most = max((row[2] for row in rows), default=0)
+    rows = session.execute(query).all()
+    most = max((assigned for _, _, assigned in rows), default=0)
     if most > annotators:
-        raise InvalidInput(f"annotators of a picture: a picture has {most} already, who keep it")
+        raise InvalidInput(
+            f"annotators of a picture: expected at least {most}, as many as one picture has already"
+        )
     for picture_id, count, _ in rows:
-        session.add_all(
-            Task(project_id=project.id, picture_id=picture_id) for _ in range(annotators - count)
-        )
+        for _ in range(annotators - count):
+            session.add(Task(project_id=project.id, picture_id=picture_id))
     if annotators < project.annotators:
-        _drop_free(
-            session, project, {picture_id: count - annotators for picture_id, count, _ in rows}
-        )
+        surplus = {picture_id: count - annotators for picture_id, count, _ in rows}
+        _drop_free(session, project, surplus)
     project.annotators = annotators
 
 

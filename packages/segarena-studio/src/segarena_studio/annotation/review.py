@@ -1,11 +1,11 @@
-"""From a drawing to one that is approved: finished, in review, returned with comments, opened again.
+"""Review of drawings: finished, in review, returned with comments, approved, reopened.
 
 clean -> in progress -> finished -> in review -> approved
                 ^                       |            |
                 +------ returned <------+------------+
 
-Whoever annotates may open what they finished until a reviewer takes it. Where a project has no review, what is
-finished stays so.
+The annotator may reopen a finished task until a reviewer takes it. In a project without review,
+finished tasks stay finished.
 """
 
 from __future__ import annotations
@@ -17,108 +17,111 @@ from segarena.errors import InvalidInput
 from segarena_server.http import http_errors
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
 from segarena_studio.annotation.drafts import keep_revision
-from segarena_studio.orm_models import Comment, Decision, Task
+from segarena_studio.orm_models import Comment, Decision, Picture, Task
 
 MOST_CHARACTERS = 2000
-"""Of a comment."""
+"""Limit of one comment."""
 MOST_COMMENTS = 500
-"""Of a task."""
+"""Limit of one task."""
 
 
-def finish_task(session: Session, found: TaskAccess, now: float) -> None:
-    """Note that a task is finished.
+def finish_task(session: Session, access: TaskAccess, now: float) -> None:
+    """Mark a task as finished.
 
     Raises:
-        Refusal: it is not open to who asks.
+        Refusal: the person may not draw on the task.
     """
-    if not found.is_open:
-        raise http_errors.conflict(f"this task is {found.task.state}; reopen it first")
-    found.task.finished_at = now
-    _decide(session, found, "finished", "finished", found.task.person_id, now)
+    if not access.is_open:
+        raise http_errors.conflict(f"this task is {access.task.state}; reopen it first")
+    access.task.finished_at = now
+    _decide(session, access, "finished", "finished", access.task.person_id, now)
 
 
-def take_for_review(session: Session, found: TaskAccess, person_id: int, now: float) -> None:
-    """Take a finished task for review, so that its annotator waits; by another reviewer it may be taken over."""
-    _check_reviewer(found)
-    if found.task.state == "finished":
-        found.task.reviewer_id = person_id
-        _decide(session, found, "taken", "in review", person_id, now)
+def take_for_review(session: Session, access: TaskAccess, person_id: int, now: float) -> None:
+    """Take a finished task for review, which locks it for its annotator; another reviewer may take it over."""
+    _check_reviewer(access)
+    if access.task.state == "finished":
+        access.task.reviewer_id = person_id
+        _decide(session, access, "taken", "in review", person_id, now)
 
 
 def approve_task(
-    session: Session, found: TaskAccess, person_id: int, text: str, now: float
+    session: Session, access: TaskAccess, person_id: int, text: str, now: float
 ) -> None:
     """Approve a task.
 
     Raises:
-        Refusal: it is not there to be judged, or not by who asks.
+        Refusal: the task is not finished, or the person may not review it.
     """
-    _check_judged(found)
-    found.task.reviewer_id = person_id
-    _decide(session, found, "approved", "approved", person_id, now, text)
+    _check_judged(access)
+    access.task.reviewer_id = person_id
+    _decide(session, access, "approved", "approved", person_id, now, text)
 
 
-def return_task(session: Session, found: TaskAccess, person_id: int, text: str, now: float) -> None:
-    """Return a task to its annotator, with what is to be done: in words, or as comments that are not settled.
+def return_task(
+    session: Session, access: TaskAccess, person_id: int, text: str, now: float
+) -> None:
+    """Return a task to its annotator with a reason: a text, or unresolved comments.
 
     Raises:
-        Refusal: it is not there to be judged, or not by who asks.
-        InvalidInput: nothing says why.
+        Refusal: the task is not finished, or the person may not review it.
+        InvalidInput: neither text nor an unresolved comment.
     """
-    _check_judged(found)
-    if not clean_text(text) and not any(
-        comment.done_at is None for comment in list_comments(session, found.task)
-    ):
-        raise InvalidInput("say what is to be done: in a line here, or as a comment at a place")
-    found.task.reviewer_id = person_id
-    _decide(session, found, "returned", "returned", person_id, now, text)
+    _check_judged(access)
+    comments = list_comments(session, access.task)
+    has_open_comment = any(comment.done_at is None for comment in comments)
+    if not clean_text(text) and not has_open_comment:
+        raise InvalidInput("say what to change: write a line here, or add a comment on the picture")
+    access.task.reviewer_id = person_id
+    _decide(session, access, "returned", "returned", person_id, now, text)
 
 
-def reopen_task(session: Session, found: TaskAccess, person_id: int, text: str, now: float) -> None:
-    """Open a task again: its annotator before the review, a reviewer whenever it was.
+def reopen_task(
+    session: Session, access: TaskAccess, person_id: int, text: str, now: float
+) -> None:
+    """Reopen a task: the annotator may do so before the review, a reviewer at any time.
 
     Raises:
-        Refusal: it is open, or who asks does not review and it is in review or the project closed.
+        Refusal: the task is open already; or somebody who is not a reviewer asks although it is in
+            review or the project is closed.
     """
-    state = found.task.state
+    state = access.task.state
     if state in OPEN_STATES:
-        raise http_errors.conflict(f"this task is {state}: it is open")
-    if state == "finished" and found.is_own and found.project.state == "open":
-        _decide(session, found, "reopened", "in progress", person_id, now, text)
-    elif found.may_review:
-        _decide(session, found, "reopened", "returned", person_id, now, text)
+        raise http_errors.conflict(f"this task is {state} and already open")
+    if state == "finished" and access.is_own and access.project.state == "open":
+        _decide(session, access, "reopened", "in progress", person_id, now, text)
+    elif access.may_review:
+        _decide(session, access, "reopened", "returned", person_id, now, text)
     else:
         raise http_errors.conflict(f"this task is {state}; a reviewer can return it")
 
 
 def add_comment(
     session: Session,
-    found: TaskAccess,
+    access: TaskAccess,
     person_id: int,
     text: str,
     at: tuple[float, float] | None,
     region: str,
     now: float,
 ) -> Comment:
-    """Add a comment, at a place of the picture or about all of it; to one's own task or one that one may review.
+    """Add a comment, at a position or about the whole picture, on one's own task or as a reviewer.
 
     Raises:
-        InvalidInput: it is empty or too long, the place is not in the picture, or there are too many.
+        InvalidInput: empty or too long, a position outside the picture, or too many comments.
     """
     text = clean_text(text)
     if not text:
-        raise InvalidInput("a comment needs some words")
-    if at is not None and not (
-        0 <= at[0] <= found.picture.width and 0 <= at[1] <= found.picture.height
-    ):
-        raise InvalidInput("a comment is at a place in the picture")
-    if len(list_comments(session, found.task)) >= MOST_COMMENTS:
+        raise InvalidInput("expected a comment, got an empty text")
+    if at is not None and not _is_inside(at, access.picture):
+        raise InvalidInput("expected a position inside the picture")
+    if len(list_comments(session, access.task)) >= MOST_COMMENTS:
         raise InvalidInput(f"a task has at most {MOST_COMMENTS} comments")
     x, y = at or (None, None)
     comment = Comment(
-        task_id=found.task.id,
+        task_id=access.task.id,
         person_id=person_id,
-        revision=found.task.revision,
+        revision=access.task.revision,
         text=text,
         x=x,
         y=y,
@@ -131,46 +134,46 @@ def add_comment(
 
 
 def resolve_comment(
-    session: Session, found: TaskAccess, comment_id: int, *, is_done: bool, now: float
+    session: Session, access: TaskAccess, comment_id: int, *, is_done: bool, now: float
 ) -> None:
-    """Take a comment for settled, or not any more.
+    """Mark a comment as resolved, or as unresolved again.
 
     Raises:
         Refusal: the task has no such comment.
     """
     comment = session.get(Comment, comment_id)
-    if comment is None or comment.task_id != found.task.id:
+    if comment is None or comment.task_id != access.task.id:
         raise http_errors.unknown()
     comment.done_at = now if is_done else None
 
 
 def list_comments(session: Session, task: Task) -> list[Comment]:
-    """Return the comments on a task, the oldest first."""
+    """Return the comments on a task, oldest first."""
     return list(
         session.scalars(select(Comment).where(Comment.task_id == task.id).order_by(Comment.id))
     )
 
 
 def list_decisions(session: Session, task: Task) -> list[Decision]:
-    """Return what was decided about a task, the oldest first."""
+    """Return the decisions about a task, oldest first."""
     return list(
         session.scalars(select(Decision).where(Decision.task_id == task.id).order_by(Decision.id))
     )
 
 
 def find_last_return(session: Session, task: Task) -> Decision | None:
-    """Return when a task was returned or opened again by a reviewer last; None when it never was."""
-    found = select(Decision).where(
+    """Return the last decision by which a reviewer returned or reopened a task; None if there is none."""
+    query = select(Decision).where(
         Decision.task_id == task.id, Decision.kind.in_(("returned", "reopened"))
     )
-    return session.scalar(found.order_by(Decision.id.desc()).limit(1))
+    return session.scalar(query.order_by(Decision.id.desc()).limit(1))
 
 
 def clean_text(text: str) -> str:
-    """Return words of a comment without what is around them.
+    """Strip a comment.
 
     Raises:
-        InvalidInput: they are too many.
+        InvalidInput: too long.
     """
     text = text.strip()
     if len(text) > MOST_CHARACTERS:
@@ -178,36 +181,41 @@ def clean_text(text: str) -> str:
     return text
 
 
-def _check_reviewer(found: TaskAccess) -> None:
-    if not found.may_review:
+def _is_inside(at: tuple[float, float], picture: Picture) -> bool:
+    x, y = at
+    return 0 <= x <= picture.width and 0 <= y <= picture.height
+
+
+def _check_reviewer(access: TaskAccess) -> None:
+    if not access.may_review:
         raise http_errors.unknown()
 
 
-def _check_judged(found: TaskAccess) -> None:
-    _check_reviewer(found)
-    if found.task.state not in ("finished", "in review"):
+def _check_judged(access: TaskAccess) -> None:
+    _check_reviewer(access)
+    if access.task.state not in ("finished", "in review"):
         raise http_errors.conflict(
-            f"this task is {found.task.state}; what is finished can be judged"
+            f"this task is {access.task.state}; only finished tasks can be judged"
         )
 
 
 def _decide(
     session: Session,
-    found: TaskAccess,
+    access: TaskAccess,
     kind: str,
     state: str,
     person_id: int | None,
     now: float,
     text: str = "",
 ) -> None:
-    found.task.state = state
-    keep_revision(session, found)
+    access.task.state = state
+    keep_revision(session, access)
     session.add(
         Decision(
-            task_id=found.task.id,
+            task_id=access.task.id,
             person_id=person_id,
             kind=kind,
-            revision=found.task.revision,
+            revision=access.task.revision,
             text=clean_text(text),
             made_at=now,
         )

@@ -1,4 +1,4 @@
-"""What changed between two revisions of a scene, for whoever returned the first and reviews the second."""
+"""Differences between two revisions of a scene, for a reviewer who returned the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from segarena_studio.annotation.scene_document import Document, DrawnRegion
 
 
 class Change(NamedTuple):
-    """One thing that changed: to which region, and what, in words."""
+    """One difference: the region's id and name, and a description in words."""
 
     region: str
     name: str
@@ -17,24 +17,25 @@ class Change(NamedTuple):
 
 
 def list_changes(before: Document, after: Document) -> list[Change]:
-    """Return what changed, regions of the second in their order, then those that are gone."""
+    """Return the changes: regions of the second document in order, then deleted regions."""
     known = {region.id: region for region in before.regions}
-    order = [region.id for region in before.regions]
-    kept = [region.id for region in after.regions if region.id in known]
-    moved = _moved([region for region in order if region in set(kept)], kept)
-    found: list[Change] = []
+    remaining = [region.id for region in after.regions if region.id in known]
+    order = [region.id for region in before.regions if region.id in set(remaining)]
+    moved = _moved(order, remaining)
+    changes: list[Change] = []
     for region in after.regions:
         if region.id not in known:
-            found.append(Change(region.id, region.name, "new"))
+            changes.append(Change(region.id, region.name, "new"))
             continue
-        told = [
-            *_differences(before, known[region.id], after, region),
-            *(["moved in the order"] if region.id in moved else []),
-        ]
-        if told:
-            found.append(Change(region.id, region.name, ", ".join(told)))
-    now = {region.id for region in after.regions}
-    return found + [Change(one.id, one.name, "gone") for one in before.regions if one.id not in now]
+        differences = list(_differences(before, known[region.id], after, region))
+        if region.id in moved:
+            differences.append("moved in the order")
+        if differences:
+            changes.append(Change(region.id, region.name, ", ".join(differences)))
+    for region in before.regions:
+        if region.id not in remaining:
+            changes.append(Change(region.id, region.name, "deleted"))
+    return changes
 
 
 def _differences(
@@ -49,20 +50,20 @@ def _differences(
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """Return the fewest that must have moved: all but a longest part that has kept its order."""
-    place = {region: number for number, region in enumerate(before)}
-    best: list[
-        tuple[int, int]
-    ] = []  # of each: how many are in order up to it, and which one comes before it
+    """Return the smallest set of regions that must have moved: all but a longest increasing subsequence."""
+    position = {region: number for number, region in enumerate(before)}
+    # For each region: the length of the longest ordered chain that ends there, and its predecessor.
+    chains: list[tuple[int, int]] = []
     for number, region in enumerate(after):
-        earlier = [
-            (best[one][0], one) for one in range(number) if place[after[one]] < place[region]
-        ]
-        length, one = max(earlier, default=(0, -1))
-        best.append((length + 1, one))
-    at = max(range(len(best)), key=lambda number: best[number][0], default=-1)
-    stayed: set[str] = set()
+        length, predecessor = 0, -1
+        for earlier in range(number):
+            is_ordered = position[after[earlier]] < position[region]
+            if is_ordered:
+                length, predecessor = max((length, predecessor), (chains[earlier][0], earlier))
+        chains.append((length + 1, predecessor))
+    at = max(range(len(chains)), key=lambda number: chains[number][0], default=-1)
+    unmoved: set[str] = set()
     while at >= 0:
-        stayed.add(after[at])
-        at = best[at][1]
-    return set(after) - stayed
+        unmoved.add(after[at])
+        at = chains[at][1]
+    return set(after) - unmoved

@@ -1,8 +1,9 @@
-"""The scene document that the editor saves: checked when it comes, kept as it came, read as a `Scene`.
+"""The scene document of the editor: validated on arrival, stored unchanged, converted to a `Scene`.
 
-`{"version": 1, "points": [[x, y], ...], "regions": [{"id", "ring", "name", "is_stuff", ...}, ...], "next_id": 8}`,
-regions front to back. Coordinates are (x, y) in pixels of the picture as it is shown, and may lie outside of it; a
-point that two rings name is one shared vertex. What else the editor keeps in a document stays in it.
+`{"version": 1, "points": [[x, y], ...], "regions": [{"id", "ring", "name", "is_stuff", ...}, ...],
+"next_id": 8}`, regions front to back. Coordinates are (x, y) in pixels of the displayed picture and
+may lie outside of it; a point that two rings refer to is one shared vertex. Other fields of the
+editor stay in the document.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from segarena.systems.scenes.model.polygons import Points, clip_to_frame, withou
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make_scene
 
 MOST_BYTES = 4 * 2**20
-"""Of one document."""
+"""Size limit of one document."""
 MOST_REGIONS = 2000
 MOST_POINTS = 100_000
-"""Of one document; a scene of the papers has some dozens, and a few thousand."""
+"""Limit of one document; scenes of the papers have some dozens of regions and a few thousand points."""
 DECIMALS = 2
-"""Of coordinates in what leaves the studio; where two regions are cut at the frame, both get the same corner."""
+"""Decimals of exported coordinates; where two regions are cut at the frame, both get the same corner."""
 _FARTHEST_PX = 1e6
 
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -42,26 +43,27 @@ class DrawnRegion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A document, as far as the server goes by it."""
+    """The part of a document that the server reads."""
 
     version: Literal[1]
     points: tuple[tuple[_Coordinate, _Coordinate], ...]
     regions: tuple[DrawnRegion, ...]
     open: tuple[_Index, ...] = ()
-    """The ring that is being drawn and not closed yet."""
+    """The ring that is still being drawn."""
 
     @property
     def corners(self) -> int:
-        """The vertices of all rings; a shared one counts for each."""
+        """Number of vertices of all rings; a shared vertex counts for each ring."""
         return sum(len(region.ring) for region in self.regions)
 
 
 def read_document(text: bytes | msgspec.Raw) -> Document:
-    """Return a document from JSON.
+    """Decode a document from JSON.
 
     Raises:
-        InvalidInput: more than 4 MiB, regions or points than there may be, no JSON of this kind, two regions of one id,
-            or a ring that names no point.
+        InvalidInput: more than 4 MiB, too many regions or points, JSON of another form, a duplicate
+            region id, or a
+            ring that refers to a missing point.
     """
     size = len(bytes(text))
     if size > MOST_BYTES:
@@ -69,41 +71,43 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     try:
         document = msgspec.json.decode(text, type=Document)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"scene: {str(error)[:1].lower()}{str(error)[1:]}") from error
-    if (
-        len(document.regions) > MOST_REGIONS
-        or max(len(document.points), document.corners) > MOST_POINTS
-    ):
-        counts = f"{len(document.regions):,} with {max(len(document.points), document.corners):,}"
+        reason = str(error)
+        raise InvalidInput(f"scene: {reason[:1].lower()}{reason[1:]}") from error
+    regions = len(document.regions)
+    points = max(len(document.points), document.corners)
+    if regions > MOST_REGIONS or points > MOST_POINTS:
         raise InvalidInput(
-            f"scene: expected at most {MOST_REGIONS:,} regions with {MOST_POINTS:,} points, got {counts}"
+            f"scene: expected at most {MOST_REGIONS:,} regions with {MOST_POINTS:,} points, "
+            f"got {regions:,} with {points:,}"
         )
-    if len({region.id for region in document.regions}) < len(document.regions):
+    if len({region.id for region in document.regions}) < regions:
         raise InvalidInput("scene: expected distinct region ids, got one twice")
     for region in document.regions:
         if region.ring and max(region.ring) >= len(document.points):
             raise InvalidInput(
-                f"scene: region {region.id} names point {max(region.ring)}, which is not there"
+                f"scene: region {region.id} refers to point {max(region.ring)}, which does not exist"
             )
     return document
 
 
 def encode_document(scene: Scene) -> bytes:
-    """Return a scene of polygons as a document; a region of several polygons becomes several regions in its place."""
+    """Encode a scene of polygons; a region of several polygons becomes several regions in its position."""
     points: list[tuple[float, float]] = [(column, row) for row, column in scene.vertices]
     regions: list[dict[str, object]] = []
     for region in scene.regions:
         for ring in region.rings:
-            told = {
-                "name": region.name,
-                "is_stuff": bool(region.is_stuff),
-                "is_hidden": False,
-                "is_locked": False,
-            }
-            regions.append({"id": f"r{len(regions) + 1}", "ring": ring, **told})
-    return msgspec.json.encode(
-        {"version": 1, "points": points, "regions": regions, "next_id": len(regions) + 1},
-    )
+            regions.append(
+                {
+                    "id": f"r{len(regions) + 1}",
+                    "ring": ring,
+                    "name": region.name,
+                    "is_stuff": bool(region.is_stuff),
+                    "is_hidden": False,
+                    "is_locked": False,
+                }
+            )
+    document = {"version": 1, "points": points, "regions": regions, "next_id": len(regions) + 1}
+    return msgspec.json.encode(document)
 
 
 def document_to_scene(
@@ -114,31 +118,29 @@ def document_to_scene(
     annotator: str = "",
     image_id: str = "",
 ) -> Scene:
-    """Return what a document draws on a picture, cut at its frame, in pixels by COCO's rule as exports have it.
+    """Convert a document to a scene, clipped to the frame and filled by COCO's rule as in exports.
 
     Args:
-        document: with coordinates anywhere.
-        name: of the picture's file.
+        document: coordinates may lie anywhere.
+        name: file name of the picture.
         shape: (H, W) of the picture.
-        annotator: who drew it.
-        image_id: of the picture in what leaves the studio; "" for its name.
+        annotator: name of the annotator.
+        image_id: id of the picture in exports; "" for its file name.
     """
     points = np.array(document.points, dtype=np.float64).reshape(-1, 2)[:, ::-1]
     image = ImageRecord(id=image_id or name, shape=shape, file_name=name)
-    drawn = [
-        (
-            Region(id=region.id, name=region.name, is_stuff=region.is_stuff),
-            [ring for ring in [clip_outline(points, region, shape)] if len(ring)],
-        )
-        for region in document.regions
-    ]
-    return make_scene(image, drawn, annotator=annotator, fill_rule="coco")
+    regions: list[tuple[Region, list[Points]]] = []
+    for drawn in document.regions:
+        outline = clip_outline(points, drawn, shape)
+        region = Region(id=drawn.id, name=drawn.name, is_stuff=drawn.is_stuff)
+        regions.append((region, [outline] if len(outline) else []))
+    return make_scene(image, regions, annotator=annotator, fill_rule="coco")
 
 
 def clip_outline(
     points: NDArray[np.float64], region: DrawnRegion, shape: tuple[int, int]
 ) -> Points:
-    """Return the outline of a region as far as it lies in the frame, float64 (N, 2), rows and columns."""
+    """Clip the outline of a region to the frame; float64 (N, 2), rows and columns."""
     ring = points[list(region.ring)].reshape(-1, 2)
     inside = ((ring >= 0) & (ring <= shape)).all()
     cut = ring if inside else clip_to_frame(ring, shape)

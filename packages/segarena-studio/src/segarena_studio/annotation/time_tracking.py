@@ -1,7 +1,8 @@
-"""Times: of each region, and of annotation, from a log of what an annotator did.
+"""Time tracking: time for each region, and annotation time from the activity log.
 
-Annotation time is the sum of the gaps between consecutive entries of the log that are shorter than five seconds, as in
-the tool of the paper; a gap that is longer was a pause. Active time is time with the window in front.
+Annotation time is the sum of the gaps between consecutive log entries that are shorter than five
+seconds, as in the tool of the paper; longer gaps count as pauses. Active time is time with the
+window in front.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from segarena_studio.orm_models import Task
 PAUSE_MS = 5000.0
 _MOST_REGIONS = 20_000
 _OTHERS = "others"
-"""Times are kept of so many regions that a task ever had, and of all further ones together."""
+"""Times of regions beyond `_MOST_REGIONS` are summed under this name."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A line of the log: when, in milliseconds since 1970 by the annotator's clock, what, and to which region."""
+    """One action: time in milliseconds since 1970 by the annotator's clock, kind, and region."""
 
     at_ms: Annotated[float, msgspec.Meta(ge=0, le=1e14)]
     kind: Annotated[str, msgspec.Meta(max_length=40)]
@@ -31,7 +32,7 @@ class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionTime:
-    """Time with a region, in seconds."""
+    """Time spent on a region, in seconds."""
 
     total_s: float
     active_s: float
@@ -43,8 +44,9 @@ def add_times(
     time_ms: Mapping[str, float],
     active_ms: Mapping[str, float],
 ) -> None:
-    """Add to the times of a task what was done since the last draft."""
-    gap_ms, task.logged_ms = sum_short_gaps([entry.at_ms for entry in log], task.logged_ms)
+    """Add the times since the last draft to a task."""
+    moments = [entry.at_ms for entry in log]
+    gap_ms, task.logged_ms = sum_short_gaps(moments, task.logged_ms)
     task.annotation_ms += gap_ms
     task.total_ms += sum(time_ms.values())
     task.active_ms += sum(active_ms.values())
@@ -63,11 +65,11 @@ def add_times(
 def sum_short_gaps(
     moments: Iterable[float], before: float | None = None
 ) -> tuple[float, float | None]:
-    """Return the sum of gaps shorter than five seconds between moments, and the newest moment.
+    """Return the sum of gaps shorter than five seconds between timestamps, and the newest timestamp.
 
     Args:
-        moments: in milliseconds, in any order; those of before the newest known add nothing.
-        before: the newest known one.
+        moments: in milliseconds, in any order; timestamps before `before` add nothing.
+        before: the newest timestamp known so far.
     """
     total = 0.0
     for moment in sorted(moments):
@@ -79,7 +81,7 @@ def sum_short_gaps(
 
 
 def read_region_times(spent: str) -> dict[str, RegionTime]:
-    """Return the time with each region that was ever in a task, from what the table has of it."""
+    """Return the time of each region that ever existed in a task, from the JSON of the table."""
     told: dict[str, list[float]] = json.loads(spent)
     return {
         region: RegionTime(total_s=both[0] / 1000, active_s=both[1] / 1000)

@@ -1,5 +1,7 @@
-"""A segmenter that helps people draw: it answers their clicks, boxes and scribbles, in a process of its own.
+"""Assistance by segmenters: they answer annotators' clicks, boxes and scribbles in processes of their own. No HTTP.
 
-`asking.py` what travels; `answering.py` what the process does; `assistant.py` the serving process's end of it;
-`assistants.py` all that are offered. No HTTP in here.
+prompt_messages.py     prompts as JSON and as segmenters take them
+segmenter_process.py   the process that runs a segmenter
+assistant.py           the serving process's side: queues and processes of one segmenter
+assistants.py          all segmenters on offer
 """

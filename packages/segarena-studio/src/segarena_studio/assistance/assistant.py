@@ -1,8 +1,9 @@
-"""The serving process's end of an assistant: processes that answer, each with a thread that hands it unit by unit.
+"""An assistant: processes that run one segmenter, each with a queue and a thread that feeds it.
 
-A picture has a home, the process that encoded it. What people wait for goes first; pictures of later are made ready by
-the process that was asked least recently, so that whoever draws is not kept waiting. A process that dies or hangs is
-told in one line to whoever asked, and another one starts with the next question. One that dies is tried twice.
+A picture stays with the process that encoded it. Answers that people wait for come before encodings
+made ahead; these go to the process that was used least recently, so that nobody who draws has to
+wait for them. When a process dies or hangs, the request fails with a one-line message, and the next
+one starts a new process. A unit whose process died is tried twice.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ MOST_AHEAD = 8
 _MOST_HOMES = 1000
 _AGAIN_S = 1.0
 _BROKEN_S = 10.0
-"""A segmenter that cannot be built is not tried again for so long."""
+"""Pause before building a segmenter again that could not be built."""
 
 
 @dataclass(slots=True)
 class PendingRequest:
-    """A unit that somebody waits for.
+    """A work unit that somebody waits for.
 
     Attributes:
-        unit: what is done.
-        asker: whoever asks again does not wait for what they asked before.
-        came: when, of `time.perf_counter`.
-        answer: what they wait for: the answer, and the seconds until the process began with it.
+        unit: the work unit.
+        asker: who asks; a new request replaces their earlier one.
+        came: arrival by `time.perf_counter`.
+        answer: future of the answer and of the seconds waited in the queue.
     """
 
     unit: AssistantRequest
@@ -60,54 +61,56 @@ class PendingRequest:
 
 
 class Assistant:
-    """One segmenter that answers.
+    """All processes of one segmenter.
 
     Args:
-        segmenter: who.
-        bounds: what it may take.
+        segmenter: specification of the segmenter.
+        bounds: its limits.
     """
 
     def __init__(self, segmenter: PluginSpec, bounds: AssistantLimits) -> None:
         self._lock = threading.Lock()
-        self._homes = LruCache[str, _Place](max_entries=_MOST_HOMES)
-        self._places = [_Place(segmenter, bounds) for _ in range(bounds.processes)]
+        self._homes = LruCache[str, _ProcessQueue](max_entries=_MOST_HOMES)
+        self._queues = [_ProcessQueue(segmenter, bounds) for _ in range(bounds.processes)]
 
     def ask(self, unit: AnswerRequest, asker: object) -> Future[tuple[AssistantAnswer, float]]:
-        """Have a question answered, before everything that is made ready for later.
+        """Enqueue a request, before everything that is encoded ahead.
 
         Raises:
-            Refusal: too many wait.
+            Refusal: the queue is full.
         """
         return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
     def encode(self, picture: PictureFile, *, is_ahead: bool) -> None:
-        """Have a picture made ready: for later, or before others as somebody looks at it; of too many some are not."""
+        """Encode a picture: ahead, or first because somebody looks at it; surplus pictures are dropped."""
         self._home(picture, is_ahead=is_ahead).encode(EncodeRequest(picture), is_ahead=is_ahead)
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of its processes that are there now."""
-        return [number for place in self._places if (number := place.number) is not None]
+        """Process ids of the running processes."""
+        numbers = [queue.number for queue in self._queues]
+        return [number for number in numbers if number is not None]
 
     def stop(self) -> None:
         """End its processes."""
-        for place in self._places:
-            place.stop()
+        for queue in self._queues:
+            queue.stop()
 
-    def _home(self, picture: PictureFile, *, is_ahead: bool) -> _Place:
-        """Return where a picture is; a new one goes to who has least to do, or was asked least recently."""
+    def _home(self, picture: PictureFile, *, is_ahead: bool) -> _ProcessQueue:
+        """Return the process of a picture; a new picture goes to the least busy or least recently used process."""
         with self._lock:
             home = self._homes.get(picture.key)
             if home is None:
-                home = min(
-                    self._places, key=lambda place: place.asked_at if is_ahead else place.waiting
-                )
+                if is_ahead:
+                    home = min(self._queues, key=lambda queue: queue.asked_at)
+                else:
+                    home = min(self._queues, key=lambda queue: queue.waiting)
                 self._homes.put(picture.key, home)
             return home
 
 
-class _Place:
-    """A process, and the thread that hands it its units; both come with the first one."""
+class _ProcessQueue:
+    """A process with its queue and the thread that feeds it; both start with the first unit."""
 
     def __init__(self, segmenter: PluginSpec, bounds: AssistantLimits) -> None:
         self._name = segmenter.name
@@ -125,23 +128,26 @@ class _Place:
 
     @property
     def waiting(self) -> int:
-        """How many questions wait."""
+        """Number of waiting requests."""
         return len(self._asked)
 
     @property
     def number(self) -> int | None:
-        """The number of its process."""
+        """Process id, or None."""
         return self._process.number
 
     def ask(self, asked: PendingRequest) -> Future[tuple[AssistantAnswer, float]]:
         with self._came:
-            for earlier in [each for each in self._asked if each.asker == asked.asker]:
+            earlier_requests = [one for one in self._asked if one.asker == asked.asker]
+            for earlier in earlier_requests:
                 self._asked.remove(earlier)
                 earlier.answer.set_exception(
-                    http_errors.busy("something newer was asked", _AGAIN_S)
+                    http_errors.busy("replaced by a newer request", _AGAIN_S)
                 )
             if len(self._asked) >= MOST_WAITING:
-                raise http_errors.busy("too many wait for this segmenter; ask again", _AGAIN_S)
+                raise http_errors.busy(
+                    "too many requests wait for this segmenter; try again", _AGAIN_S
+                )
             self._asked.append(asked)
             self.asked_at = time.monotonic()
             self._wake()
@@ -155,9 +161,8 @@ class _Place:
                 self._ahead.append(unit)
             else:
                 self._ahead.appendleft(unit)
-                self.asked_at = (
-                    time.monotonic()
-                )  # a click on it comes next, which nothing made for later may hold up
+                # A click on this picture follows, which no encoding made ahead may delay.
+                self.asked_at = time.monotonic()
             while len(self._ahead) > MOST_AHEAD:
                 self._ahead.pop()
             self._wake()
@@ -183,12 +188,12 @@ class _Place:
                 if isinstance(task, PendingRequest):
                     self._answer(task)
                 else:
-                    self._make_ready(task)
+                    self._encode_ahead(task)
         finally:
             self._process.end()
 
     def _next(self) -> PendingRequest | EncodeRequest | None:
-        """Return what is to be done next, None at the end; a process without work is ended after a while."""
+        """Return the next unit, None at the end; an idle process is ended after a while."""
         with self._came:
             while not self._is_over:
                 if self._asked:
@@ -200,50 +205,48 @@ class _Place:
         return None
 
     def _answer(self, asked: PendingRequest) -> None:
-        if not asked.answer.set_running_or_notify_cancel():  # whoever asked went away
+        if not asked.answer.set_running_or_notify_cancel():  # the client disconnected
             return
         waited_s = time.perf_counter() - asked.came
         try:
             asked.answer.set_result((self._do(asked.unit), waited_s))
         except SegarenaError as error:
             asked.answer.set_exception(error)
-        except Exception as error:  # a thread that ends answers nothing any more
+        except Exception as error:  # the thread must survive to answer later requests
             LOG.error("assistant %s: %s", self._name, error, exc_info=True)
             asked.answer.set_exception(SegarenaError(f"{self._name}: {type(error).__name__}"))
 
-    def _make_ready(self, unit: EncodeRequest) -> None:
+    def _encode_ahead(self, unit: EncodeRequest) -> None:
         try:
             self._do(unit)
-        except Exception as error:  # whoever asks about the picture is told
-            LOG.warning("assistant %s made nothing ready: %s", self._name, error)
+        except Exception as error:  # the next request about the picture reports it
+            LOG.warning("assistant %s could not encode ahead: %s", self._name, error)
 
     def _do(self, unit: AssistantRequest) -> AssistantAnswer:
-        """Have the process do a unit.
+        """Have the process execute a unit.
 
         Raises:
-            InvalidInput: by the fault of whoever asked.
-            Refusal: the segmenter cannot answer now, and why.
+            InvalidInput: the request is invalid.
+            Refusal: the segmenter cannot answer now; the message says why.
         """
         if self._broken is not None and time.monotonic() < self._broken[0]:
-            raise self._told(self._broken[1])
+            raise self._refusal(self._broken[1])
         try:
             outcome = self._process.do(unit)
-            if isinstance(outcome, UnitFailure) and isinstance(
-                outcome.error, UnitDied
-            ):  # maybe of something before it
+            is_dead = isinstance(outcome, UnitFailure) and isinstance(outcome.error, UnitDied)
+            if is_dead:  # maybe because of an earlier unit
                 outcome = self._process.do(unit)
-        except SegarenaError as error:  # it cannot be built, or no process starts
+        except SegarenaError as error:  # the segmenter cannot be built, or no process starts
             self._broken = time.monotonic() + _BROKEN_S, error
-            raise self._told(error) from error
+            raise self._refusal(error) from error
         if isinstance(outcome, UnitResult):
             return outcome.result
         if isinstance(outcome.error, InvalidInput):
             raise outcome.error
-        raise self._told(outcome.error)
+        raise self._refusal(outcome.error)
 
-    def _told(self, error: SegarenaError) -> SegarenaError:
+    def _refusal(self, error: SegarenaError) -> SegarenaError:
+        advice = ""
         if isinstance(error, UnitDied | UnitHung):
-            what = "; it starts anew with the next prompt"
-        else:
-            what = ""
-        return http_errors.Refusal(503, "segmenter", f"{self._name}: {error}{what}", _AGAIN_S)
+            advice = "; the next prompt restarts it"
+        return http_errors.Refusal(503, "segmenter", f"{self._name}: {error}{advice}", _AGAIN_S)

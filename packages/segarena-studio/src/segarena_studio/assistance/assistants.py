@@ -1,4 +1,4 @@
-"""All segmenters that help people here: those without weights, and those that whoever started the server named."""
+"""All segmenters that assist annotators: those without weights, and those named in the server's settings."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _MAKING = threading.Lock()
 
 
 def offered_segmenters(further: Sequence[str]) -> dict[str, PluginSpec]:
-    """Return the segmenters that may be asked, by the names that people choose among.
+    """Return the segmenters on offer by name.
 
     Args:
-        further: as the server's settings name them, `NAME=PLUGIN` or `PLUGIN`. A project chooses among names and never
-            says what they stand for: a plug-in may start any program.
+        further: those of the server's settings, `NAME=PLUGIN` or `PLUGIN`. A project chooses among
+            names and cannot define them, because a plug-in may start any program.
 
     Raises:
-        PluginInvalid: one is not written as a plug-in is.
+        PluginInvalid: invalid specification.
     """
     specs = [PluginSpec.named(text) for text in (*WITHOUT_WEIGHTS, *further)]
     return {spec.name: spec for spec in specs}
 
 
 class Assistants:
-    """The assistants of a serving process; each begins when it is first asked.
+    """Assistants of a serving process; each starts with its first request.
 
     Args:
-        segmenters: who may be asked, by name.
-        bounds: what each may take.
+        segmenters: specifications by name.
+        bounds: limits of each.
     """
 
     def __init__(self, segmenters: Mapping[str, PluginSpec], bounds: AssistantLimits) -> None:
@@ -46,16 +46,16 @@ class Assistants:
         self._made: dict[str, Assistant] = {}
 
     def among(self, chosen: Sequence[str]) -> tuple[str, ...]:
-        """Return what is offered to a project that chose these; to one that chose nothing, everything."""
+        """Return the names on offer to a project: those it chose, or all if it chose none."""
         if chosen:
             return tuple(name for name in self.segmenters if name in chosen)
         return tuple(self.segmenters)
 
     def of(self, name: str) -> Assistant:
-        """Return the assistant of this name.
+        """Return the assistant of a name.
 
         Raises:
-            InvalidInput: there is none.
+            InvalidInput: unknown name.
         """
         if name not in self.segmenters:
             raise InvalidInput(
@@ -73,7 +73,7 @@ class Assistants:
 
 
 def assistants_of(site: Site) -> Assistants:
-    """Return the assistants of a serving process; their processes end when it serves no more."""
+    """Return the assistants of a serving process, which are stopped at its end."""
     with _MAKING:
         if Assistants not in site.things:
             site.things[Assistants] = made = Assistants(

@@ -1,4 +1,4 @@
-"""What a page asks about a picture: prompts in (x, y), as they come in JSON, and as a segmenter takes them."""
+"""Prompts of a page about a picture: (x, y) as they arrive in JSON, and converted for segmenters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.samples import Shape
 
 MOST_PROMPTS = 100
 MOST_POINTS = 5000
-"""Of one scribble."""
+"""Limit of one scribble."""
 
 Point: TypeAlias = tuple[float, float]
 """(x, y) in pixels of the picture; (0, 0) is the corner of the first pixel."""
@@ -56,58 +56,70 @@ PromptMessage: TypeAlias = ClickMessage | BoxMessage | ScribbleMessage
 PromptMessages: TypeAlias = Annotated[
     tuple[PromptMessage, ...], msgspec.Meta(min_length=1, max_length=MOST_PROMPTS)
 ]
-"""All that was said about one object so far, in order."""
+"""All prompts about one object so far, in order."""
 
 
-def to_prompt(told: PromptMessage, shape: Shape) -> Prompt:
-    """Return a prompt as segmenters take it; boxes and scribbles are cut at the frame, clicks must lie inside.
+def to_prompt(message: PromptMessage, shape: Shape) -> Prompt:
+    """Convert a prompt for segmenters; boxes and scribbles are clipped to the frame, clicks must lie inside.
 
     Args:
-        told: as it came.
+        message: the prompt as it arrived.
         shape: (H, W) of the picture.
 
     Raises:
-        InvalidPrompt: it has a coordinate that is no number, or nothing of it lies inside.
+        InvalidPrompt: a coordinate is not finite, or nothing of the prompt lies inside.
     """
-    points = _points_of(told)
-    if not all(math.isfinite(value) for point in points for value in point):
-        raise InvalidPrompt("prompt: expected coordinates that are numbers, got infinity or NaN")
-    match told:
+    points = _points_of(message)
+    for point in points:
+        if not all(math.isfinite(value) for value in point):
+            raise InvalidPrompt("prompt: expected finite coordinates, got infinity or NaN")
+    match message:
         case ClickMessage(at=(x, y)):
-            prompt: Prompt = Click((math.floor(y), math.floor(x)), is_positive=told.is_positive)
+            position = (math.floor(y), math.floor(x))
+            prompt: Prompt = Click(position, is_positive=message.is_positive)
         case BoxMessage():
             prompt = _box_of(points, shape)
         case ScribbleMessage():
             _check_meets(points, shape)
-            prompt = Scribble(
-                tuple(_in_frame(point, shape) for point in points), is_positive=told.is_positive
-            )
+            clipped = tuple(_in_frame(point, shape) for point in points)
+            prompt = Scribble(clipped, is_positive=message.is_positive)
     check_prompt(prompt, shape)
     return prompt
 
 
-def _points_of(told: PromptMessage) -> Sequence[Point]:
-    match told:
+def _points_of(message: PromptMessage) -> Sequence[Point]:
+    match message:
         case ClickMessage():
-            return (told.at,)
+            return (message.at,)
         case BoxMessage():
-            return (told.start, told.to)
+            return (message.start, message.to)
         case ScribbleMessage():
-            return told.points
+            return message.points
 
 
 def _box_of(corners: Sequence[Point], shape: Shape) -> Box:
-    (left, right), (top, bottom) = (sorted(sides) for sides in zip(*corners, strict=True))
-    start = max(0, math.floor(top)), max(0, math.floor(left))
-    return Box(start, (min(shape[0], math.ceil(bottom)), min(shape[1], math.ceil(right))))
+    """Return the box of whole pixels around two corners, clipped to the frame."""
+    (x0, y0), (x1, y1) = corners
+    top = max(0, math.floor(min(y0, y1)))
+    left = max(0, math.floor(min(x0, x1)))
+    bottom = min(shape[0], math.ceil(max(y0, y1)))
+    right = min(shape[1], math.ceil(max(x0, x1)))
+    return Box((top, left), (bottom, right))
 
 
 def _check_meets(points: Sequence[Point], shape: Shape) -> None:
-    if not any(0 <= x <= shape[1] and 0 <= y <= shape[0] for x, y in points):
-        raise InvalidPrompt("scribble: expected a stroke in the picture, got one beside it")
+    height, width = shape
+    if not any(0 <= x <= width and 0 <= y <= height for x, y in points):
+        raise InvalidPrompt("scribble: expected a stroke inside the picture, got one outside")
 
 
 def _in_frame(point: Point, shape: Shape) -> tuple[float, float]:
-    """Return a place in pixel indices: the middle of the first pixel, (0.5, 0.5) here, is (0, 0) there."""
+    """Return a point as (row, column) pixel indices inside the frame.
+
+    The centre of the first pixel is (0.5, 0.5) on the page and (0, 0) as an index.
+    """
     x, y = point
-    return min(max(y - 0.5, 0.0), shape[0] - 1.0), min(max(x - 0.5, 0.0), shape[1] - 1.0)
+    height, width = shape
+    row = min(max(y - 0.5, 0.0), height - 1.0)
+    column = min(max(x - 0.5, 0.0), width - 1.0)
+    return row, column

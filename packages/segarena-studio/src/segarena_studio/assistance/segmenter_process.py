@@ -1,7 +1,7 @@
-"""What the process of an assistant does: keeps a segmenter and what it made of the last pictures, and answers.
+"""Process of an assistant: keeps a segmenter and its recent encodings and answers, and answers prompts.
 
-A question holds all prompts about its object so far, so nothing but time is lost when the process is: what is kept
-here is a cache, by count and by bytes.
+Each request holds all prompts about its object so far, so losing the process costs only time: the
+process holds nothing but a cache, limited by count and bytes.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from segarena.work.lru_cache import LruCache
 from segarena_studio.assistance.prompt_messages import PromptMessage, to_prompt
 
 GRACE_S = 5.0
-"""So much after a limit the process is ended from outside."""
+"""The process is killed this long after a limit has passed."""
 _USUAL_KINDS = frozenset({"click", "box", "scribble"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantLimits:
-    """What an assistant may take.
+    """Limits of an assistant.
 
     Attributes:
-        answer_s: a question that takes longer comes to nothing; what of it was answered is kept.
-        encode_s: the same of reading and encoding a picture.
-        pictures: of so many, encodings are kept.
-        picture_bytes: that these may take together; the last one always stays.
-        answers: of the last answers so many are kept, which further prompts go on from.
-        answer_bytes: that these may take together.
-        processes: that answer side by side.
-        idle_s: a process that was asked nothing for so long is ended.
+        answer_s: time limit of an answer; the rounds answered before are kept.
+        encode_s: time limit of reading and encoding a picture.
+        pictures: number of cached encodings.
+        picture_bytes: total size of cached encodings; the last one always stays.
+        answers: number of cached answers, from which further prompts continue.
+        answer_bytes: total size of cached answers.
+        processes: number of processes.
+        idle_s: a process that is idle this long is ended.
     """
 
     answer_s: float = 30.0
@@ -63,7 +63,7 @@ class AssistantLimits:
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A picture to be answered about: its file, and a text that is another one when the file is."""
+    """A picture to segment: its file, and a key that changes with its content."""
 
     file: Path
     key: str
@@ -71,14 +71,14 @@ class PictureFile:
 
 @dataclass(frozen=True, slots=True)
 class EncodeRequest:
-    """The unit that gets a picture ready before anything is asked about it."""
+    """Work unit that encodes a picture before the first prompt."""
 
     picture: PictureFile
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """The unit that answers prompts about an object in a picture: all of them so far, in order, each a round."""
+    """Work unit that answers all prompts about an object so far, in order, each a round."""
 
     picture: PictureFile
     prompts: tuple[PromptMessage, ...]
@@ -86,13 +86,13 @@ class AnswerRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantAnswer:
-    """What came of a unit.
+    """Result of a work unit.
 
     Attributes:
         shape: (H, W).
-        runs: run lengths of the mask, row-major, the False run first; empty for `Encode`.
-        predict_s: what the segmenter took to answer.
-        encode_s: what reading and encoding took; 0 where that was done before.
+        runs: run lengths of the mask, row-major, the False run first; empty for `EncodeRequest`.
+        predict_s: seconds of the segmenter's answer.
+        encode_s: seconds of reading and encoding; 0 for a cached encoding.
     """
 
     shape: Shape
@@ -106,21 +106,21 @@ AssistantRequest: TypeAlias = EncodeRequest | AnswerRequest
 
 @dataclass(frozen=True, slots=True)
 class SegmenterJob:
-    """The job of an assistant's process.
+    """Job of an assistant's process.
 
     Attributes:
-        segmenter: who answers.
-        bounds: what it may take.
+        segmenter: specification of the segmenter.
+        bounds: its limits.
     """
 
     segmenter: PluginSpec
     bounds: AssistantLimits
 
     def open(self) -> Callable[[AssistantRequest], AssistantAnswer]:
-        """Build the segmenter, and return what does a unit.
+        """Build the segmenter, and return the function that executes work units.
 
         Raises:
-            PluginError: it cannot be built, or cannot answer about photographs.
+            PluginError: the segmenter cannot be built, or does not segment photographs by prompts.
         """
         made = build("segmenter", self.segmenter)
         _check(made, self.segmenter)
@@ -137,12 +137,12 @@ def _check(segmenter: Any, spec: PluginSpec) -> None:
 
 
 class _Answers:
-    """Does units, one after the other."""
+    """Executes work units, one after the other."""
 
     def __init__(self, segmenter: Segmenter, name: str, bounds: AssistantLimits) -> None:
         self._segmenter = segmenter
         self._abilities = segmenter_capabilities(segmenter)
-        self._who = f"segmenter {name}"
+        self._label = f"segmenter {name}"
         self._limit = TimeLimit(bounds.answer_s, this_deadline(), GRACE_S, error=_too_slow)
         self._encode_times = bounds.encode_s / bounds.answer_s
         self._encoded = LruCache[str, tuple[Any, Shape]](
@@ -153,12 +153,12 @@ class _Answers:
         )
 
     def do(self, unit: AssistantRequest) -> AssistantAnswer:
-        """Do one.
+        """Execute a work unit.
 
         Raises:
-            InvalidInput: the picture cannot be read, or a prompt is none, or none that the segmenter takes.
-            PredictionInvalid: the segmenter's answer is no mask.
-            UnitHung: it takes too long.
+            InvalidInput: the picture cannot be read, or a prompt is invalid or not supported.
+            PredictionInvalid: the segmenter's answer is not a mask.
+            UnitHung: a time limit has passed.
         """
         started = time.perf_counter()
         is_kept = self._encoded.get(unit.picture.key) is not None
@@ -179,29 +179,31 @@ class _Answers:
         known = self._encoded.get(picture.key)
         if known is not None:
             return known
-        with self._limit.watch("encoding a picture", times=self._encode_times, who=self._who):
+        with self._limit.watch("encoding a picture", times=self._encode_times, who=self._label):
             sample = ImageSample(id=picture.key, image=read_image(picture.file))
             made = self._segmenter.encode(sample), sample.shape
         self._encoded.put(picture.key, made, memory_bytes(made[0]))
         return made
 
     def _answer(self, encoded: Any, shape: Shape, unit: AnswerRequest) -> Prediction:
-        """Go on from the longest part of these prompts that was answered already; each further one is a round."""
+        """Answer prompts, continuing from the longest prefix in the cache; each further prompt is a round."""
         prompts = [to_prompt(told, shape) for told in unit.prompts]
         for prompt in prompts:
             if not self._abilities.understands(prompt.kind):
                 kinds = ", ".join(sorted(self._abilities.prompt_kinds or ()))
-                raise InvalidPrompt(f"{self._who} takes {kinds}; got a {prompt.kind}")
-        names = _names(unit)
-        before = next(
-            (at for at in reversed(range(len(prompts))) if self._answered.get(names[at])), -1
-        )
+                raise InvalidPrompt(f"{self._label} takes {kinds}; got a {prompt.kind}")
+        names = _prefix_names(unit)
+        cached = len(prompts)
+        previous: Prediction | None = None
+        while cached and previous is None:
+            previous = self._answered.get(names[cached - 1])
+            if previous is None:
+                cached -= 1
         rounds = tuple((prompt,) for prompt in prompts)
-        previous = self._answered.get(names[before]) if before >= 0 else None
-        with self._limit.watch("answering a prompt", who=self._who):
-            for at in range(before + 1, len(prompts)):
+        with self._limit.watch("answering a prompt", who=self._label):
+            for at in range(cached, len(prompts)):
                 (answer,) = self._segmenter.predict(encoded, [Dialogue(rounds[: at + 1], previous)])
-                previous = as_prediction(answer, shape, name=self._who)
+                previous = as_prediction(answer, shape, name=self._label)
                 self._answered.put(
                     names[at], previous, previous.mask.nbytes + memory_bytes(previous.logits)
                 )
@@ -210,13 +212,15 @@ class _Answers:
         return previous
 
 
-def _names(unit: AnswerRequest) -> list[str]:
-    """Return what the answers to the first prompt, to the first two, and so on are called, however long they are."""
-    found: list[str] = []
-    for told in unit.prompts:
-        found.append(sha256(f"{found[-1] if found else unit.picture.key} {told!r}"))
-    return found
+def _prefix_names(unit: AnswerRequest) -> list[str]:
+    """Return a cache key for the first prompt, for the first two, and so on."""
+    names: list[str] = []
+    previous = unit.picture.key
+    for prompt in unit.prompts:
+        previous = sha256(f"{previous} {prompt!r}")
+        names.append(previous)
+    return names
 
 
-def _too_slow(what: str, seconds: float) -> BaseException:
-    return UnitHung(f"{what} took longer than {seconds:g} s")
+def _too_slow(step: str, seconds: float) -> BaseException:
+    return UnitHung(f"{step} took longer than {seconds:g} s")

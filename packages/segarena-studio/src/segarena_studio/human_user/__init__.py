@@ -1,1 +1,1 @@
-"""A person in the dialogue of a benchmark: which runs ask people, who sits where, and what their page is told."""
+"""A person in place of the simulated user: runs that ask people, seats, and messages of their pages."""

@@ -1,4 +1,4 @@
-"""The process that shows the pages of one run to one person on this machine; it ends with the run that started it."""
+"""Process that serves the pages of one run to one person on this machine; it ends with the run."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import webbrowser
 from pathlib import Path
 
 from segarena_server.http.middleware import log_to
-from segarena_server.serving import Serving
+from segarena_server.serving import SiteServer
 from segarena_studio.human_user.run_registry import register_run
 from segarena_studio.standalone import open_standalone
 
 
 def main() -> None:
-    """Serve until the standard input is closed; the address is printed first."""
+    """Print the address, and serve until the standard input is closed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("run", type=Path)
     parser.add_argument("--browser", action="store_true")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     log_to(None, logging.WARNING)
-    site, key = open_standalone(told.folder, 0, workers=0)
-    serving = Serving(site)
+    site, key = open_standalone(arguments.folder, 0, workers=0)
+    serving = SiteServer(site)
 
     def welcome(port: int) -> None:
         address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=seats"
         print(address, flush=True)  # noqa: T201 - for the process that waits for it
-        if told.browser:
+        if arguments.browser:
             webbrowser.open(address)
 
     def wait_for_end() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
         serving.stop()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    with register_run(site.folder, told.run):
+    with register_run(site.folder, arguments.run):
         serving.run(welcome)
 
 

@@ -1,4 +1,4 @@
-"""Pages for the people of a run: of a server that there is, or on this machine in a process of their own."""
+"""Pages for the people of a run: on an existing server, or in a process of its own on this machine."""
 
 from __future__ import annotations
 
@@ -21,36 +21,34 @@ _PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _OfServer:
-    """Pages of a server that has people; whether it runs is its own matter."""
+class _ExistingServer:
+    """Pages of an existing server."""
 
     address: str
 
     def check(self) -> None:
-        """Do nothing: people come and go, and so may the server."""
+        """Do nothing: people come and go, and the server may restart."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """Pages of a process that this one has started."""
+class _OwnServer:
+    """Pages of a process started here."""
 
     address: str
     process: subprocess.Popen[str]
 
     def check(self) -> None:
-        """Raise `WorkError` when the process has ended."""
+        """Raise `WorkError` if the process has ended."""
         if self.process.poll() is not None:
-            raise WorkError(
-                "the page at which people are asked has ended; the same command opens it again"
-            )
+            raise WorkError("the page for people has ended; run the same command to open it again")
 
 
 @contextmanager
 def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
-    """Have pages for the seats of a run, until the block ends.
+    """Serve pages for the seats of a run until the block ends.
 
     Raises:
-        SegarenaError: the folder named is none of a server, or the page cannot be opened.
+        SegarenaError: the folder is not that of a server, or the page cannot be opened.
     """
     check_installed()
     if ask.at is None:
@@ -64,7 +62,7 @@ def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
         )
     settings = read_settings(own_settings(folder.path), {})
     with register_run(folder, run):
-        yield _OfServer(f"{settings.address}/studio/seats/{Seats(run).info().id}")
+        yield _ExistingServer(f"{settings.address}/studio/seats/{Seats(run).info().id}")
 
 
 @contextmanager
@@ -78,17 +76,15 @@ def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
     ]
     if opens_browser:
         command.append("--browser")
-    # It ends when this process does, whatever that dies of: its end of the pipe is closed then.
+    # The process ends with this one even after a crash, because that closes its standard input.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             address = process.stdout.readline().strip() if process.stdout else ""
             if not address:
-                raise WorkError(
-                    "the page at which people are asked did not open; what it said stands above"
-                )
-            yield _Own(address, process)
+                raise WorkError("the page for people did not open; its messages are above")
+            yield _OwnServer(address, process)
         finally:
             if process.stdin:
                 process.stdin.close()

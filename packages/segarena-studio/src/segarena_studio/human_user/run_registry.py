@@ -1,9 +1,10 @@
-"""The runs that ask the people of a site: a file in its data folder for each process that answers.
+"""Registry of runs that ask the people of a site: a file in the data folder for each process that answers.
 
-DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     where the run with these seats lies
-DATA/seats/asked/3f9a2c01d4e5b687.json         the same, for good: people may want to know what they gave there
+DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     location of a run that asks now
+DATA/seats/asked/3f9a2c01d4e5b687.json         the same, kept: people may download what they gave
+there
 
-Of several processes that share a run each has its own, so that one that ends takes it from nobody.
+Processes that share a run have a file each, so that the end of one does not affect the others.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FOLDER = "seats"
 _ASKED = "asked"
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _RunLocation(msgspec.Struct, frozen=True):
     run: str
 
 
@@ -39,22 +40,22 @@ class ServedRun:
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody answers there now."""
+        """Whether a process answers there now."""
         return self.seats.is_answered
 
 
 @contextmanager
 def register_run(folder: DataFolder, run: Path) -> Generator[None]:
-    """Let the people of a site be asked by a run while the block runs.
+    """Register a run with a site while the block runs.
 
     Raises:
         StoreError: the data folder cannot be written.
     """
     id_ = Seats(run).info().id
-    place = msgspec.json.encode(_Place(str(run.resolve())))
+    location = msgspec.json.encode(_RunLocation(str(run.resolve())))
     file = folder.path / _FOLDER / f"{id_}-{secrets.token_hex(4)}.json"
-    write_atomic(folder.path / _FOLDER / _ASKED / f"{id_}.json", place)
-    write_atomic(file, place)
+    write_atomic(folder.path / _FOLDER / _ASKED / f"{id_}.json", location)
+    write_atomic(file, location)
     try:
         yield
     finally:
@@ -62,17 +63,17 @@ def register_run(folder: DataFolder, run: Path) -> Generator[None]:
 
 
 def list_runs(folder: DataFolder) -> list[ServedRun]:
-    """Return the runs that ask the people of a site, in the order of their titles."""
+    """Return the runs that ask the people of a site, by title."""
     return _runs_in(folder.path / _FOLDER)
 
 
 def list_all_runs(folder: DataFolder) -> list[ServedRun]:
-    """Return the runs that ask the people of a site or ever did, those of which the seats are still there."""
+    """Return the runs that ask the people of a site or ever did and still exist."""
     return _runs_in(folder.path / _FOLDER / _ASKED)
 
 
 def find_run(folder: DataFolder, id_: str) -> ServedRun | None:
-    """Return the run of this id; None when there is none that asks people here."""
+    """Return a run by its id; None when no such run asks people here."""
     return next((run for run in list_runs(folder) if run.id == id_), None)
 
 
@@ -83,9 +84,10 @@ def _runs_in(folder: Path) -> list[ServedRun]:
 
 
 def _read(file: Path) -> ServedRun | None:
-    """Return a run; None when it was removed, or is not one."""
+    """Read a run; None when it was deleted or is not a run."""
     try:
-        seats = Seats(Path(msgspec.json.decode(file.read_bytes(), type=_Place).run))
+        location = msgspec.json.decode(file.read_bytes(), type=_RunLocation)
+        seats = Seats(Path(location.run))
         told = seats.info()
     except (OSError, msgspec.MsgspecError, StoreError):
         return None

@@ -1,4 +1,4 @@
-"""Who sits where: everybody gets another target, and all targets are asked about equally often."""
+"""Assignment of seats: everybody gets different targets, and every target gets equally many people."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from segarena.engine.human_queue import SeatInfo, Seats
 
 @dataclass(frozen=True, slots=True)
 class SeatProgress:
-    """How far a run's people are.
+    """Progress of a run's people.
 
     Attributes:
-        mine: seats at which one person's dialogue is over.
-        over: the same of everybody.
-        seats: all that were made so far.
-        is_free: whether there is one for that person.
+        mine: finished dialogues of one person.
+        over: finished dialogues of everybody.
+        seats: number of seats so far.
+        is_free: whether there is a seat for that person.
     """
 
     mine: int
@@ -26,19 +26,21 @@ class SeatProgress:
 
 
 def take_seat(seats: Seats, person: str) -> str | None:
-    """Return the seat of a person: the one that they left, else a free one; None when there is none for them.
+    """Return the seat of a person: an unfinished one, else a free one; None when there is none.
 
-    Free ones are taken about targets that the person has not had, first about those with the fewest people, then in
-    the order of the run. Two who come at once get different ones.
+    Free seats are about targets that the person has not had, those with the fewest people first,
+    then in the order of
+    the run. Concurrent requests get different seats.
     """
-    while (found := _next(seats, person)) is not None:
-        if seats.claim(found, person):
-            return found
-    return None
+    seat = _next(seats, person)
+    while seat is not None and not seats.claim(seat, person):
+        # Somebody else claimed it meanwhile.
+        seat = _next(seats, person)
+    return seat
 
 
 def measure_progress(seats: Seats, person: str) -> SeatProgress:
-    """Return how far people are, and this person among them."""
+    """Measure the progress of a run's people, and of one person among them."""
     over = [name for name in seats.names() if seats.is_over(name)]
     mine = sum(seats.person(name) == person for name in over)
     return SeatProgress(
@@ -50,24 +52,37 @@ def measure_progress(seats: Seats, person: str) -> SeatProgress:
 
 
 def _next(seats: Seats, person: str) -> str | None:
-    told = [told for name in seats.names() if (told := seats.seat(name)) is not None]
-    sitting = {one.seat: who for one in told if (who := seats.person(one.seat))}
-    mine = [one for one in told if sitting.get(one.seat) == person]
-    for one in mine:
-        if not seats.is_over(one.seat):
-            return one.seat
-    had = {_target(one) for one in mine}
-    taken = Counter(_target(one) for one in told if one.seat in sitting)
-    free = [
-        one
-        for one in told
-        if one.seat not in sitting and _target(one) not in had and not seats.is_over(one.seat)
-    ]
-    if free:
-        return min(free, key=lambda one: (taken[_target(one)], one.place, one.seat)).seat
-    return None
+    infos: list[SeatInfo] = []
+    person_at: dict[str, str] = {}
+    for name in seats.names():
+        info = seats.seat(name)
+        if info is None:
+            continue
+        infos.append(info)
+        occupant = seats.person(info.seat)
+        if occupant:
+            person_at[info.seat] = occupant
+    own = [info for info in infos if person_at.get(info.seat) == person]
+    for info in own:
+        if not seats.is_over(info.seat):
+            return info.seat
+    own_targets = {_target(info) for info in own}
+    people_of = Counter(_target(info) for info in infos if info.seat in person_at)
+    free: list[SeatInfo] = []
+    for info in infos:
+        is_new = info.seat not in person_at and _target(info) not in own_targets
+        if is_new and not seats.is_over(info.seat):
+            free.append(info)
+    if not free:
+        return None
+    best = min(free, key=lambda info: (people_of[_target(info)], info.place, info.seat))
+    return best.seat
 
 
-def _target(told: SeatInfo) -> tuple[str, str, str]:
-    """Return what is had once: users of two kinds, such as with errors shown and without, are different things."""
-    return told.sample, told.target, told.user
+def _target(info: SeatInfo) -> tuple[str, str, str]:
+    """Return what a person does only once.
+
+    The user is part of it: users of two kinds, such as with and without visible errors, are
+    different tasks.
+    """
+    return info.sample, info.target, info.user

@@ -1,4 +1,4 @@
-"""What the page at a seat is told, and what it gives."""
+"""JSON messages between a seat's page and the server."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ _MOST_STROKE_BYTES = 2**20
 
 
 class RoundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a page gives for a round.
+    """Prompts of one round, sent by the page.
 
     Attributes:
-        id: made by the page for this round.
-        prompts: as records have them, in the order of the sample's axes; None: nothing is left to correct.
-        active_s: seconds in which the person looked at the page and had not paused.
-        pointer: what was drawn with.
-        note: what the person wrote.
-        strokes: how it was drawn.
+        id: chosen by the page for this round.
+        prompts: as in records, with axes in the order of the sample; None: nothing is left to
+            correct.
+        active_s: seconds during which the person looked at the page and had not paused.
+        pointer: pointing devices used.
+        note: a note of the person.
+        strokes: raw strokes.
     """
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}$")]
@@ -53,26 +54,28 @@ class RoundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 def build_person_prompts(
     came: RoundMessage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
 ) -> PersonPrompts:
-    """Return what a page gave, checked.
+    """Validate a message and return its prompts.
 
     Args:
-        came: from the page.
-        told: what the seat is about.
-        most_prompts: that are taken in a round.
-        person: who sits there.
-        elapsed_s: seconds since the person could see the answer before; no page has looked at it for longer.
+        came: the message.
+        told: the seat.
+        most_prompts: most prompts of a round.
+        person: name of the person.
+        elapsed_s: seconds since the previous answer was visible, an upper limit of the active time.
 
     Raises:
-        InvalidInput: prompts of another kind, outside the sample, of an object that there is not, none, or too many.
+        InvalidInput: prompts of another kind, outside of the sample, of an unknown object, none, or
+            too many.
     """
     if len(bytes(came.strokes)) > _MOST_STROKE_BYTES:
-        raise InvalidInput("strokes: too many points; draw it in fewer strokes")
+        raise InvalidInput("strokes: expected fewer points; draw fewer strokes")
     user_s = round(min(came.active_s, elapsed_s), 3)
+    prompts: str | None = None
+    if came.prompts is not None:
+        prompts = prompts_text(_checked(came.prompts, told, most_prompts))
     return PersonPrompts(
         id=came.id,
-        prompts=None
-        if came.prompts is None
-        else prompts_text(_checked(came.prompts, told, most_prompts)),
+        prompts=prompts,
         person=person,
         user_s=user_s,
         away_s=round(max(0.0, elapsed_s - user_s), 3),
@@ -93,23 +96,23 @@ def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[Rec
         if isinstance(prompt, RecordedMask | RecordedSupport) or prompt.kind not in told.kinds:
             raise InvalidInput(f"prompts: expected {' or '.join(told.kinds)}, got {prompt.kind}")
         check_prompt(prompt, told.shape)
-        lowest = (
-            1 if isinstance(prompt, Limits) or len(told.masks) == 1 else 0
-        )  # 0 is the background of several
+        # Object 0 is the background where there are several objects.
+        needs_object = isinstance(prompt, Limits) or len(told.masks) == 1
+        lowest = 1 if needs_object else 0
         if not lowest <= prompt.object_id <= len(told.masks):
             raise InvalidInput(
-                f"prompts: there are objects {lowest} to {len(told.masks)}, got {prompt.object_id}"
+                f"prompts: expected objects {lowest} to {len(told.masks)}, got {prompt.object_id}"
             )
     return prompts
 
 
 def elapsed_s(seats: Seats, name: str, round_: int) -> float:
-    """Return the seconds since the person at a seat could see what they are asked about in a round."""
+    """Return the seconds since the person could see what a round asks about."""
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 
 def describe_seat(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
-    """Return what does not change at a seat: what is looked at, and the target as run lengths."""
+    """Return the constant part of a seat: sample and target, as run lengths."""
     run = seats.info()
     return {
         "seat": told.seat,
@@ -137,16 +140,21 @@ def _planes(seen: SamplePreview) -> Sequence[Plane]:
 
 
 def _levels(seen: SamplePreview) -> dict[str, Any] | None:
-    names = "offset", "step", "low", "high", "modality"
-    return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
+    if seen.kind != "volume":
+        return None
+    names = ("offset", "step", "low", "high", "modality")
+    return {name: getattr(seen, name) for name in names}
 
 
 def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
-    """Return how far a dialogue is: what was given, and the last answer; scores only where they are shown."""
+    """Return the state of a dialogue: prompts so far and the last answer; scores only where they are shown."""
     given = list(seats.rounds(told.seat))
     last = seats.last_answer(told.seat)
     is_waiting = bool(given) and seats.answered(told.seat, len(given)) is None
-    masks = next((one.masks for one in _answers(seats, told.seat, len(given)) if one.masks), ())
+    masks = _last_masks(seats, told.seat, len(given))
+    values: dict[str, float] = {}
+    if last is not None and told.shows.get("scores"):
+        values = dict(last.values)
     return {
         "round": len(given) + 1,
         "is_waiting": is_waiting,
@@ -154,15 +162,19 @@ def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
         "is_over": last is not None and last.is_over,
         "failure": "" if last is None else last.failure,
         "prediction": [_counts(mask) for mask in masks],
-        "values": dict(last.values) if last is not None and told.shows.get("scores") else {},
+        "values": values,
         "given": [msgspec.Raw((one.prompts or "null").encode()) for one in given],
         "predict_s": 0.0 if last is None else last.predict_s,
     }
 
 
-def _answers(seats: Seats, name: str, count: int) -> list[Any]:
-    found = (seats.answered(name, round_) for round_ in range(count, 0, -1))
-    return [one for one in found if one is not None]
+def _last_masks(seats: Seats, name: str, count: int) -> Sequence[bytes]:
+    """Return the masks of the last of `count` rounds that has some."""
+    for number in range(count, 0, -1):
+        answer = seats.answered(name, number)
+        if answer is not None and answer.masks:
+            return answer.masks
+    return ()
 
 
 def _counts(mask: bytes) -> list[int]:

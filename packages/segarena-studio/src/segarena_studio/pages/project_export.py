@@ -11,7 +11,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from segarena.errors import StoreAway, StoreError
+from segarena.errors import StoreError, StoreUnavailable
 from segarena.systems.scenes.files.formats import FORMATS
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
@@ -103,7 +103,7 @@ def give_export(request: Request, project_id: int) -> Response:
         raise http_errors.unknown()
     try:
         path = site.folder.exports.fetch(made.sha256)
-    except StoreAway:
+    except StoreUnavailable:
         raise
     except StoreError as error:  # backups leave them out
         raise http_errors.closed("this export is kept no more; ask for it again") from error

@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
@@ -290,7 +290,7 @@ def log_action(
     visitor = visitor_of(request)
     now = site_of(request).now()
     about = f"project {project.id}{': ' if more else ''}{more}"
-    note(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
+    record_event(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
 
 
 def parse_day(text: str, *, after: int = 0) -> float | None:

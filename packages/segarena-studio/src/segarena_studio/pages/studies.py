@@ -18,12 +18,12 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 
 from segarena.errors import InvalidInput, PluginError
 from segarena.plugin_spec import PluginSpec
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena.reports.overlays import View, outline
 from segarena_people.prompts import PromptKind
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Job
-from segarena_server.extensions.allowed_plugins import fault_of_name
+from segarena_server.extensions.allowed_plugins import plugin_fault
 from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.jobs.job_queue import enqueue_job, find_job
@@ -306,7 +306,7 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str])
         "is_wrong": bool(faults),
         "kinds": _KINDS,
         "modes": MODES,
-        "datasets": sorted(names("dataset")),
+        "datasets": sorted(plugins_by_name("dataset")),
         "roots": site_of(request).settings.roots,
     }
     return studio_page(
@@ -319,7 +319,7 @@ def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
     site = site_of(request)
     if study is None or site.only_person is not None:
         return {}
-    told = {"dataset": fault_of_name("dataset", study.dataset, site.settings.roots)}
+    told = {"dataset": plugin_fault("dataset", study.dataset, site.settings.roots)}
     wrong = [fault for text in study.corrections if (fault := _fault_of_segmenter(request, text))]
     told["corrections"] = "; ".join(wrong)
     return {field: fault for field, fault in told.items() if fault}
@@ -330,7 +330,7 @@ def _fault_of_segmenter(request: Request, text: str) -> str:
     site = site_of(request)
     if site.only_person is not None:
         return ""
-    return fault_of_name("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
+    return plugin_fault("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
 
 
 def _shown(

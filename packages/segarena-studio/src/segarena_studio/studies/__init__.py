@@ -1,1 +1,1 @@
-"""Studies: people are shown targets and give prompts. No HTTP in here."""
+"""User studies: people see targets and give prompts. No HTTP."""

@@ -1,23 +1,22 @@
-"""Who is shown what: the same seed and the same people give the same assignment. Pure.
+"""Assignment of arms and items, deterministic by seed and participant. Pure functions.
 
-Each person has one arm (what they give and how targets are shown): the one that fewest people with such a device have.
-A batch has the images with the fewest answers in that arm on such devices; nobody is shown an image twice. Ties are
-decided by a hash of seed and person, so that no two people have the same order.
+Each participant has one arm (kind of prompt and display mode): the arm that the fewest participants
+with such a device have. A batch consists of the images with the fewest answers in that arm on such
+devices; nobody sees an image twice. A hash of seed and participant breaks ties, so that no two
+participants have the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from segarena.files.hashes import sha256
 from segarena_studio.studies.description import Arm
 
-Named = TypeVar("Named", bound=Hashable)
-
 
 class CandidateItem(NamedTuple):
-    """An item that may be shown: its number, its image, and how many answers it has in an arm on a kind of device."""
+    """An item that may be shown: number, image, and answers so far in an arm on a kind of device."""
 
     number: int
     image: str
@@ -25,13 +24,13 @@ class CandidateItem(NamedTuple):
 
 
 def choose_arm(arms: Sequence[Arm], people: Mapping[Arm, int], seed: int, person: str) -> Arm:
-    """Return the arm of a new person.
+    """Return the arm of a new participant.
 
     Args:
-        arms: of the study, at least one.
-        people: how many have each already.
-        seed: of the study.
-        person: their name.
+        arms: arms of the study, at least one.
+        people: participants of each arm so far.
+        seed: seed of the study.
+        person: name of the participant.
     """
     return min(arms, key=lambda arm: (people.get(arm, 0), _lot(seed, person, *arm)))
 
@@ -46,16 +45,16 @@ def choose_items(
     person: str,
     batch: int,
 ) -> list[int]:
-    """Return the numbers of a batch's items as they are shown; fewer than `size` where no more are left.
+    """Return the numbers of a batch's items in display order; fewer than `size` when too few are left.
 
     Args:
-        candidates: all that may be shown in the person's arm.
-        seen: images that the person was shown.
+        candidates: all items that fit the participant's arm.
+        seen: images that the participant has seen.
         size: of a batch.
-        wanted: answers that an item needs; one that has them is not shown.
+        wanted: answers that an item needs; items with as many are left out.
         seed: of the study.
-        person: their name.
-        batch: its number.
+        person: name of the participant.
+        batch: number of the batch.
     """
 
     def rank(candidate: CandidateItem) -> tuple[int, str]:
@@ -69,20 +68,18 @@ def choose_items(
         if known is None or rank(candidate) < rank(known):
             best[candidate.image] = candidate
     chosen = sorted(best.values(), key=rank)[:size]
-    # Those with the fewest answers would come first, and with them a person's first, least practised answers.
-    return [
-        one.number
-        for one in sorted(chosen, key=lambda one: _lot(seed, "order", person, batch, one.number))
-    ]
+    # Shuffled: by rank, the least practised answers would go to the items with the fewest answers.
+    chosen.sort(key=lambda candidate: _lot(seed, "order", person, batch, candidate.number))
+    return [candidate.number for candidate in chosen]
 
 
 def choose_check_positions(count: int, size: int, seed: int, person: str, batch: int) -> list[int]:
-    """Return where in a batch of `size` so many checks of attention stand, counted from 0: never first."""
-    places = sorted(
-        range(1, size + count), key=lambda place: _lot(seed, "check", person, batch, place)
-    )
-    return sorted(places[:count])
+    """Return the positions of attention checks in a batch of `size`, counted from 0; never the first."""
+    positions = list(range(1, size + count))
+    positions.sort(key=lambda position: _lot(seed, "check", person, batch, position))
+    return sorted(positions[:count])
 
 
-def _lot(*what: object) -> str:
-    return sha256("/".join(map(str, what)))
+def _lot(*parts: object) -> str:
+    """Return a reproducible random text for these values."""
+    return sha256("/".join(str(part) for part in parts))

@@ -1,4 +1,4 @@
-"""`segarena people study`: studies, by which prompts of people are collected."""
+"""`segarena people study`: user studies that collect people's prompts."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ if TYPE_CHECKING:
     from segarena_server.site import Site
 
 study = typer.Typer(
-    help="Studies: people are shown targets in the browser and give prompts.",
+    help="User studies: people see targets in the browser and give prompts.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 Data = Annotated[
-    Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")
+    Path,
+    typer.Option("--data", help="Data folder of the server, or the folder of `segarena studio`."),
 ]
-Db = Annotated[str | None, typer.Option("--db", help="The database, as for `segarena serve`.")]
-Name = Annotated[str, typer.Argument(help="Of the study.")]
+Db = Annotated[str | None, typer.Option("--db", help="Database, as for `segarena serve`.")]
+Name = Annotated[str, typer.Argument(help="Short name of the study.")]
 DATA = Path("challenges")
 
 
 @study.command("new")
 def new_study(
-    described: Annotated[Path, typer.Argument(help="The study in TOML; see docs/studies.md.")],
+    described: Annotated[
+        Path, typer.Argument(help="Description of the study in TOML; see docs/studies.md.")
+    ],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Make a study: its dataset is opened, and what people will be shown is kept ready.
+    """Create a study from its dataset and prepare what participants will see.
 
     segarena people study new study.toml --data challenges
     """
@@ -46,7 +49,7 @@ def new_study(
         found = read_study(described)
         made = create_study(_site(data, db, is_new=True), found)
     shown = sum(not row["is_easy"] for row in made.rows)
-    typer.echo(f"{found.slug}: {shown} things to be shown, of {made.dataset}")
+    typer.echo(f"{found.slug}: {shown} targets of {made.dataset}")
     for line in made.unusable:
         typer.echo(f"left out: {line}")
     typer.echo(f"next: segarena people study link {found.slug} --data {data}")
@@ -54,7 +57,7 @@ def new_study(
 
 @study.command("list")
 def list_studies(data: Data = DATA, db: Db = None) -> None:
-    """List the studies, with the people who came and what they gave."""
+    """List the studies with their participants and answers."""
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -68,12 +71,12 @@ def list_studies(data: Data = DATA, db: Db = None) -> None:
 @study.command("link")
 def add_link(
     name: Name,
-    most: Annotated[int, typer.Option(help="So many people may come by it.")] = 100,
-    label: Annotated[str, typer.Option(help="Whom it is for.")] = "",
+    most: Annotated[int, typer.Option(help="Number of people who may join by the link.")] = 100,
+    label: Annotated[str, typer.Option(help="Note for you about the recipients.")] = "",
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Make a link by which people take part without an account."""
+    """Create a link by which people take part without an account."""
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -96,13 +99,13 @@ def correct_masks(
         typer.Option(
             "--segmenter",
             "-s",
-            help="Answers their clicks, as for `segarena run`; or NAME=SEGMENTER.",
+            help="Segmenter that answers the clicks, as for `segarena run`; or NAME=SEGMENTER.",
         ),
     ],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Add a second round: a segmenter answers the clicks that people gave, and others correct its masks.
+    """Add a second round: a segmenter answers people's clicks, and others correct its masks.
 
     segarena people study correct photos -s graph
     """
@@ -113,17 +116,17 @@ def correct_masks(
         from segarena_studio.studies.correction_round import add_corrections
 
         added = add_corrections(_site(data, db), name, segmenter)
-    typer.echo(f"{name}: {added} more things to be shown")
+    typer.echo(f"{name}: {added} more targets")
 
 
 @study.command("close")
 def close_study(
     name: Name,
-    again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
+    again: Annotated[bool, typer.Option("--open", help="Reopen it instead.")] = False,
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Close a study: nobody begins any more; who is in the middle of a batch may end it."""
+    """Close a study: nobody can join any more; participants may end the batch they are in."""
     from segarena_server.requirements import check_installed
 
     state = "open" if again else "closed"
@@ -141,11 +144,11 @@ def close_study(
 @study.command("export")
 def export_archive(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A file that ends in .zip.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Archive to write, NAME.zip.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Write what was collected: the table of prompts, the clicks table, the masks that were corrected.
+    """Write the collected data: the table of prompts, the clicks table, the corrected masks.
 
     segarena people study export photos --out photos.zip
     """

@@ -1,7 +1,7 @@
-"""A second round on what people gave in the first: a segmenter answers their clicks, and its mistakes are targets.
+"""Second round of a study: a segmenter answers people's clicks, and the errors of its masks become targets.
 
-Of each object, the first clicks that count are answered one by one; the best mask that is not good enough to stop at is
-what others are asked to correct. Source: RClicks, section 3.3.
+The first clicks on each object that count are answered one by one; the best mask that people would
+still correct becomes the target of others. Source: RClicks, section 3.3.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.studies.corrections import Pixel, correction_items
 from segarena_studio.studies.description import Study, decode_study
 from segarena_studio.studies.items import StudyTarget, list_targets
@@ -35,18 +35,18 @@ from segarena_studio.studies.study_export import study_named
 from segarena_studio.studies.trial_answers import TrialAnswer
 
 _Object: TypeAlias = tuple[str, str, int, int | None]
-"""Sample, target, number of the object, plane."""
+"""Sample, target, object number, plane."""
 _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectionRequest:
-    """What a segmenter is to answer.
+    """Clicks that a segmenter is to answer.
 
     Attributes:
         slug, study: the study.
         segmenter: as for `segarena run`, or NAME=SEGMENTER.
-        clicks: first clicks of people, by what they are on.
+        clicks: people's first clicks by object.
     """
 
     slug: str
@@ -56,88 +56,88 @@ class CorrectionRequest:
 
 
 ItemRow: TypeAlias = dict[str, Any]
-"""The columns of a `StudyItem`, but for the study."""
+"""Columns of a `StudyItem`, except for the study."""
 
 
 def build_request(session: Session, slug: str, segmenter: str) -> CorrectionRequest:
-    """Return what a segmenter is to answer in a study.
+    """Collect the clicks of a study for a segmenter.
 
     Raises:
-        InvalidInput: there is no such study, it has targets of a segmenter of this name, or no click that counts, or
-            the segmenter does not answer clicks on pictures.
-        PluginError: the segmenter is not written as one.
+        InvalidInput: no such study, it has corrections under this name, no click counts, or the
+            segmenter does not answer clicks on pictures.
+        PluginError: invalid specification of the segmenter.
     """
     row = study_named(session, slug)
     name = model_name(segmenter)
     check_answers_clicks(PluginSpec.parse_named(segmenter))
     if len(name) > _LONGEST_NAME:
         raise InvalidInput(
-            f"segmenter: {name[:40]}... is too long for a name; give it one: NAME={segmenter}"
+            f"segmenter: {name[:40]}... is too long for a name; choose one: NAME={segmenter}"
         )
     _check_new(session, row, name)
     clicks = _first_clicks(session, row)
     if not clicks:
         raise InvalidInput(
-            f"study {slug} has no click in the first round that counts; collect some first"
+            f"study {slug} has no click of the first round that counts; collect some first"
         )
-    return CorrectionRequest(
-        slug=slug, study=decode_study(row.description), segmenter=segmenter, clicks=clicks
-    )
+    study = decode_study(row.description)
+    return CorrectionRequest(slug=slug, study=study, segmenter=segmenter, clicks=clicks)
 
 
 def model_name(segmenter: str) -> str:
-    """Return what the masks of a segmenter are called."""
+    """Return the name of a segmenter's masks."""
     return PluginSpec.parse_named(segmenter).name
 
 
 def compute_corrections(
     asked: CorrectionRequest,
-    storage: Storage,
+    storage: ContentStore,
     watch: SampleContext = lambda done, of: nullcontext(),
 ) -> list[ItemRow]:
-    """Return what is to be corrected of a segmenter's answers; pictures are in the storage.
+    """Return rows of the targets to correct; their pictures are in the storage.
 
     Raises:
-        SegarenaError: dataset or segmenter cannot be built, or nothing can be kept.
+        SegarenaError: dataset or segmenter cannot be built, or the storage fails.
     """
-    keeper = ItemStore(asked.study.longest_px, storage)
+    item_store = ItemStore(asked.study.longest_px, storage)
     name = model_name(asked.segmenter)
     dataset: Dataset = build("dataset", asked.study.dataset)
     segmenter: Segmenter = build("segmenter", PluginSpec.parse_named(asked.segmenter))
     samples = list(dict.fromkeys(sample for sample, *_ in asked.clicks))
     for number, sample in enumerate(samples):
         with watch(number, len(samples)):
-            keeper.keep(_corrected(asked.study, dataset, segmenter, name, sample, asked.clicks))
-    return keeper.rows
+            corrections = _corrected(asked.study, dataset, segmenter, name, sample, asked.clicks)
+            item_store.add(corrections)
+    return item_store.rows
 
 
 def write_corrections(
     session: Session, now: float, asked: CorrectionRequest, rows: Sequence[ItemRow], by: Actor
 ) -> None:
-    """Add what is to be corrected to a study.
+    """Add targets to correct to a study.
 
     Raises:
-        InvalidInput: there is no such study any more, or it has targets of a segmenter of this name now.
+        InvalidInput: the study was deleted, or has corrections under this name by now.
     """
     row = study_named(session, asked.slug)
     name = model_name(asked.segmenter)
     _check_new(session, row, name)
-    last = (
-        session.scalar(select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)) or 0
-    )
+    last = select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)
+    first = (session.scalar(last) or 0) + 1
     if rows:
         added = [
-            {**one, "study_id": row.id, "number": last + place} for place, one in enumerate(rows, 1)
+            {**item, "study_id": row.id, "number": number}
+            for number, item in enumerate(rows, first)
         ]
         session.execute(insert(StudyItem), added)
-    note(session, now, "study corrected", f"{asked.slug}: {name}", **by)
+    record_event(session, now, "study corrected", f"{asked.slug}: {name}", **by)
 
 
 def add_corrections(site: Site, slug: str, segmenter: str) -> int:
-    """Add what is to be corrected of a segmenter's answers to a study, in this process; return how many targets.
+    """Add the corrections of a segmenter to a study, in this process; return the number of targets.
 
     Raises:
-        SegarenaError: as `question`, `corrected` and `write_corrections`.
+        SegarenaError: see `build_request`, `compute_corrections` and `write_corrections`.
     """
     with site.database.reading() as session:
         asked = build_request(session, slug, segmenter)
@@ -156,21 +156,18 @@ def _corrected(
     clicks: Mapping[_Object, Sequence[Pixel]],
 ) -> list[StudyTarget]:
     try:
-        found = [
-            item
-            for item in list_targets(dataset.load(sample), study.planes)
-            if _object(item) in clicks
-        ]
+        targets = list(list_targets(dataset.load(sample), study.planes))
     except DatasetError as error:
-        raise InvalidInput(f"{sample}: it was used before, and cannot be now: {error}") from error
-    made: list[StudyTarget] = []
-    for image in dict.fromkeys(item.image for item in found):
-        of_one = [item for item in found if item.image == image]
-        given: dict[int, Sequence[Pixel]] = {
-            place: clicks[_object(item)] for place, item in enumerate(of_one)
-        }
-        made += correction_items(of_one, segmenter, name, given)
-    return made
+        raise InvalidInput(f"{sample}: it was readable before, and is not now: {error}") from error
+    targets_of: dict[str, list[StudyTarget]] = {}
+    for target in targets:
+        if _object(target) in clicks:
+            targets_of.setdefault(target.image, []).append(target)
+    corrections: list[StudyTarget] = []
+    for on_image in targets_of.values():
+        clicks_on = {index: clicks[_object(target)] for index, target in enumerate(on_image)}
+        corrections += correction_items(on_image, segmenter, name, clicks_on)
+    return corrections
 
 
 def _object(item: StudyTarget | StudyItem) -> _Object:
@@ -178,7 +175,7 @@ def _object(item: StudyTarget | StudyItem) -> _Object:
 
 
 def _first_clicks(session: Session, row: StudyRow) -> dict[_Object, list[Pixel]]:
-    """Return the clicks of the first round that count, inside the picture, by what they are on."""
+    """Return the clicks of the first round that count, as pixels by object."""
     joined = (StudyItem.study_id == StudyTrial.study_id) & (StudyItem.number == StudyTrial.item)
     found = (
         select(StudyItem, StudyTrial.answer)
@@ -207,5 +204,5 @@ def _check_new(session: Session, row: StudyRow, name: str) -> None:
     )
     if session.scalar(known) is not None:
         raise InvalidInput(
-            f"study {row.slug} has corrections of {name} already; name it otherwise: OTHER={name}"
+            f"study {row.slug} has corrections of {name} already; choose another name: OTHER={name}"
         )

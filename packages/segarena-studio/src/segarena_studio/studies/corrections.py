@@ -1,7 +1,8 @@
-"""The second round: what a segmenter's mask misses, and what it has too much.
+"""Targets of the second round: parts that a segmenter's mask misses, and parts that it wrongly covers.
 
-A segmenter answers each first click on an object; the best mask that is not good enough to stop at is kept, and people
-are asked to point at the part that is missing, or at the part that is too much. Source: RClicks, section 3.3.
+A segmenter answers each first click on an object; the best mask that people would still correct is
+kept, and participants point at the missing part or at the surplus part. Source: RClicks, section
+3.3.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from segarena.samples import ImageSample, Mask
 from segarena_studio.studies.items import StudyTarget
 
 ENOUGH = 0.95
-"""A person would stop at such an IoU."""
+"""IoU at which a person would stop."""
 LEAST_SHARE = 0.0005
-"""Parts of less than this share of the picture are not asked for: nobody can hit them."""
+"""Smaller parts, as a share of the picture, are left out: nobody can hit them."""
 
 Pixel = tuple[int, int]
 
@@ -34,31 +35,36 @@ def correction_items(
     name: str,
     clicks: Mapping[int, Sequence[Pixel]] | None = None,
 ) -> list[StudyTarget]:
-    """Return what is to be corrected of the masks that a segmenter makes of one picture's objects.
+    """Return the corrections of a segmenter's masks of one picture's objects.
 
     Args:
-        items: on one picture, of whole objects.
+        items: targets on one picture, whole objects.
         segmenter: answers clicks on images.
-        name: what its masks are called.
-        clicks: first clicks of people, (row, column), by place in `items`; an object without any is clicked once, in
-            its middle, the pixel farthest from its edge.
+        name: name of its masks.
+        clicks: people's first clicks, (row, column), by index in `items`; an object without any is
+            clicked once, at the
+            pixel farthest from its edge.
 
     Raises:
-        PredictionInvalid: the segmenter gives no masks of the picture's shape.
+        PredictionInvalid: the segmenter returns no masks of the picture's shape.
     """
     if not items:
         return []
-    given = [
-        list((clicks or {}).get(place, ())) or [_middle(item.mask)]
-        for place, item in enumerate(items)
+    clicks = clicks or {}
+    clicks_of = [
+        list(clicks.get(index, ())) or [_middle(item.mask)] for index, item in enumerate(items)
     ]
     sample = ImageSample(id=items[0].image, image=read_only(items[0].picture))
-    asked = [Dialogue().ask((Click(position),)) for positions in given for position in positions]
-    answers = iter(segmenter.predict(segmenter.encode(sample), asked))
+    dialogues: list[Dialogue] = []
+    for positions in clicks_of:
+        dialogues += [Dialogue().ask((Click(position),)) for position in positions]
+    predictions = iter(segmenter.predict(segmenter.encode(sample), dialogues))
     found: list[StudyTarget] = []
-    for item, positions in zip(items, given, strict=True):
-        masks = [as_prediction(next(answers), sample.shape, name=name).mask > 0 for _ in positions]
-        found += _parts(item, _best(masks, item.mask), name)
+    for item, positions in zip(items, clicks_of, strict=True):
+        masks = [
+            as_prediction(next(predictions), sample.shape, name=name).mask > 0 for _ in positions
+        ]
+        found += _parts(item, _best_to_correct(masks, item.mask), name)
     return found
 
 
@@ -68,15 +74,22 @@ def _middle(mask: Mask) -> Pixel:
     return row, column
 
 
-def _best(masks: Sequence[Mask], target: Mask) -> Mask | None:
-    """Return the best mask that is not good enough; None when all are."""
-    scores = [_iou(mask, target) for mask in masks]
-    left = [(score, -place) for place, score in enumerate(scores) if score <= ENOUGH]
-    return masks[-max(left)[1]] if left else None
+def _best_to_correct(masks: Sequence[Mask], target: Mask) -> Mask | None:
+    """Return the best mask that people would still correct; None when all are good enough."""
+    best: Mask | None = None
+    best_iou = -1.0
+    for mask in masks:
+        iou = _iou(mask, target)
+        if best_iou < iou <= ENOUGH:
+            best = mask
+            best_iou = iou
+    return best
 
 
 def _iou(mask: Mask, target: Mask) -> float:
-    return float(np.count_nonzero(mask & target) / max(1, np.count_nonzero(mask | target)))
+    intersection = np.count_nonzero(mask & target)
+    union = np.count_nonzero(mask | target)
+    return float(intersection / max(1, union))
 
 
 def _parts(item: StudyTarget, previous: Mask | None, name: str) -> list[StudyTarget]:

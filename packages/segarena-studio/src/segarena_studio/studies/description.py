@@ -1,4 +1,4 @@
-"""A study as its leader describes it: what is shown to whom, how, for how long, and what they are to give."""
+"""Description of a study: dataset, display, durations, and what participants give."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from segarena_people.prompts import DeviceKind, PromptKind
 from segarena_server.challenges.description import Slug
 
 Mode: TypeAlias = Literal["text", "cut-out", "shifted-cut-out", "silhouette", "highlighted"]
-"""How the target is shown: in words; the object in its place on grey; the same moved to the corner; its shape in white
-on black; the whole picture with a border around it."""
+"""How the target is shown: in words; cut out, on grey; the same moved to the corner; white on black;
+in the picture with a border.
+"""
 
 MODES: tuple[Mode, ...] = ("text", "cut-out", "shifted-cut-out", "silhouette", "highlighted")
 
@@ -37,30 +38,31 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A study.
 
     Attributes:
-        slug: in addresses.
-        title, text: for people; the text in plain paragraphs, before they begin.
-        consent: what they agree to.
-        dataset: as written for `segarena run -d`; its targets are the objects.
-        samples: how many of its samples, from the first on; None: all.
-        planes: how many slices of each object of a volume, or frames of a video, evenly spread.
-        kinds: what people give; each person one of these.
-        modes: how targets are shown; each person one of these.
-        devices: which devices may take part.
-        answers: how many for each target, kind, mode and device.
-        batch: how many different images.
-        batches: of one person at most.
-        free_s, blocked_s: how long the picture is to be seen before the target is, and after it.
-        shown_s, text_s: how long the target is; in words.
-        training: easy tasks at the beginning, which must be right.
-        attention: easy tasks hidden in each batch.
-        corrections: segmenters whose masks are to be corrected in the second round; see `segarena_studio.studies.
-            corrections`.
-        valid_share: how much of a batch must be right for it to count.
-        radius_share: how far a click may be off, as a share of the picture's diagonal.
-        longest_px: larger pictures are sent smaller; positions stay those of the dataset's picture.
-        code: that people get at the end; "" makes one for each.
-        return_link: where they go at the end, https; {code} in it becomes the code.
-        seed: of all that is drawn.
+        slug: short name in addresses.
+        title: shown to participants.
+        text: shown before participants begin, in plain paragraphs.
+        consent: what participants agree to.
+        dataset: as for `segarena run -d`; its targets are the objects.
+        samples: number of samples to use, from the first on; None: all.
+        planes: number of slices of each object of a volume, or frames of a video, evenly spread.
+        kinds: kinds of prompts; each participant gives one of them.
+        modes: display modes; each participant gets one of them.
+        devices: devices that may take part.
+        answers: answers for each target, kind, mode and device.
+        batch: number of different images in a batch.
+        batches: most batches of one participant.
+        free_s, blocked_s: how long the picture is visible before and after the target.
+        shown_s, text_s: how long the target is visible; the same for targets in words.
+        training: number of easy tasks at the beginning, which must be correct.
+        attention: number of easy tasks hidden in each batch.
+        corrections: segmenters whose masks are corrected in the second round; see
+            `segarena_studio.studies.corrections`.
+        valid_share: share of correct answers that a batch needs to count.
+        radius_share: tolerance of clicks, as a share of the picture's diagonal.
+        longest_px: larger pictures are sent smaller; positions refer to the dataset's picture.
+        code: completion code; "" creates one for each participant.
+        return_link: where participants go at the end, https; {code} in it becomes the code.
+        seed: seed of all random choices.
     """
 
     slug: Slug
@@ -95,25 +97,25 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """Everything that a person may be asked for, in order."""
+        """All combinations of kind and mode, in order."""
         return tuple(Arm(kind, mode) for kind in self.kinds for mode in self.modes)
 
     def seconds_of(self, mode: Mode) -> PhaseSeconds:
-        """Return how long the picture, the target and the picture again are to be seen."""
+        """Return how long the picture, the target and the picture again are visible."""
         return PhaseSeconds(
             self.free_s, self.text_s if mode == "text" else self.shown_s, self.blocked_s
         )
 
 
 class Arm(NamedTuple):
-    """What one person is asked for in a study."""
+    """What one participant does in a study."""
 
     kind: PromptKind
     mode: Mode
 
 
 class PhaseSeconds(NamedTuple):
-    """How long each part of a trial is."""
+    """Duration of each phase of a trial."""
 
     free: float
     shown: float
@@ -126,7 +128,7 @@ class PhaseSeconds(NamedTuple):
 
 
 def list_faults(study: Study) -> Iterator[str]:
-    """Yield what is wrong with a study, a line each: "field: why"."""
+    """Yield the errors of a study, a line each: "field: reason"."""
     for field in ("kinds", "modes", "devices", "corrections"):
         values = getattr(study, field)
         if len(set(values)) < len(values):
@@ -143,15 +145,15 @@ def list_faults(study: Study) -> Iterator[str]:
 
 
 def encode_study(study: Study) -> str:
-    """Return a study as JSON."""
+    """Encode a study as JSON."""
     return msgspec.json.encode(study).decode()
 
 
 def decode_study(text: str) -> Study:
-    """Return the study that `study_text` wrote.
+    """Decode a study written by `encode_study`.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: not such a study.
     """
     try:
         return msgspec.json.decode(text, type=Study)
@@ -160,10 +162,10 @@ def decode_study(text: str) -> Study:
 
 
 def read_study(file: Path) -> Study:
-    """Return the study in a file in TOML.
+    """Read a study from a TOML file.
 
     Raises:
-        InvalidInput: it cannot be read, or says what no study can be.
+        InvalidInput: the file cannot be read, or the study is invalid.
     """
     try:
         study = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Study)
@@ -176,6 +178,6 @@ def read_study(file: Path) -> Study:
 
 
 def check_study(study: Study) -> None:
-    """Raise `InvalidInput` with all that is wrong with a study."""
+    """Raise `InvalidInput` with all errors of a study."""
     if faults := list(list_faults(study)):
         raise InvalidInput("; ".join(faults))

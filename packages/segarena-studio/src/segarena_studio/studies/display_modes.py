@@ -1,4 +1,4 @@
-"""What people see: the picture, and the target in one of the five display modes. Source: RClicks, section 3.1."""
+"""Images that participants see: the picture, and the target in a display mode. Source: RClicks, section 3.1."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, window_shape, window_start
 from segarena.errors import InvalidInput, StoreError
-from segarena.files.limits import most_pixels
+from segarena.files.limits import pixel_limit
 from segarena.samples import Mask
 from segarena_studio.studies.description import Mode
 
-Shown = TypeVar("Shown", np.uint8, np.bool_)
+_Pixels = TypeVar("_Pixels", np.uint8, np.bool_)
 
 _GREY = 128
 _GREEN = (20, 220, 60)
@@ -24,17 +24,18 @@ _QUALITY = 90
 
 
 def render_target(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray[np.uint8] | None:
-    """Return the target as a mode shows it, uint8 (H, W, 3); None in words, where there is nothing to be seen.
+    """Render the target in a display mode, uint8 (H, W, 3); None in words.
 
     Args:
         picture: uint8 (H, W, 3).
         mask: bool (H, W), not empty.
-        mode: how.
+        mode: the display mode.
     """
     if mode == "text":
         return None
     if mode == "silhouette":
-        return np.repeat(np.where(mask, 255, 0).astype(np.uint8)[:, :, None], 3, axis=2)
+        silhouette = np.where(mask, 255, 0).astype(np.uint8)
+        return np.repeat(silhouette[:, :, None], 3, axis=2)
     if mode == "highlighted":
         return _highlighted(picture, mask)
     cut_out = np.where(mask[:, :, None], picture, np.uint8(_GREY))
@@ -43,14 +44,15 @@ def render_target(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray
 
 def _in_the_corner(cut_out: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
     window = bounding_window(mask)
-    (top, left), (height, width) = window_start(window), window_shape(window)
+    top, left = window_start(window)
+    height, width = window_shape(window)
     moved = np.full_like(cut_out, _GREY)
     moved[:height, :width] = cut_out[top : top + height, left : left + width]
     return moved
 
 
 def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
-    """Return the picture with a border around the target, just outside of it."""
+    """Return the picture with a border just outside of the target."""
     width = max(2, round(_BORDER_SHARE * math.hypot(*mask.shape)))
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * width + 1, 2 * width + 1))
     grown = cv2.dilate(mask.astype(np.uint8), disk) > 0
@@ -62,30 +64,35 @@ def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
 def resample_to_square_pixels(
     picture: NDArray[np.uint8], edges: tuple[float, float]
 ) -> NDArray[np.uint8]:
-    """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost.
+    """Enlarge a slice so that its pixels are square; no pixels are lost.
+
+    Args:
+        picture: uint8 (H, W, 3).
+        edges: height and width of a pixel.
 
     Raises:
-        InvalidInput: it would be larger than a picture may be: a header tells edges that cannot be.
+        InvalidInput: the result would exceed the size limit of pictures, because the spacing is
+            wrong.
     """
     high, wide = (edge / min(edges) for edge in edges)
     if high == wide:
         return picture
     size = (round(picture.shape[1] * wide), round(picture.shape[0] * high))
-    if size[0] * size[1] > most_pixels():
+    if size[0] * size[1] > pixel_limit():
         raise InvalidInput(
-            f"expected a slice of at most {most_pixels()} square pixels, got {size[0]} x {size[1]} by its spacing; "
-            "write the spacing as it is"
+            f"expected a slice of at most {pixel_limit()} square pixels, got {size[0]} x {size[1]} by its spacing; "
+            "correct the spacing in the file"
         )
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
-def turn_half_round(shown: NDArray[Shown], is_turned: bool) -> NDArray[Shown]:
-    """Return a picture, or a mask, turned round where it is to be."""
+def turn_half_round(shown: NDArray[_Pixels], is_turned: bool) -> NDArray[_Pixels]:
+    """Rotate a picture or a mask by 180 degrees if needed."""
     return np.ascontiguousarray(shown[::-1, ::-1]) if is_turned else shown
 
 
 def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
-    """Return a picture whose longer side is at most so long."""
+    """Shrink a picture to a limit of its longer side."""
     height, width = picture.shape[:2]
     scale = longest_px / max(height, width)
     if scale >= 1:
@@ -95,7 +102,7 @@ def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
 
 
 def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture as JPEG."""
+    """Encode a picture as JPEG."""
     is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not is_made:
         raise StoreError(f"a picture of {picture.shape} cannot be written as JPEG")
@@ -103,7 +110,7 @@ def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
 
 
 def decode_jpeg(data: bytes) -> NDArray[np.uint8]:
-    """Return the picture that `encoded` wrote."""
+    """Decode a picture written by `encode_jpeg`."""
     bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
     if bgr is None:
         raise StoreError("a picture of the storage cannot be read; restore it from a backup")
@@ -111,7 +118,7 @@ def decode_jpeg(data: bytes) -> NDArray[np.uint8]:
 
 
 def displayed_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
-    """Return a mask as it lies on its picture as that is sent; of a small one at least some pixels stay."""
+    """Return a mask as it lies on the displayed picture; of a small one at least some pixels remain."""
     return turn_half_round(_scaled(mask, shape), is_turned)
 
 

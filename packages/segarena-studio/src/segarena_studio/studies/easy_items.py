@@ -1,4 +1,4 @@
-"""Easy pictures, made here: one large shape on a calm ground. Whoever is there and looks, points at it."""
+"""Easy pictures for training and attention checks: one large shape on a calm background."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ _SIDES = {"disc": 0, "triangle": 3, "square": 4, "hexagon": 6}
 
 
 def generate_easy_items(count: int, seed: int) -> Iterator[StudyTarget]:
-    """Yield so many different pictures, each with one thing on it that nobody misses who looks."""
+    """Generate different pictures, each with one shape that no attentive person misses."""
     rng = np.random.default_rng([seed, 4])
     for number in range(count):
         colour = list(_COLOURS)[number % len(_COLOURS)]
+        # Colours and shapes repeat together every 12 pictures; the second term shifts the shapes then.
         shape = list(_SIDES)[number % 4 ^ number // 12 % 4]
         centre = (
             int(rng.integers(2 * _RADIUS, _WIDTH - 2 * _RADIUS)),
             int(rng.integers(_RADIUS + 20, _HEIGHT - _RADIUS - 20)),
         )
         mask = _shape(_SIDES[shape], centre)
-        picture = _ground(rng)
+        picture = _background(rng)
         picture[mask] = _COLOURS[colour]
         yield StudyTarget(
             image=f"easy:{number}", sample=f"easy {number}", target="shape", label=f"the {colour} {shape}",
@@ -59,8 +60,9 @@ def _shape(sides: int, centre: tuple[int, int]) -> Mask:
     return canvas > 0
 
 
-def _ground(rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return a grey that changes slowly, as the sky does."""
+def _background(rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return a slowly varying grey, like a sky."""
     corners = rng.uniform(95, 165, (2, 2)).astype(np.float32)
-    grey = cv2.resize(corners, (_WIDTH, _HEIGHT), interpolation=cv2.INTER_LINEAR)
-    return np.repeat(np.rint(grey).astype(np.uint8)[:, :, None], 3, axis=2)
+    smooth = cv2.resize(corners, (_WIDTH, _HEIGHT), interpolation=cv2.INTER_LINEAR)
+    grey = np.rint(smooth).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)

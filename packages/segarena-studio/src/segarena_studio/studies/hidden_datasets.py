@@ -1,7 +1,7 @@
-"""What open challenges keep to themselves: studies show their targets to strangers, and must not show these.
+"""Datasets that open challenges keep hidden: studies show targets to strangers and must not show these.
 
-A dataset is known by how it is written, which is quick, and by its data, which takes opening both: the same files
-under other names, in other folders, or only some of them.
+A dataset is recognised by its specification, which is quick, and by its data, which requires
+opening both: the same files under other names, in other folders, or only some of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.abilities import KnowsFiles
+from segarena.capabilities import FileListing
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.files.hash_cache import files_below, hashes_of_files
+from segarena.files.hash_cache import files_below, hash_files
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset
@@ -26,28 +26,29 @@ _Sizes: TypeAlias = tuple[int, ...]
 
 
 class HiddenDataset(NamedTuple):
-    """A dataset that an open challenge keeps to itself."""
+    """A dataset that an open challenge keeps hidden."""
 
     challenge: str
     dataset: str
 
 
 def list_hidden_datasets(session: Session) -> list[HiddenDataset]:
-    """Return what the open challenges keep to themselves; data that participants have are nobody's secret."""
-    found = session.scalars(
-        select(Challenge).where(Challenge.state == "open").order_by(Challenge.id)
-    )
-    return [
-        HiddenDataset(challenge.slug, told.pool(phase))
-        for challenge in found
-        for told in [cached_description(challenge.description)]
-        for phase in told.phases
-        if "run" not in phase.takes
-    ]
+    """Return the datasets hidden by open challenges; datasets that participants have are not hidden."""
+    query = select(Challenge).where(Challenge.state == "open").order_by(Challenge.id)
+    hidden: list[HiddenDataset] = []
+    for challenge in session.scalars(query):
+        description = cached_description(challenge.description)
+        for phase in description.phases:
+            if "run" not in phase.takes:
+                hidden.append(HiddenDataset(challenge.slug, description.pool(phase)))
+    return hidden
 
 
 def check_specification(dataset: str, hidden: Sequence[HiddenDataset]) -> None:
-    """Raise `InvalidInput` where a dataset is written as one that is hidden; what names nothing is nobody's secret."""
+    """Raise `InvalidInput` for a specification equal to that of a hidden dataset.
+
+    Specifications without options are built in and public.
+    """
     asked = PluginSpec.parse(dataset)
     for one in hidden:
         if asked.options and asked == PluginSpec.parse(one.dataset):
@@ -55,12 +56,14 @@ def check_specification(dataset: str, hidden: Sequence[HiddenDataset]) -> None:
 
 
 def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset]) -> None:
-    """Raise `InvalidInput` where a dataset holds a sample of one that is hidden; what cannot be opened hides nothing.
+    """Raise `InvalidInput` if a dataset has a sample of a hidden one.
+
+    Hidden datasets that cannot be opened are skipped.
 
     Args:
-        written: as for `segarena run`.
-        dataset: as built.
-        hidden: what may not be shown.
+        written: the specification.
+        dataset: the dataset built from it.
+        hidden: datasets that may not be shown.
     """
     if not PluginSpec.parse(written).options:
         return
@@ -78,34 +81,38 @@ def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset
 def _shares_samples(
     first: dict[_Sizes, list[Sequence[Path]]], second: dict[_Sizes, list[Sequence[Path]]]
 ) -> bool:
-    """Tell whether some sample of one has, file by file, the content of one of the other; only same sizes are read."""
+    """Tell whether both have a sample with the same file contents; only files of equal sizes are read."""
     for size in first.keys() & second.keys():
-        contents = [
-            {tuple(hashes_of_files(files)) for files in there[size]} for there in (first, second)
-        ]
-        if contents[0] & contents[1]:
+        first_contents = {tuple(hash_files(files)) for files in first[size]}
+        second_contents = {tuple(hash_files(files)) for files in second[size]}
+        if first_contents & second_contents:
             return True
     return False
 
 
 def _by_sizes(dataset: Dataset) -> dict[_Sizes, list[Sequence[Path]]]:
-    """Return the files of each sample by how large they are; nothing where they are not known."""
-    found: dict[_Sizes, list[Sequence[Path]]] = {}
+    """Group the files of each sample by their sizes; empty when the dataset does not list its files."""
+    groups: dict[_Sizes, list[Sequence[Path]]] = {}
     for files in _files_of(dataset):
-        found.setdefault(tuple(file.stat().st_size for file in files), []).append(files)
-    return found
+        sizes = tuple(file.stat().st_size for file in files)
+        groups.setdefault(sizes, []).append(files)
+    return groups
 
 
 def _files_of(dataset: Dataset) -> Iterator[list[Path]]:
-    if isinstance(dataset, KnowsFiles):
-        for sample in dataset.sample_ids:
-            files = [file for path in dataset.files_of(sample) for file in files_below(path)]
-            if files and all(file.is_file() for file in files):  # no files are nobody's secret
-                yield files
+    if not isinstance(dataset, FileListing):
+        return
+    for sample in dataset.sample_ids:
+        files: list[Path] = []
+        for path in dataset.files_of(sample):
+            files += files_below(path)
+        # A sample without files would equal every other one.
+        if files and all(file.is_file() for file in files):
+            yield files
 
 
 def _refusal(one: HiddenDataset) -> InvalidInput:
     return InvalidInput(
-        f"dataset: a study shows its targets to whoever has a link, and challenge {one.challenge} hides them; "
-        "take other data, or close the challenge first"
+        f"dataset: a study shows its targets to everybody with a link, and challenge {one.challenge} hides them; "
+        "choose other data, or close the challenge first"
     )

@@ -1,4 +1,4 @@
-"""Studies that are made, or get a second round, on a page: by jobs, since opening samples takes time."""
+"""Jobs that create a study or add a second round from a page: opening samples takes time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena_server.db.orm_models import Job
 from segarena_server.jobs.job_kind import JobKind
 from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.studies.correction_round import (
     CorrectionRequest,
     ItemRow,
@@ -33,33 +33,33 @@ from segarena_studio.studies.preparation import PreparedStudy, prepare_study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPreparation:
-    """The unit that makes a study ready.
+    """Work unit that prepares a study.
 
     Attributes:
         study: its description.
-        storage: where its pictures are kept.
-        hidden: what it may not show.
+        storage: storage of its pictures.
+        hidden: datasets that it may not show.
     """
 
     study: str
-    storage: Storage
+    storage: ContentStore
     hidden: tuple[HiddenDataset, ...]
 
     def run(self, context: WorkerContext, /) -> PreparedStudy:
-        """Return what can begin."""
+        """Return the prepared study."""
         watch = partial(_watched, context)
         return prepare_study(decode_study(self.study), self.storage, watch, self.hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickAnswering:
-    """The unit that has a segmenter answer what people gave in a study."""
+    """Work unit in which a segmenter answers the clicks of a study."""
 
     asked: CorrectionRequest
-    storage: Storage
+    storage: ContentStore
 
     def run(self, context: WorkerContext, /) -> list[ItemRow]:
-        """Return what is to be corrected."""
+        """Return rows of the targets to correct."""
         return compute_corrections(self.asked, self.storage, partial(_watched, context))
 
 
@@ -70,13 +70,13 @@ def _watched(context: WorkerContext, done: int, of: int) -> Generator[None]:
 
 
 class MakeStudy(JobKind):
-    """The kind; each job is about the slug of a study to be."""
+    """Job kind that creates a study; `about` of a job is the slug."""
 
     name = "make study"
     is_long = True
 
     def task(self, session: Session, site: Site, job: Job) -> StudyPreparation:
-        """Return what makes it ready."""
+        """Return the work unit."""
         text = json.loads(job.told)["study"]
         check_new(session, decode_study(text))
         return StudyPreparation(
@@ -91,35 +91,35 @@ class MakeStudy(JobKind):
 
 
 class CorrectStudy(JobKind):
-    """The kind of second rounds; each job is about a study and what the segmenter's masks are called, see `about`."""
+    """Job kind of second rounds; see the method `about` for the subject of a job."""
 
     name = "correct study"
     is_long = True
 
     @staticmethod
     def about(slug: str, segmenter: str) -> str:
-        """Return what the job of a segmenter in a study is about."""
+        """Return the subject of the job of a segmenter in a study."""
         return f"{slug}: {model_name(segmenter)}"
 
     @staticmethod
     def of_study(session: Session, row: StudyRow) -> Sequence[Job]:
-        """Return the jobs of a study; those of one that had its name before and was deleted are older than it."""
+        """Return the jobs of a study; jobs of an earlier, deleted study of the same name are left out."""
         own = Job.about.startswith(f"{row.slug}: ", autoescape=True), Job.made_at >= row.made_at
         return session.scalars(
             select(Job).where(Job.kind == CorrectStudy.name, *own).order_by(Job.id)
         ).all()
 
     def task(self, session: Session, site: Site, job: Job) -> ClickAnswering:
-        """Return what answers the clicks that there are now."""
-        return ClickAnswering(asked=_question(session, job), storage=site.folder.samples)
+        """Return the work unit, with the clicks that exist now."""
+        return ClickAnswering(asked=_request(session, job), storage=site.folder.samples)
 
     def write(self, session: Session, site: Site, job: Job, result: list[ItemRow]) -> None:
-        """Add what is to be corrected."""
-        write_corrections(
-            session, site.now(), _question(session, job), result, json.loads(job.told)["by"]
-        )
+        """Add the targets to correct."""
+        actor = json.loads(job.told)["by"]
+        write_corrections(session, site.now(), _request(session, job), result, actor)
         job.said = str(len(result))
 
 
-def _question(session: Session, job: Job) -> CorrectionRequest:
-    return build_request(session, job.about.partition(": ")[0], json.loads(job.told)["segmenter"])
+def _request(session: Session, job: Job) -> CorrectionRequest:
+    slug = job.about.partition(": ")[0]
+    return build_request(session, slug, json.loads(job.told)["segmenter"])

@@ -1,4 +1,4 @@
-"""Studies made, opened and closed, and deleted."""
+"""Creation, state and deletion of studies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec
-from segarena_server.audit_log import note
+from segarena_server.audit_log import record_event
 from segarena_server.site import Site
 from segarena_studio.studies.description import Study, check_study, encode_study
 from segarena_studio.studies.hidden_datasets import check_specification, list_hidden_datasets
@@ -20,7 +20,7 @@ from segarena_studio.studies.preparation import PreparedStudy, SampleContext, pr
 from segarena_studio.studies.segmenters import check_answers_clicks
 
 Actor = Mapping[str, Any]
-"""Who does it, as the audit log has it: `person_id` and `address`; empty on the command line."""
+"""Who acts, for the audit log: `person_id` and `address`; empty on the command line."""
 
 COMMAND_LINE: Actor = {}
 
@@ -28,11 +28,11 @@ COMMAND_LINE: Actor = {}
 def create_study(
     site: Site, study: Study, watch: SampleContext = lambda done, of: nullcontext()
 ) -> PreparedStudy:
-    """Add a study to a site, in this process.
+    """Create a study in a site, in this process.
 
     Raises:
-        InvalidInput: there is one of this name, or something that cannot be.
-        SegarenaError: its dataset cannot be opened, or nothing can be kept.
+        InvalidInput: the name is taken, or the study is invalid.
+        SegarenaError: the dataset cannot be opened, or the storage fails.
     """
     with site.database.reading() as session:
         check_new(session, study)
@@ -44,7 +44,7 @@ def create_study(
 
 
 def check_new(session: Session, study: Study) -> None:
-    """Raise `InvalidInput` where there is a study of this name, it cannot be, or it shows what a challenge hides."""
+    """Raise `InvalidInput` if the name is taken, the study is invalid, or it shows a hidden dataset."""
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
         raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
@@ -56,36 +56,39 @@ def check_new(session: Session, study: Study) -> None:
 def write_study(
     session: Session, now: float, study: Study, prepared: PreparedStudy, by: Actor
 ) -> StudyRow:
-    """Write a study that was made ready.
+    """Write a prepared study.
 
     Raises:
-        InvalidInput: there is one of this name now.
+        InvalidInput: the name was taken meanwhile.
     """
     check_new(session, study)
     row = StudyRow(
-        slug=study.slug, description=encode_study(study), dataset=prepared.dataset, person_id=by.get("person_id"),
+        slug=study.slug,
+        description=encode_study(study),
+        dataset=prepared.dataset,
+        person_id=by.get("person_id"),
         made_at=now,
-    )  # fmt: skip
+    )
     session.add(row)
     session.flush()
     session.execute(insert(StudyItem), [{"study_id": row.id, **values} for values in prepared.rows])
-    note(session, now, "study made", study.slug, **by)
+    record_event(session, now, "study made", study.slug, **by)
     return row
 
 
 def set_study_state(session: Session, now: float, row: StudyRow, state: str, by: Actor) -> None:
-    """Open or close a study; who is in the middle of a batch may end it.
+    """Open or close a study; participants may end the batch they are in.
 
     Raises:
-        InvalidInput: no such state.
+        InvalidInput: unknown state.
     """
     if state not in ("open", "closed"):
         raise InvalidInput(f"state: expected open or closed, got {state[:20]!r}")
     row.state = state
-    note(session, now, f"study {state}", row.slug, **by)
+    record_event(session, now, f"study {state}", row.slug, **by)
 
 
 def delete_study(session: Session, now: float, row: StudyRow, by: Actor) -> None:
-    """Delete a study with all that was given in it; pictures stay in the storage, where others may use them."""
-    note(session, now, "study deleted", row.slug, **by)
+    """Delete a study with all answers; its pictures stay in the storage, where other studies may use them."""
+    record_event(session, now, "study deleted", row.slug, **by)
     session.execute(delete(StudyRow).where(StudyRow.id == row.id))

@@ -1,4 +1,4 @@
-"""The tables of studies. Of those who take part there is no name and no address in them."""
+"""Database tables of studies. They hold no names and no addresses of participants."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from segarena_server.db.orm_models import Table
+from segarena_server.db.orm_models import OrmModel
 
 
-class StudyRow(Table):
-    """A study; its rules are the description, see `segarena_studio.studies.description`."""
+class StudyRow(OrmModel):
+    """A study; its rules are in the description, see `segarena_studio.studies.description`."""
 
     __tablename__ = "studies"
     __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
@@ -28,15 +28,15 @@ class StudyRow(Table):
     slug: Mapped[str] = mapped_column(String(64), unique=True)
     description: Mapped[str] = mapped_column(Text)
     dataset: Mapped[str] = mapped_column(Text)
-    """As the dataset calls itself."""
+    """The name that the dataset gives itself."""
     state: Mapped[str] = mapped_column(String(20), default="open")
     person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="SET NULL"))
-    """Who made it."""
+    """Who created it."""
     made_at: Mapped[float] = mapped_column(Float)
 
 
-class StudyItem(Table):
-    """Something that is shown: a part of a picture that people are to point at."""
+class StudyItem(OrmModel):
+    """A target of a study: a part of a picture that participants point at."""
 
     __tablename__ = "study_items"
 
@@ -45,32 +45,32 @@ class StudyItem(Table):
     )
     number: Mapped[int] = mapped_column(primary_key=True)
     image: Mapped[str] = mapped_column(String(500))
-    """The same for all items on one picture."""
+    """Identifier of the picture, the same for all items on it."""
     sample: Mapped[str] = mapped_column(Text)
     target: Mapped[str] = mapped_column(Text)
     object_id: Mapped[int] = mapped_column(default=1)
     plane: Mapped[int | None]
     label: Mapped[str] = mapped_column(Text, default="")
     is_alone: Mapped[bool] = mapped_column(default=True)
-    """Whether its target is the only one of its sample."""
+    """Whether its target is the only one of the sample."""
     goal: Mapped[str] = mapped_column(String(20), default="object")
     model: Mapped[str] = mapped_column(String(80), default="")
     is_turned: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether it is shown turned round, as slices of volumes are."""
+    """Whether it is displayed turned by 180 degrees, as slices of volumes are."""
     is_easy: Mapped[bool] = mapped_column(default=False)
-    """For training and attention; what is given for it is no data."""
+    """Whether it serves training and attention checks, whose answers are no data."""
     width: Mapped[int]
     height: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of the picture, in the storage."""
+    """Hash of the picture in the storage."""
     mask: Mapped[bytes] = mapped_column(LargeBinary)
-    """Run lengths of what is to be pointed at."""
+    """Run lengths of the part to point at."""
     previous: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """Run lengths of the mask that is corrected."""
+    """Run lengths of the mask to correct."""
 
 
-class StudyLink(Table):
-    """A link by which so many may come; its text is made from its number, see `visits.link_text`."""
+class StudyLink(OrmModel):
+    """An invitation link for a number of people; its text is derived from its number, see `visits.link_text`."""
 
     __tablename__ = "study_links"
 
@@ -83,8 +83,8 @@ class StudyLink(Table):
     ended_at: Mapped[float | None] = mapped_column(Float)
 
 
-class StudyVisitor(Table):
-    """Somebody who takes part. A browser has the key; here is its hash."""
+class StudyVisitor(OrmModel):
+    """A participant. Their browser has a key, of which the hash is stored here."""
 
     __tablename__ = "study_visitors"
     __table_args__ = (
@@ -99,27 +99,28 @@ class StudyVisitor(Table):
     link_id: Mapped[int] = mapped_column(ForeignKey("study_links.id", ondelete="CASCADE"))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     name: Mapped[str] = mapped_column(String(20))
-    """What exports call the person: p and twelve digits, which say nothing of when they came."""
+    """Name in exports: p and twelve random digits, which reveal nothing about the order of arrival.
+    """
     kind: Mapped[str] = mapped_column(String(20))
     mode: Mapped[str] = mapped_column(String(20))
     device: Mapped[str] = mapped_column(String(20))
-    """As declared."""
+    """Declared kind of device."""
     state: Mapped[str] = mapped_column(String(20), default="training")
     batches: Mapped[int] = mapped_column(default=0)
-    """Begun."""
+    """Number of batches begun."""
     counted: Mapped[int] = mapped_column(default=0)
-    """Batches that count."""
+    """Number of batches that count."""
     tries: Mapped[int] = mapped_column(default=0)
-    """Of training tasks."""
+    """Number of training tasks answered."""
     passed: Mapped[int] = mapped_column(default=0)
     checks: Mapped[int] = mapped_column(default=0)
-    """Of attention, answered."""
+    """Number of attention checks answered."""
     missed: Mapped[int] = mapped_column(default=0)
-    """Of these, those that were wrong."""
+    """Number of those that were wrong."""
 
 
-class StudyTrial(Table):
-    """One item shown to one person once, and what they gave."""
+class StudyTrial(OrmModel):
+    """One item shown to one participant once, with the answer."""
 
     __tablename__ = "study_trials"
     __table_args__ = (
@@ -139,15 +140,15 @@ class StudyTrial(Table):
     place: Mapped[int]
     purpose: Mapped[str] = mapped_column(String(20))
     device: Mapped[str] = mapped_column(String(20))
-    """As declared; once there is an answer, as measured."""
+    """Declared kind of device; measured once there is an answer."""
     given_at: Mapped[float] = mapped_column(Float)
     begun_at: Mapped[float | None] = mapped_column(Float)
-    """When the picture was first to be seen: all that follows is counted from here."""
+    """When the picture was first visible; all durations start here."""
     loads: Mapped[int] = mapped_column(default=0)
     answered_s: Mapped[float | None] = mapped_column(Float)
-    """Seconds from there to the answer."""
+    """Seconds from `begun_at` to the answer."""
     sha256: Mapped[str] = mapped_column(String(64), default="")
-    """Of the answer."""
+    """Hash of the answer."""
     answer: Mapped[str] = mapped_column(Text, default="")
     """As JSON; see `segarena_studio.studies.trial_answers`."""
     is_inside: Mapped[bool] = mapped_column(default=False)
@@ -156,8 +157,8 @@ class StudyTrial(Table):
     """Whether its batch does not count."""
 
 
-class StudyCode(Table):
-    """A code that was given out. No row says to whom: a platform knows who has it, and not what they gave."""
+class StudyCode(OrmModel):
+    """A completion code. No row refers to a participant: a platform knows whose code it is, but not their answers."""
 
     __tablename__ = "study_codes"
 

@@ -1,4 +1,4 @@
-"""A study made ready: its dataset is opened once, every picture is kept as it is sent, every target as run lengths."""
+"""Preparation of a study: opens its dataset once, stores every picture as sent and every target as run lengths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
-from segarena_server.storage.content_store import Storage
+from segarena_server.storage.content_store import ContentStore
 from segarena_studio.studies.corrections import correction_items
 from segarena_studio.studies.description import Study
 from segarena_studio.studies.display_modes import (
@@ -26,19 +26,34 @@ from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
 from segarena_studio.studies.items import StudyTarget, list_targets
 
 TRAINING_TRIES = 3
-"""So often as the training has tasks, somebody may try."""
+"""A participant may try this many times the number of training tasks."""
+
+_COPIED = (
+    "image",
+    "sample",
+    "target",
+    "object_id",
+    "plane",
+    "label",
+    "is_alone",
+    "goal",
+    "model",
+    "is_easy",
+    "is_turned",
+)
+"""Attributes of a target that are copied to columns of the same name."""
 
 SampleContext = Callable[[int, int], AbstractContextManager[object]]
-"""Is called with how many samples were opened, and of how many, around each."""
+"""Returns the context around each sample, from the number of samples done and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStudy:
-    """A study that can begin.
+    """A study that is ready to begin.
 
     Attributes:
-        dataset: as it calls itself.
-        rows: what is shown, as the columns of `StudyItem`.
+        dataset: name that the dataset gives itself.
+        rows: targets, as columns of `StudyItem`.
         unusable: samples that cannot be used, with the reason.
     """
 
@@ -49,99 +64,78 @@ class PreparedStudy:
 
 def prepare_study(
     study: Study,
-    storage: Storage,
+    storage: ContentStore,
     watch: SampleContext = lambda done, of: nullcontext(),
     hidden: Sequence[HiddenDataset] = (),
 ) -> PreparedStudy:
-    """Return a study made ready; its pictures are in the storage.
+    """Prepare a study; its pictures are written to the storage.
 
     Raises:
-        InvalidInput: it shows what is hidden; nothing can be shown, or not in words, or no batch can be of different
-            images.
-        SegarenaError: the dataset or a segmenter cannot be built, or nothing can be kept.
+        InvalidInput: it shows hidden data, has no targets, none with labels for words, or too few
+            images for a batch.
+        SegarenaError: dataset or segmenter cannot be built, or the storage fails.
     """
     dataset: Dataset = build("dataset", study.dataset)
     check_samples(study.dataset, dataset, hidden)
-    segmenters = {
-        spec.name: build("segmenter", spec)
-        for spec in map(PluginSpec.parse_named, study.corrections)
-    }
-    keeper = ItemStore(study.longest_px, storage)
+    specs = [PluginSpec.parse_named(text) for text in study.corrections]
+    segmenters: dict[str, Segmenter] = {spec.name: build("segmenter", spec) for spec in specs}
+    item_store = ItemStore(study.longest_px, storage)
     names = list(dataset.sample_ids)[: study.samples]
-    unusable = list[str]()
+    unusable: list[str] = []
     for number, name in enumerate(names):
         with watch(number, len(names)):
             try:
-                keeper.keep(_items(study, dataset, name, segmenters))
+                item_store.add(_items(study, dataset, name, segmenters))
             except (DatasetError, InvalidInput) as error:
                 unusable.append(f"{name}: {error}")
-    _check(study, keeper.rows, unusable)
-    keeper.keep(
-        list(
-            generate_easy_items(
-                TRAINING_TRIES * study.training + study.attention * study.batches, study.seed
-            )
-        )
+    _check(study, item_store.rows, unusable)
+    easy = TRAINING_TRIES * study.training + study.attention * study.batches
+    item_store.add(list(generate_easy_items(easy, study.seed)))
+    return PreparedStudy(
+        dataset=dataset.name, rows=tuple(item_store.rows), unusable=tuple(unusable)
     )
-    return PreparedStudy(dataset=dataset.name, rows=tuple(keeper.rows), unusable=tuple(unusable))
 
 
 def _items(
     study: Study, dataset: Dataset, name: str, segmenters: dict[str, Segmenter]
 ) -> list[StudyTarget]:
-    found = list(list_targets(dataset.load(name), study.planes))
-    by_image = {
-        item.image: [other for other in found if other.image == item.image] for item in found
-    }
-    for of_one in by_image.values():
+    """Return the targets of a sample, then their corrections for each segmenter."""
+    targets = list(list_targets(dataset.load(name), study.planes))
+    targets_of: dict[str, list[StudyTarget]] = {}
+    for target in targets:
+        targets_of.setdefault(target.image, []).append(target)
+    for on_image in targets_of.values():
         for model, segmenter in segmenters.items():
-            found += correction_items(of_one, segmenter, model)
-    return found
+            targets += correction_items(on_image, segmenter, model)
+    return targets
 
 
 class ItemStore:
-    """Keeps pictures, each once, and makes rows of items.
+    """Stores each picture once, and collects rows of items.
 
     Args:
-        longest_px: larger pictures are kept smaller.
-        storage: where pictures are kept.
+        longest_px: larger pictures are shrunk.
+        storage: storage of pictures.
     """
 
-    def __init__(self, longest_px: int, storage: Storage) -> None:
+    def __init__(self, longest_px: int, storage: ContentStore) -> None:
         self._longest_px = longest_px
         self._storage = storage
         self.rows: list[dict[str, Any]] = []
 
-    def keep(self, items: Sequence[StudyTarget]) -> None:
-        """Keep the items of one sample."""
-        kept: dict[str, str] = {}
+    def add(self, items: Sequence[StudyTarget]) -> None:
+        """Add the items of one sample."""
+        stored: dict[str, str] = {}
         for item in items:
-            if item.image not in kept:
-                picture = shrink(
-                    turn_half_round(
-                        resample_to_square_pixels(item.picture, item.edges), item.is_turned
-                    ),
-                    self._longest_px,
-                )
-                kept[item.image] = self._storage.keep(encode_jpeg(picture))
-            self.rows.append(self._row(item, kept[item.image]))
+            if item.image not in stored:
+                square = resample_to_square_pixels(item.picture, item.edges)
+                picture = shrink(turn_half_round(square, item.is_turned), self._longest_px)
+                stored[item.image] = self._storage.keep(encode_jpeg(picture))
+            self.rows.append(self._row(item, stored[item.image]))
 
     def _row(self, item: StudyTarget, sha256: str) -> dict[str, Any]:
         height, width = item.mask.shape
-        names = (
-            "image",
-            "sample",
-            "target",
-            "object_id",
-            "plane",
-            "label",
-            "is_alone",
-            "goal",
-            "model",
-            "is_easy",
-            "is_turned",
-        )
-        return {name: getattr(item, name) for name in names} | {
+        return {name: getattr(item, name) for name in _COPIED} | {
             "number": len(self.rows),
             "width": width,
             "height": height,
@@ -154,7 +148,9 @@ class ItemStore:
 def _check(study: Study, rows: Sequence[dict[str, Any]], unusable: Sequence[str]) -> None:
     images = {row["image"] for row in rows}
     if len(images) < study.batch:
-        why = f"; {len(unusable)} cannot be used: {'; '.join(unusable[:3])}" if unusable else ""
+        why = ""
+        if unusable:
+            why = f"; {len(unusable)} cannot be used: {'; '.join(unusable[:3])}"
         raise InvalidInput(
             f"batch: expected at least {study.batch} different images, got {len(images)}{why}"
         )

@@ -1,9 +1,11 @@
-"""How far a study is, for its leader: people, batches, what counts, and each picture with what was given on it."""
+"""Progress of a study for its leader: participants, batches, counted answers, and the answers on each picture."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 from sqlalchemy import Integer, and_, cast, func, select
@@ -22,26 +24,27 @@ COUNTS = and_(
     StudyTrial.is_near,
     StudyVisitor.missed * 2 <= StudyVisitor.checks,
 )
-"""That an answer counts."""
+"""Condition for an answer to count."""
 
+_CountsByArm: TypeAlias = dict[tuple[str, str, str], tuple[int, int, int]]
 _AT_ONCE = 20
 _MOST_POINTS = 300
-"""Of a line, over a picture: strangers may send 20 000, and a page has hundreds of lines."""
+"""Limit of points of a stroke on a page: strangers may send 20 000, and a page has hundreds of strokes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmProgress:
-    """People of one arm with one kind of device.
+    """Progress of one arm on one kind of device.
 
     Attributes:
-        kind, mode, device: which.
-        people: who came.
-        careless: of them, who missed more than half of the checks.
-        batches: that were begun.
-        answers: in the main part.
-        inside: of them, those that are right.
-        counting: of them, those that count.
-        wanted: how many the study wants.
+        kind, mode, device: the arm and the device.
+        people: number of participants.
+        careless: participants who missed more than half of the checks.
+        batches: batches begun.
+        answers: answers outside of training and checks.
+        inside: correct answers among them.
+        counting: answers among them that count.
+        wanted: answers that the study needs.
     """
 
     kind: str
@@ -58,13 +61,14 @@ class ArmProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemCount:
-    """An item with what was given on it: how many answers there are, and how many count.
+    """An item with its numbers of answers.
 
     Attributes:
         number: of the item.
-        name: of its sample, slice or frame, and target.
+        name: sample, slice or frame, and target.
         label, goal, model: as of the item.
-        answers, counting: of people.
+        answers: number of answers.
+        counting: answers that count.
     """
 
     number: int
@@ -78,14 +82,14 @@ class ItemCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerMark:
-    """One answer over a picture.
+    """One answer to draw over a picture.
 
     Attributes:
-        kind: of prompt.
-        device: it was given with.
-        person: who gave it.
-        counts: whether it counts.
-        points: (x, y) in the picture; of a long line every so many, and the last.
+        kind: kind of prompt.
+        device: kind of device.
+        person: name of the participant.
+        counts: whether the answer counts.
+        points: (x, y) in the picture; long strokes are thinned and keep their last point.
     """
 
     kind: str
@@ -96,89 +100,92 @@ class AnswerMark:
 
 
 def studies_sheet(site: Site) -> Sheet:
-    """Return a table of all studies: who came, and what they gave."""
+    """Return a table of all studies with participants and answers."""
     with site.database.reading() as session:
-        rows = [
-            overview_row(session, row)
-            for row in session.scalars(select(StudyRow).order_by(StudyRow.id))
-        ]
-    head = "study", "state", "people", "answers", "counting"
-    return Sheet(name="studies", caption="Studies", head=head, rows=tuple(rows))
+        studies = session.scalars(select(StudyRow).order_by(StudyRow.id))
+        rows = tuple(overview_row(session, study) for study in studies)
+    head = ("study", "state", "people", "answers", "counting")
+    return Sheet(name="studies", caption="Studies", head=head, rows=rows)
 
 
 def overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
-    """Return name and state of a study, how many people came, what they gave, and how much of it counts."""
-    groups = measure_arms(session, row, decode_study(row.description))
-    people, answers, counting = (
-        sum(getattr(g, name) for g in groups) for name in ("people", "answers", "counting")
-    )
+    """Return slug and state of a study, and its numbers of participants, answers and counted answers."""
+    arms = measure_arms(session, row, decode_study(row.description))
+    people = sum(arm.people for arm in arms)
+    answers = sum(arm.answers for arm in arms)
+    counting = sum(arm.counting for arm in arms)
     return row.slug, row.state, people, answers, counting
 
 
 def measure_arms(session: Session, row: StudyRow, study: Study) -> list[ArmProgress]:
-    """Return how far each arm is with each kind of device, in the order of the study."""
+    """Return the progress of each arm on each kind of device, in the order of the study."""
     people = _people(session, row)
     answers = _answers(session, row)
-    items = session.scalar(
-        select(func.count())
-        .select_from(StudyItem)
-        .where(StudyItem.study_id == row.id, ~StudyItem.is_easy)
+    count = select(func.count()).select_from(StudyItem)
+    items = count.where(StudyItem.study_id == row.id, ~StudyItem.is_easy)
+    # Only whole objects with a label can be shown in words.
+    items_in_words = items.where(StudyItem.label != "", StudyItem.goal == "object")
+    wanted = study.answers * (session.scalar(items) or 0)
+    wanted_in_words = study.answers * (session.scalar(items_in_words) or 0)
+    arms: list[ArmProgress] = []
+    for kind, mode in study.arms:
+        for device in study.devices:
+            came, careless, batches = people.get((kind, mode, device), (0, 0, 0))
+            given, inside, counting = answers.get((kind, mode, device), (0, 0, 0))
+            arm = ArmProgress(
+                kind=kind,
+                mode=mode,
+                device=device,
+                people=came,
+                careless=careless,
+                batches=batches,
+                answers=given,
+                inside=inside,
+                counting=counting,
+                wanted=wanted_in_words if mode == "text" else wanted,
+            )
+            arms.append(arm)
+    return arms
+
+
+def _people(session: Session, row: StudyRow) -> _CountsByArm:
+    """Return participants, careless participants and batches by kind, mode and device."""
+    group = (StudyVisitor.kind, StudyVisitor.mode, StudyVisitor.device)
+    is_careless = StudyVisitor.missed * 2 > StudyVisitor.checks
+    careless = func.sum(cast(is_careless, Integer))
+    query = (
+        select(*group, func.count(), careless, func.sum(StudyVisitor.batches))
+        .where(StudyVisitor.study_id == row.id)
+        .group_by(*group)
     )
-    in_words = session.scalar(
-        select(func.count())
-        .select_from(StudyItem)
-        .where(
-            StudyItem.study_id == row.id,
-            ~StudyItem.is_easy,
-            StudyItem.label != "",
-            StudyItem.goal == "object",
-        )
+    counts: _CountsByArm = {}
+    for kind, mode, device, people, missed, batches in session.execute(query):
+        counts[kind, mode, device] = (people, missed, batches)
+    return counts
+
+
+def _answers(session: Session, row: StudyRow) -> _CountsByArm:
+    """Return answers, correct answers and counted answers by kind, mode and device."""
+    group = (StudyVisitor.kind, StudyVisitor.mode, StudyTrial.device)
+    inside = func.sum(cast(StudyTrial.is_inside, Integer))
+    counted = func.sum(cast(COUNTS, Integer))
+    query = (
+        select(*group, func.count(), inside, counted)
+        .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
+        .where(StudyTrial.study_id == row.id, StudyTrial.purpose == "main")
+        .where(StudyTrial.answered_s.is_not(None))
+        .group_by(*group)
     )
-    return [
-        ArmProgress(
-            kind=kind, mode=mode, device=device,
-            **_named(("people", "careless", "batches"), people.get((kind, mode, device))),
-            **_named(("answers", "inside", "counting"), answers.get((kind, mode, device))),
-            wanted=study.answers * ((in_words if mode == "text" else items) or 0),
-        )
-        for kind, mode in study.arms
-        for device in study.devices
-    ]  # fmt: skip
-
-
-def _named(names: Sequence[str], values: Sequence[int] | None) -> dict[str, int]:
-    return dict(zip(names, values or [0] * len(names), strict=True))
-
-
-def _people(session: Session, row: StudyRow) -> Mapping[tuple[str, str, str], Sequence[int]]:
-    careless = func.sum(cast(StudyVisitor.missed * 2 > StudyVisitor.checks, Integer))
-    group = StudyVisitor.kind, StudyVisitor.mode, StudyVisitor.device
-    found = select(*group, func.count(), careless, func.sum(StudyVisitor.batches))
-    rows = session.execute(found.where(StudyVisitor.study_id == row.id).group_by(*group))
-    return {(one[0], one[1], one[2]): (one[3], one[4], one[5]) for one in rows}
-
-
-def _answers(session: Session, row: StudyRow) -> Mapping[tuple[str, str, str], Sequence[int]]:
-    group = StudyVisitor.kind, StudyVisitor.mode, StudyTrial.device
-    sums = (
-        func.count(),
-        func.sum(cast(StudyTrial.is_inside, Integer)),
-        func.sum(cast(COUNTS, Integer)),
-    )
-    of_main = (
-        StudyTrial.study_id == row.id,
-        StudyTrial.purpose == "main",
-        StudyTrial.answered_s.is_not(None),
-    )
-    joined = select(*group, *sums).join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
-    rows = session.execute(joined.where(*of_main).group_by(*group))
-    return {(one[0], one[1], one[2]): (one[3], one[4], one[5]) for one in rows}
+    counts: _CountsByArm = {}
+    for kind, mode, device, answers, correct, counting in session.execute(query):
+        counts[kind, mode, device] = (answers, correct, counting)
+    return counts
 
 
 def list_item_counts(
     session: Session, row: StudyRow, first: int, most: int
 ) -> tuple[list[ItemCount], int]:
-    """Return some items of a study with what was given on them, and how many items there are."""
+    """Return a page of items with their numbers of answers, and the total number of items."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
     total = session.scalar(select(func.count()).select_from(StudyItem).where(*own)) or 0
     page = list(
@@ -197,15 +204,23 @@ def list_item_counts(
         )
         .group_by(StudyTrial.item)
     )
-    given = {one[0]: (one[1], one[2]) for one in session.execute(counts)}
-    listed = [
-        ItemCount(
-            number=item.number, name=_name_of(item), label=item.label, goal=item.goal, model=item.model,
-            answers=given.get(item.number, (0, 0))[0], counting=given.get(item.number, (0, 0))[1],
+    counts_of = {
+        number: (answers, counting) for number, answers, counting in session.execute(counts)
+    }
+    items: list[ItemCount] = []
+    for item in page:
+        answers, counting = counts_of.get(item.number, (0, 0))
+        count = ItemCount(
+            number=item.number,
+            name=_name_of(item),
+            label=item.label,
+            goal=item.goal,
+            model=item.model,
+            answers=answers,
+            counting=counting,
         )
-        for item in page
-    ]  # fmt: skip
-    return listed, total
+        items.append(count)
+    return items, total
 
 
 def _name_of(item: StudyItem) -> str:
@@ -216,7 +231,7 @@ def _name_of(item: StudyItem) -> str:
 
 
 def find_neighbours(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
-    """Return the items before and after one, easy ones left out."""
+    """Return the numbers of the items before and after one, without easy items."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
     before = session.scalar(
         select(func.max(StudyItem.number)).where(*own, StudyItem.number < number)
@@ -227,7 +242,7 @@ def find_neighbours(session: Session, row: StudyRow, number: int) -> tuple[int |
 
 
 def list_marks(session: Session, row: StudyRow, number: int, most: int) -> list[AnswerMark]:
-    """Return what was given on an item, at most so many, the first ones first."""
+    """Return the first answers on an item."""
     found = (
         select(StudyTrial, StudyVisitor, cast(COUNTS, Integer))
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
@@ -248,9 +263,13 @@ def list_marks(session: Session, row: StudyRow, number: int, most: int) -> list[
 def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> AnswerMark:
     strokes = msgspec.json.decode(trial.answer, type=TrialAnswer).strokes
     stroke = strokes[0] if visitor.kind == "click" else strokes[-1]
-    step = -(-len(stroke.points) // _MOST_POINTS)
-    points = [(point[0], point[1]) for point in (*stroke.points[:-1:step], stroke.points[-1])]
-    kept = {"click": points[:1], "box": [points[0], points[-1]]}.get(visitor.kind, points)
+    step = math.ceil(len(stroke.points) / _MOST_POINTS)
+    thinned = [*stroke.points[:-1:step], stroke.points[-1]]
+    points = [(x, y) for x, y, *_ in thinned]
+    if visitor.kind == "click":
+        points = points[:1]
+    elif visitor.kind == "box":
+        points = [points[0], points[-1]]
     return AnswerMark(
-        kind=visitor.kind, device=trial.device, person=visitor.name, counts=counts, points=kept
+        kind=visitor.kind, device=trial.device, person=visitor.name, counts=counts, points=points
     )

@@ -1,9 +1,9 @@
-"""What was collected, as rows: people's prompts, and of clicks on images the clicks table."""
+"""Collected data as rows: people's prompts, and the clicks table of clicks on images."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -30,13 +30,27 @@ _MODES: dict[Mode, str] = dict(
         strict=True,
     )
 )
-"""Our display modes to those of the clicks table."""
+"""Display modes of studies and their names in the clicks table."""
 _CLICK_TYPES = {"object": "first", "missing": "fn", "surplus": "fp"}
 _AT_ONCE = 500
+_ITEM_FIELDS = (
+    "sample",
+    "target",
+    "object_id",
+    "plane",
+    "label",
+    "width",
+    "height",
+    "goal",
+    "model",
+)
+_SCREEN_FIELDS = ("device_pixel_ratio", "page_scale", "image_scale")
+_TIME_FIELDS = ("free_ms", "shown_ms", "blocked_ms", "answer_ms")
+_ANSWER_FIELDS = ("scrolls", "zooms", "leaves", "early_presses")
 
 
 def item_stem(item: StudyItem) -> str:
-    """Return what a clicks table calls an item, and its mask files are named by."""
+    """Return the name of an item in the clicks table and of its mask files."""
     image = item.sample if item.plane is None else f"{item.sample}_{item.plane}"
     stem = image if item.is_alone else f"{image}{OBJECT_SEPARATOR}{_object(item)}"
     if not item.model:
@@ -45,7 +59,7 @@ def item_stem(item: StudyItem) -> str:
 
 
 def file_name_of_model(item: StudyItem) -> str:
-    """Return the name of a segmenter as names of files have it."""
+    """Return the name of a segmenter in the form used in file names."""
     return re.sub(r"[^\w.-]+", "-", item.model).strip("-")
 
 
@@ -54,22 +68,22 @@ def _object(item: StudyItem) -> str:
 
 
 def iterate_prompts(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem, PersonPrompt]]:
-    """Yield every prompt of a study with what it is about, person by person, of each as they were given."""
+    """Yield every prompt of a study with its item, participant by participant in the order of the trials."""
     items = {item.number: item for item in session.scalars(_light_items(row))}
-    found = (
+    query = (
         select(StudyTrial, StudyVisitor)
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
         .where(StudyTrial.study_id == row.id, StudyTrial.answered_s.is_not(None))
         .order_by(StudyVisitor.name, StudyTrial.batch, StudyTrial.place)
         .execution_options(yield_per=_AT_ONCE)
     )
-    for trial, visitor in session.execute(found):
+    for trial, visitor in session.execute(query):
         yield items[trial.item], _prompt(row, items[trial.item], trial, visitor)
         session.expunge(trial)
 
 
 def _light_items(row: StudyRow) -> Any:
-    """Return the items of a study, of which masks are read only when asked for."""
+    """Select the items of a study; their masks are loaded only on access."""
     items = select(StudyItem).where(StudyItem.study_id == row.id).order_by(StudyItem.number)
     return items.options(defer(StudyItem.mask), defer(StudyItem.previous))
 
@@ -78,44 +92,45 @@ def _prompt(
     row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVisitor
 ) -> PersonPrompt:
     answer = msgspec.json.decode(trial.answer, type=TrialAnswer)
-    part = f"{item_stem(item)}.png".replace("/", "__") if item.model else ""
-    about: dict[str, Any] = {
-        name: getattr(item, name)
-        for name in (
-            "sample",
-            "target",
-            "object_id",
-            "plane",
-            "label",
-            "width",
-            "height",
-            "goal",
-            "model",
-        )
-    }
-    screen = answer.screen
-    times = answer.times
-    measured: dict[str, Any] = {
-        name: getattr(screen, name) for name in ("device_pixel_ratio", "page_scale", "image_scale")
-    }
-    measured |= {
-        name: getattr(times, name) for name in ("free_ms", "shown_ms", "blocked_ms", "answer_ms")
-    }
-    measured |= {
-        name: getattr(answer, name) for name in ("scrolls", "zooms", "leaves", "early_presses")
+    mask_file = f"{item_stem(item)}.png".replace("/", "__") if item.model else ""
+    values: dict[str, Any] = {
+        **_attributes(item, _ITEM_FIELDS),
+        **_attributes(answer, _ANSWER_FIELDS),
+        **_attributes(answer.screen, _SCREEN_FIELDS),
+        **_attributes(answer.times, _TIME_FIELDS),
     }
     return PersonPrompt(
-        id=trial.id, study=row.slug, dataset="easy" if item.is_easy else row.dataset, goal_mask=part,
-        previous_mask=part, person=visitor.name, batch=trial.batch, place=trial.place,
-        purpose=cast("Any", trial.purpose), round=2 if item.model else 1, kind=cast("Any", visitor.kind),
+        id=trial.id,
+        study=row.slug,
+        dataset="easy" if item.is_easy else row.dataset,
+        goal_mask=mask_file,
+        previous_mask=mask_file,
+        person=visitor.name,
+        batch=trial.batch,
+        place=trial.place,
+        purpose=cast("Any", trial.purpose),
+        round=2 if item.model else 1,
+        kind=cast("Any", visitor.kind),
         is_positive=item.goal != "surplus",
-        display_mode=visitor.mode, device=answer.device, declared_device=cast("Any", visitor.device),
-        pointer=answer.decisive.pointer, points=tuple(_points(answer)),
-        window_width=max(0.0, screen.window[0]), window_height=max(0.0, screen.window[1]),
-        scroll_x=max(0.0, screen.scroll[0]), scroll_y=max(0.0, screen.scroll[1]),
-        server_ms=round(1000 * (trial.answered_s or 0.0), 1), reloads=max(0, trial.loads - 1),
-        extra_presses=len(answer.strokes) - 1 + answer.late_presses, fate=_fate(trial, visitor), **about, **measured,
-    )  # fmt: skip
+        display_mode=visitor.mode,
+        device=answer.device,
+        declared_device=cast("Any", visitor.device),
+        pointer=answer.decisive.pointer,
+        points=tuple(_points(answer)),
+        window_width=max(0.0, answer.screen.window[0]),
+        window_height=max(0.0, answer.screen.window[1]),
+        scroll_x=max(0.0, answer.screen.scroll[0]),
+        scroll_y=max(0.0, answer.screen.scroll[1]),
+        server_ms=round(1000 * (trial.answered_s or 0.0), 1),
+        reloads=max(0, trial.loads - 1),
+        extra_presses=len(answer.strokes) - 1 + answer.late_presses,
+        fate=_fate(trial, visitor),
+        **values,
+    )
+
+
+def _attributes(source: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}
 
 
 def _points(answer: TrialAnswer) -> Iterator[PointerSample]:
@@ -133,6 +148,7 @@ def _points(answer: TrialAnswer) -> Iterator[PointerSample]:
 
 
 def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
+    """Return why a prompt does not count; "" if it does, or belongs to training or attention checks."""
     if trial.purpose != "main":
         return ""
     if visitor.missed * 2 > visitor.checks:
@@ -143,23 +159,23 @@ def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
 
 
 def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
-    """Return the clicks on images as the clicks table has them, with further columns, all of them, in order.
+    """Return all clicks on images in the columns of the clicks table and further columns, in order.
 
-    Further columns are `batch` (which clicks were made together), `person`, `display_mode` (as the published
-    display-mode study names it), and `fate` (see `segarena_people.prompts`).
+    Further columns are `batch` (clicks made together), `person`, `display_mode` (as the published
+    display-mode study
+    names it), and `fate` (see `segarena_people.prompts`).
     """
     import polars as pl
 
-    rows = [
-        _click(row, item, prompt)
-        for item, prompt in iterate_prompts(session, row)
-        if prompt.kind == "click" and prompt.purpose == "main" and prompt.plane is None
-    ]
-    kinds = {"x": pl.Int64, "y": pl.Int64, "w": pl.Int64, "h": pl.Int64}
+    rows: list[dict[str, Any]] = []
+    for item, prompt in iterate_prompts(session, row):
+        is_image_click = prompt.kind == "click" and prompt.plane is None
+        if is_image_click and prompt.purpose == "main":
+            rows.append(_click(row, item, prompt))
+    types = {"x": pl.Int64, "y": pl.Int64, "w": pl.Int64, "h": pl.Int64}
     columns = (*CLICK_COLUMNS, "batch", "person", "display_mode", "fate")
-    return pl.DataFrame(
-        rows, schema={name: kinds.get(name, pl.String) for name in columns}, orient="row"
-    )
+    schema = {name: types.get(name, pl.String) for name in columns}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, Any]:
@@ -172,7 +188,7 @@ def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, An
         "click_type": _CLICK_TYPES[item.goal],
         "full_stem": item_stem(item),
         "device": prompt.device,
-        # Whole pixels; the table may name places outside of the image, as hands do.
+        # Whole pixels; they may lie outside of the image, as people's clicks do.
         "x": int(point.x // 1),
         "y": int(point.y // 1),
         "w": item.width,

@@ -1,4 +1,4 @@
-"""A study as an archive: the table of people's prompts, the clicks table, the masks that were corrected."""
+"""Export of a study as an archive: people's prompts, the clicks table, the corrected masks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import whole_file
-from segarena.files.spreadsheets import plain_cell
+from segarena.files.atomic_write import open_atomic
+from segarena.files.spreadsheets import escape_formula
 from segarena_people.prompt_table import build_prompt_frame
 from segarena_server.site import Site
 from segarena_studio.studies.orm_models import StudyCode, StudyItem, StudyRow
@@ -28,18 +28,18 @@ from segarena_studio.studies.prompt_records import (
     iterate_prompts,
 )
 
-README = """What people gave in a study.
+README = """Prompts that people gave in a study.
 
 study.json            the study as it was described
-prompts.parquet       every prompt, raw, also those of training and of checks; see docs/people.md
+prompts.parquet       every prompt, raw, including training and attention checks; see docs/people.md
 clicks.csv            the clicks on images that count, as `segarena clicks check | judge | train` read them
 clicks-all.csv        all clicks on images, with a column `fate` that says why one does not count
 clicks-by-mode.csv    those that count, with the display mode in place of the dataset, where there are several modes
-previous/             FULL_STEM.png: the mask that was to be corrected, 0 and 255
-goals/                FULL_STEM.png: the part of it that people were asked to point at
-codes.csv             the codes that were given out, in no order, for whoever pays; no code says what its person gave
+previous/             FULL_STEM.png: the mask to correct, 0 and 255
+goals/                FULL_STEM.png: the part that people were asked to point at
+codes.csv             completion codes for payment, in no order; a code cannot be linked to answers
 
-Nothing in here tells who a person is, or when they came: their names are drawn, and rows are in the order of these.
+Nothing here identifies a person or the time of participation: names are random, and rows are in the order of names.
 """
 _AT_ONCE = 5000
 
@@ -61,24 +61,23 @@ def export_study(site: Site, slug: str, path: Path) -> None:
     """Write the archive of a study to a file.
 
     Raises:
-        InvalidInput: there is no such study.
-        StoreError: it cannot be written.
+        InvalidInput: no such study.
+        StoreError: the file cannot be written.
     """
-    with site.database.reading() as session, whole_file(path) as file:
+    with site.database.reading() as session, open_atomic(path) as file:
         write_export(session, study_named(session, slug), file)
 
 
 def study_named(session: Session, slug: str) -> StudyRow:
-    """Return a study.
+    """Return a study by its short name.
 
     Raises:
-        InvalidInput: there is none; the message says which there are.
+        InvalidInput: no such study; the message lists the existing ones.
     """
     row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
     if row is None:
-        known = (
-            ", ".join(session.scalars(select(StudyRow.slug).order_by(StudyRow.slug))) or "none yet"
-        )
+        slugs = session.scalars(select(StudyRow.slug).order_by(StudyRow.slug))
+        known = ", ".join(slugs) or "none yet"
         raise InvalidInput(f"there is no study {slug[:64]!r}; there is {known}")
     return row
 
@@ -87,13 +86,12 @@ def _prompts(session: Session, row: StudyRow) -> bytes:
     import polars as pl
 
     prompts = (prompt for _, prompt in iterate_prompts(session, row))
-    frames = [
-        build_prompt_frame(some) for some in iter(lambda: list(islice(prompts, _AT_ONCE)), [])
-    ]
+    frames: list[pl.DataFrame] = []
+    while part := list(islice(prompts, _AT_ONCE)):
+        frames.append(build_prompt_frame(part))
+    table = pl.concat(frames or [build_prompt_frame([])])
     buffer = BytesIO()
-    pl.concat(frames or [build_prompt_frame([])]).write_parquet(
-        buffer, compression="zstd", statistics=False
-    )
+    table.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
@@ -101,33 +99,37 @@ def _tables(session: Session, row: StudyRow) -> dict[str, str]:
     import polars as pl
 
     clicks = clicks_frame(session, row)
+    if not clicks.height:
+        return {}
     counting = clicks.filter(pl.col("fate") == "").drop("fate")
-    tables = {"clicks.csv": counting, "clicks-all.csv": clicks} if clicks.height else {}
-    if clicks.height and len(display_modes_of(row)) > 1:
-        tables["clicks-by-mode.csv"] = counting.with_columns(dataset=pl.col("display_mode"))
-    return {name: table.write_csv() for name, table in tables.items()}
+    tables = {"clicks.csv": counting.write_csv(), "clicks-all.csv": clicks.write_csv()}
+    if len(display_modes_of(row)) > 1:
+        by_mode = counting.with_columns(dataset=pl.col("display_mode"))
+        tables["clicks-by-mode.csv"] = by_mode.write_csv()
+    return tables
 
 
 def _codes(session: Session, row: StudyRow) -> str:
     codes = select(StudyCode).where(StudyCode.study_id == row.id).order_by(StudyCode.code)
-    lines = [
-        f"{plain_cell(one.code)},{one.batches},{one.counted}" for one in session.scalars(codes)
-    ]
-    return "\n".join(["code,batches,batches_that_count", *lines, ""])
+    lines = ["code,batches,batches_that_count"]
+    for code in session.scalars(codes):
+        lines.append(f"{escape_formula(code.code)},{code.batches},{code.counted}")
+    return "\n".join([*lines, ""])
 
 
 def _masks(session: Session, row: StudyRow) -> Iterator[tuple[str, bytes]]:
-    items = (
+    """Yield name and PNG of the previous mask and of the part to correct, for each correction."""
+    query = (
         select(StudyItem)
         .where(StudyItem.study_id == row.id, StudyItem.model != "")
         .order_by(StudyItem.number)
+        .execution_options(yield_per=20)
     )
-    for item in session.scalars(items.execution_options(yield_per=20)):
+    for item in session.scalars(query):
         name = f"{item_stem(item)}.png".replace("/", "__")
         for folder, lengths in (("previous", item.previous), ("goals", item.mask)):
-            if lengths is not None:
-                mask = decode_rle(lengths, (item.height, item.width))
-                yield (
-                    f"{folder}/{name}",
-                    cv2.imencode(".png", np.where(mask, 255, 0).astype(np.uint8))[1].tobytes(),
-                )
+            if lengths is None:
+                continue
+            mask = decode_rle(lengths, (item.height, item.width))
+            image = np.where(mask, 255, 0).astype(np.uint8)
+            yield f"{folder}/{name}", cv2.imencode(".png", image)[1].tobytes()

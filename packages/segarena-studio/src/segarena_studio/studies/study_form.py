@@ -1,4 +1,4 @@
-"""A study as the fields of a form, and back."""
+"""Conversion of a study to form fields and back."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ import msgspec
 from segarena_studio.studies.description import Study, list_faults
 
 CHOICE_FIELDS = ("kinds", "modes", "devices")
-"""Fields of which several can be ticked: the form has `kinds.click`, and so on."""
+"""Fields with check boxes: the form has `kinds.click` and so on."""
 LIST_FIELDS = ("corrections",)
-"""Fields with a line for each."""
+"""Fields with one entry per line."""
 
 
 class FormResult(NamedTuple):
-    """What a form comes to: a study, or what is wrong, by field."""
+    """Result of a form: a study, or errors by field."""
 
     study: Study | None
     faults: dict[str, str]
 
 
 def read_form(form: Mapping[str, str]) -> FormResult:
-    """Return the study that a form describes; fields that are empty or not there are as by default."""
-    told: dict[str, Any] = {}
+    """Return the study of a form; empty and missing fields get their defaults."""
+    values: dict[str, Any] = {}
     faults: dict[str, str] = {}
     for field in msgspec.structs.fields(Study):
         name = field.name
         text = form.get(field.name, "").strip()
         if name in CHOICE_FIELDS:
-            told[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
+            values[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
         elif text:
             try:
-                told[name] = _READ.get(name, str)(text)
+                values[name] = _READ.get(name, str)(text)
             except ValueError:
                 faults[name] = f"expected a number, got {text[:40]!r}"
     for name in ("slug", "title", "dataset"):
-        if name not in told:
-            faults[name] = "this is needed"
+        if name not in values:
+            faults[name] = "this field is required"
     if faults:
         return FormResult(None, faults)
     try:
-        study = msgspec.convert(told, Study)
+        study = msgspec.convert(values, Study)
     except msgspec.ValidationError as error:
         return FormResult(None, _fault_of(str(error)))
     wrong = dict(fault.split(": ", 1) for fault in list_faults(study))
@@ -50,7 +50,7 @@ def read_form(form: Mapping[str, str]) -> FormResult:
 
 
 def form_texts(study: Study) -> dict[str, str]:
-    """Return the fields of a form that `fill` makes the study of."""
+    """Return the form fields of a study; the inverse of `read_form`."""
     texts: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(study).items():
         if name in CHOICE_FIELDS:
@@ -63,9 +63,10 @@ def form_texts(study: Study) -> dict[str, str]:
 
 
 def _fault_of(error: str) -> dict[str, str]:
-    """Return what msgspec says, by field: it names one at the end, `... - at `$.slug``."""
+    """Return an error of msgspec by field: its message ends with the field, "- at `$.slug`"."""
     why, _, place = error.partition(" - at `$.")
-    return {place.partition("[")[0].rstrip("`") or "title": why[:1].lower() + why[1:]}
+    field = place.partition("[")[0].rstrip("`") or "title"
+    return {field: why[:1].lower() + why[1:]}
 
 
 def _lines(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What comes back from a trial, checked: it was sent by a stranger's browser, and may be anything."""
+"""Answers to trials, validated: they come from the browsers of strangers and may contain anything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_STROKES = 200
 MOST_POINTS = 20_000
 _DAY_MS = 86_400_000.0
 _OUTSIDE = 1.0
-"""So many widths or heights of the picture a hand may be outside of it."""
+"""How far outside of the picture a pointer may be, in widths or heights of the picture."""
 
 _Number: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Ms: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=_DAY_MS)]
@@ -32,15 +32,16 @@ _Point: TypeAlias = tuple[
     _Number, _Number, _Number, _Number, _Ms, Annotated[float, msgspec.Meta(ge=0, le=1)]
 ]
 """x, y in the picture; x, y in the window; ms since a prompt was allowed; pressure."""
+_TIME_MS = 4
 
 
 class Stroke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """From a press to its release.
+    """A pointer stroke from press to release.
 
     Attributes:
-        pointer: mouse, touch, pen, keyboard.
+        pointer: mouse, touch, pen or keyboard.
         clicks: 2 for the second press of a double tap.
-        points: every sample.
+        points: every sample of the pointer.
     """
 
     pointer: PointerKind
@@ -49,7 +50,7 @@ class Stroke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ScreenState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the screen was like; see `segarena_people.prompts.PersonPrompt`."""
+    """Screen of the participant; see `segarena_people.prompts.PersonPrompt`."""
 
     device_pixel_ratio: _Scale
     page_scale: _Scale
@@ -59,7 +60,7 @@ class ScreenState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class TrialTimes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long each part was, by the browser's clock."""
+    """Duration of each phase, by the browser's clock."""
 
     free_ms: _Ms
     shown_ms: _Ms
@@ -68,13 +69,14 @@ class TrialTimes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What came back from a trial.
+    """Answer to a trial.
 
     Attributes:
-        strokes: as they were drawn; the last one counts, of a click the first.
-        screen, times: see there.
+        strokes: in drawing order; of clicks the first counts, of other kinds the last.
+        screen: state of the screen.
+        times: durations of the phases.
         scrolls, zooms, leaves, early_presses: see `segarena_people.prompts.PersonPrompt`.
-        late_presses: after the prompt was given.
+        late_presses: presses after the prompt was given.
     """
 
     strokes: Annotated[tuple[Stroke, ...], msgspec.Meta(min_length=1, max_length=MOST_STROKES)]
@@ -88,37 +90,42 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def decisive(self) -> Stroke:
-        """The stroke that a device is told by."""
+        """The stroke that decides on the device."""
         return self.strokes[0]
 
     @property
     def device(self) -> DeviceKind:
-        """What it was given with: a mouse and keys belong to a computer, a finger or pen to what one holds."""
+        """Kind of device: mouse and keys mean a computer, a finger or pen a mobile device."""
         return "pc" if self.decisive.pointer in ("mouse", "keyboard") else "mobile"
 
 
 class Judgement(NamedTuple):
-    """Whether an answer is right, and whether it is at least not far off."""
+    """Whether an answer is correct, and whether it is at least close."""
 
     is_inside: bool
     is_near: bool
 
 
 def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -> None:
-    """Raise `InvalidInput` unless an answer can be of this kind, on a picture of (height, width) `size`."""
+    """Raise `InvalidInput` unless an answer is possible for this kind on a picture of (height, width) `size`."""
     points = [point for stroke in answer.strokes for point in stroke.points]
     if len(points) > MOST_POINTS:
         raise InvalidInput(f"strokes: expected at most {MOST_POINTS} points, got {len(points)}")
     height, width = size
     for x, y, *_ in points:
-        if not (-_OUTSIDE * width <= x <= 2 * width and -_OUTSIDE * height <= y <= 2 * height):
+        is_in_width = -_OUTSIDE * width <= x <= (1 + _OUTSIDE) * width
+        is_in_height = -_OUTSIDE * height <= y <= (1 + _OUTSIDE) * height
+        if not (is_in_width and is_in_height):
             raise InvalidInput(
                 f"strokes: expected points on or around the picture, got ({x:g}, {y:g})"
             )
-    if any(later[4] < before[4] for before, later in pairwise(points)):
-        raise InvalidInput("strokes: expected times that run forwards")
+    times = [point[_TIME_MS] for point in points]
+    if any(later < earlier for earlier, later in pairwise(times)):
+        raise InvalidInput("strokes: expected increasing times")
     last = answer.strokes[-1].points
-    if kind == "box" and (last[0][0] == last[-1][0] or last[0][1] == last[-1][1]):
+    start = last[0]
+    end = last[-1]
+    if kind == "box" and (start[0] == end[0] or start[1] == end[1]):
         raise InvalidInput("strokes: expected a box with two sides, got a line or a point")
     least = {"lasso": 3, "scribble": 2}.get(kind, 1)
     if len({point[:2] for point in last}) < least:
@@ -128,17 +135,18 @@ def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -
 def judge_answer(
     answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float
 ) -> Judgement:
-    """Return whether an answer is right.
+    """Judge an answer.
 
-    A click is right on the mask, and near within a radius of it (RClicks, section 3.2). Nobody published a rule for the
-    others. Here a scribble is right when at least half of its points are, and near likewise; a box or a lasso is right
-    when its IoU with the mask's box, or with the mask, is at least 0.5, and near from 0.3 on.
+    A click is correct on the mask, and close within a radius of it (RClicks, section 3.2). No rule
+    was published for the other kinds. Here a scribble is correct when at least half of its points
+    are on the mask, and close likewise within the radius; a box or a lasso is correct when its IoU
+    with the mask's box, or with the mask, is at least 0.5, and close from 0.3 on.
 
     Args:
-        answer: which fits the kind.
-        kind: of prompt.
-        mask: bool (H, W): what was asked for.
-        radius_share: the radius as a share of the mask's diagonal.
+        answer: an answer of this kind.
+        kind: kind of prompt.
+        mask: bool (H, W), the target.
+        radius_share: the radius as a share of the picture's diagonal.
     """
     radius_px = radius_share * math.hypot(*mask.shape)
     if kind == "click":
@@ -146,41 +154,51 @@ def judge_answer(
         return Judgement(is_near(mask, pixel, 0), is_near(mask, pixel, radius_px))
     points = answer.strokes[-1].points
     if kind == "scribble":
-        away = _distances(mask, np.array([_pixel(point) for point in points]))
-        return Judgement(bool(np.mean(away == 0) >= 0.5), bool(np.mean(away <= radius_px) >= 0.5))
+        distances = _distances(mask, np.array([_pixel(point) for point in points]))
+        is_correct = np.mean(distances == 0) >= 0.5
+        is_close = np.mean(distances <= radius_px) >= 0.5
+        return Judgement(bool(is_correct), bool(is_close))
     iou = _iou_of_box(points, mask) if kind == "box" else _iou_of_lasso(points, mask)
     return Judgement(iou >= 0.5, iou >= 0.3)
 
 
 def _distances(mask: Mask, pixels: NDArray[np.int_]) -> NDArray[np.float32]:
-    """Return how far each (row, column) is from the mask; what is not on the picture is infinitely far.
+    """Return the distance of each (row, column) from the mask; infinite outside of the picture.
 
-    All at once: a stranger may send 20 000 of them, and a search for each could take minutes.
+    One distance transform for all points: a stranger may send 20 000, and a search for each could
+    take minutes.
     """
-    away = np.full(len(pixels), np.inf, dtype=np.float32)
-    is_on = np.all((pixels >= 0) & (pixels < mask.shape), axis=1)
-    everywhere = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    away[is_on] = everywhere[tuple(pixels[is_on].T)]
-    return away
+    distances = np.full(len(pixels), np.inf, dtype=np.float32)
+    is_inside = np.all((pixels >= 0) & (pixels < mask.shape), axis=1)
+    background = (~mask).astype(np.uint8)
+    transform = cv2.distanceTransform(background, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    rows, columns = pixels[is_inside].T
+    distances[is_inside] = transform[rows, columns]
+    return distances
 
 
 def _pixel(point: _Point) -> tuple[int, int]:
-    """Return the (row, column) of the pixel that a point lies in."""
+    """Return the (row, column) of the pixel that contains a point."""
     return math.floor(point[1]), math.floor(point[0])
 
 
 def _iou_of_box(points: tuple[_Point, ...], mask: Mask) -> float:
     rows, columns = bounding_window(mask)
-    (x0, x1), (y0, y1) = (sorted((points[0][i], points[-1][i])) for i in (0, 1))
-    wide = max(0.0, min(x1, columns.stop) - max(x0, columns.start))
-    high = max(0.0, min(y1, rows.stop) - max(y0, rows.start))
-    whole = (x1 - x0) * (y1 - y0) + (columns.stop - columns.start) * (rows.stop - rows.start)
-    return wide * high / (whole - wide * high)
+    x0, x1 = sorted((points[0][0], points[-1][0]))
+    y0, y1 = sorted((points[0][1], points[-1][1]))
+    width = max(0.0, min(x1, columns.stop) - max(x0, columns.start))
+    height = max(0.0, min(y1, rows.stop) - max(y0, rows.start))
+    intersection = width * height
+    drawn_area = (x1 - x0) * (y1 - y0)
+    target_area = (columns.stop - columns.start) * (rows.stop - rows.start)
+    return intersection / (drawn_area + target_area - intersection)
 
 
 def _iou_of_lasso(points: tuple[_Point, ...], mask: Mask) -> float:
-    drawn = np.zeros(mask.shape, dtype=np.uint8)
+    canvas = np.zeros(mask.shape, dtype=np.uint8)
     corners = np.floor([point[:2] for point in points]).astype(np.int32)
-    cv2.fillPoly(drawn, [corners], 1)
-    inside = drawn > 0
-    return float(np.count_nonzero(inside & mask) / max(1, np.count_nonzero(inside | mask)))
+    cv2.fillPoly(canvas, [corners], 1)
+    inside = canvas > 0
+    intersection = np.count_nonzero(inside & mask)
+    union = np.count_nonzero(inside | mask)
+    return float(intersection / max(1, union))

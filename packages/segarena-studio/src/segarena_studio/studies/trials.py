@@ -1,14 +1,15 @@
-"""The trials of a visit, one after the other: training, then batches, in each some checks of attention.
+"""Trials of a participant, one after the other: training, then batches with hidden attention checks.
 
-A trial is given, begun (from then on the server's clock says what may be seen), and answered, once. Whoever loads the
-page again comes back to the same trial at the same moment: nobody is shown a target for longer, or again.
+A trial is given, begun (from then on the server's clock decides what may be seen), and answered,
+once. Reloading the page returns to the same trial at the same moment: nobody sees a target for
+longer, or again.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from sqlalchemy import ColumnElement, func, or_, select, update
@@ -27,22 +28,22 @@ from segarena_studio.studies.trial_answers import Judgement, TrialAnswer, check_
 from segarena_studio.studies.visits import Visit, finish_visit
 
 LAPSE_S = 1800.0
-"""A trial that was given and not answered for so long is given to somebody else, too."""
+"""After this time without an answer, the item of a trial is also given to somebody else."""
 SLACK_S = 2.0
-"""So much later than its time the target is still sent, to a page that was loaded again in the middle."""
+"""The target is still sent this much later than its time, to a page that was reloaded meanwhile."""
 _CLOCKS_S = 0.05
-"""So far two clocks may be apart over a trial."""
+"""Largest drift between the two clocks during a trial."""
 
 Feedback = Literal["right", "wrong", ""]
-"""What is said of an answer: only of training."""
+"""Feedback on an answer, given only in training."""
 
 
 class OutOfOrder(InvalidInput):
-    """It contradicts what went before: answered already, not begun, or too early."""
+    """The request contradicts the state of the trial: answered already, not begun, or too early."""
 
 
 def next_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
-    """Return the trial that a visit is at, made where there is none yet; None when the person is to choose, or is done.
+    """Return the current trial of a visit, created on demand; None while the participant has a choice, or is done.
 
     The state of the visitor says which: ready, done, failed.
     """
@@ -58,14 +59,14 @@ def next_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
 
 
 def begin_batch(session: Session, site: Site, visit: Visit) -> None:
-    """Give a visit its next batch; where nothing is left, or all batches were given, it is done."""
+    """Give a visit its next batch; finish the visit when no items or no batches are left."""
     if visit.visitor.state != "ready":
         return
+    # The lock makes concurrent batches see each other's trials.
     session.scalars(select(StudyRow).where(StudyRow.id == visit.row.id).with_for_update()).one()
+    chosen: list[int] = []
     if visit.visitor.batches < visit.study.batches:
         chosen = _chosen(session, site.now(), visit)
-    else:
-        chosen = []
     if not chosen or visit.row.state != "open":
         finish_visit(session, site, visit)
         return
@@ -75,13 +76,13 @@ def begin_batch(session: Session, site: Site, visit: Visit) -> None:
 
 
 def find_trial(session: Session, visit: Visit, trial_id: str) -> StudyTrial | None:
-    """Return a trial of a visit; None for any other."""
+    """Return a trial of a visit; None for trials of others."""
     trial = session.get(StudyTrial, trial_id[:36])
     return trial if trial is not None and trial.visitor_id == visit.visitor.id else None
 
 
 def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
-    """Return the trial that comes next in the batch of one, so that its pictures can be fetched ahead."""
+    """Return the next trial of the batch, so that the page can fetch its pictures ahead."""
     same = (
         StudyTrial.visitor_id == trial.visitor_id,
         StudyTrial.batch == trial.batch,
@@ -91,10 +92,10 @@ def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
 
 
 def begin_trial(trial: StudyTrial, now: float) -> float:
-    """Note that the picture is to be seen now; return for how many seconds it is already.
+    """Note that the picture is visible now; return for how many seconds it has been already.
 
     Raises:
-        OutOfTurn: the trial was answered.
+        OutOfOrder: the trial was answered.
     """
     if trial.answered_s is not None:
         raise OutOfOrder("this was answered already; go on with the next one")
@@ -108,15 +109,17 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     """Tell whether the target may still be sent."""
     if trial.answered_s is not None:
         return False
+    if trial.begun_at is None:
+        return True
     seconds = visit.study.seconds_of(visit.arm.mode)
-    return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
+    return now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
 def check_and_judge(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judgement:
-    """Return whether what came back about an item is right; that takes a while, and needs no transaction.
+    """Validate and judge an answer; slow, and done outside of a transaction.
 
     Raises:
-        InvalidInput: it cannot be an answer to this.
+        InvalidInput: not a possible answer to this item.
     """
     check_answer(answer, visit.arm.kind, (item.height, item.width))
     return judge_answer(answer, visit.arm.kind, item_mask(item), visit.study.radius_share)
@@ -125,10 +128,10 @@ def check_and_judge(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judge
 def take_answer(
     site: Site, visit: Visit, trial: StudyTrial, answer: TrialAnswer, judged: Judgement
 ) -> Feedback:
-    """Keep what came back, as it was judged; the same once more changes nothing.
+    """Store an answer with its judgement; repeating the same request changes nothing.
 
     Raises:
-        OutOfTurn: there is another answer, or it is too early for one.
+        OutOfOrder: there is another answer, or it is too early.
     """
     now = site.now()
     body = msgspec.json.encode(answer).decode()
@@ -149,12 +152,12 @@ def take_answer(
 
 
 def trial_item(session: Session, trial: StudyTrial) -> StudyItem:
-    """Return what a trial shows."""
+    """Return the item of a trial."""
     return session.get_one(StudyItem, (trial.study_id, trial.item))
 
 
 def item_mask(item: StudyItem) -> Mask:
-    """Return what is to be pointed at."""
+    """Return the mask to point at."""
     return decode_rle(item.mask, (item.height, item.width))
 
 
@@ -181,7 +184,7 @@ def _count(visitor: StudyVisitor, trial: StudyTrial) -> None:
 
 
 def _open_trial(session: Session, visit: Visit) -> StudyTrial | None:
-    """Return the first trial of the batch under way that has no answer."""
+    """Return the first unanswered trial of the current batch."""
     batch = visit.visitor.batches if visit.visitor.state == "working" else 0
     own = (
         StudyTrial.visitor_id == visit.visitor.id,
@@ -208,7 +211,7 @@ def _training_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | 
 
 
 def _end_batch(session: Session, site: Site, visit: Visit) -> None:
-    """Say whether the batch that is over counts; what does not is asked of others."""
+    """Decide whether the finished batch counts; items of a void batch are given to others."""
     visitor = visit.visitor
     of_batch = (
         StudyTrial.visitor_id == visitor.id,
@@ -232,7 +235,8 @@ def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
     items = select(StudyItem.number, StudyItem.image).where(
         StudyItem.study_id == visit.row.id, ~StudyItem.is_easy
     )
-    if visit.arm.mode == "text":  # only a whole object that has a name can be shown in words
+    if visit.arm.mode == "text":
+        # Only a whole object with a label can be shown in words.
         items = items.where(StudyItem.label != "", StudyItem.goal == "object")
     answers = _answers(session, now, visit)
     candidates = [
@@ -240,20 +244,25 @@ def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
         for number, image in session.execute(items)
     ]
     return choose_items(
-        candidates, _seen(session, visit), size=study.batch, wanted=study.answers, seed=study.seed,
-        person=visitor.name, batch=visitor.batches + 1,
-    )  # fmt: skip
+        candidates,
+        _seen_images(session, visit),
+        size=study.batch,
+        wanted=study.answers,
+        seed=study.seed,
+        person=visitor.name,
+        batch=visitor.batches + 1,
+    )
 
 
-def _seen(session: Session, visit: Visit) -> set[str]:
-    """Return the images that a visit was given."""
-    own = StudyTrial.visitor_id == visit.visitor.id
-    joined = (StudyItem.study_id == StudyTrial.study_id) & (StudyItem.number == StudyTrial.item)
-    return set(session.scalars(select(StudyItem.image).join(StudyTrial, joined).where(own)))
+def _seen_images(session: Session, visit: Visit) -> set[str]:
+    """Return the images that the participant was given."""
+    is_item = (StudyItem.study_id == StudyTrial.study_id) & (StudyItem.number == StudyTrial.item)
+    query = select(StudyItem.image).join(StudyTrial, is_item)
+    return set(session.scalars(query.where(StudyTrial.visitor_id == visit.visitor.id)))
 
 
 def _answers(session: Session, now: float, visit: Visit) -> dict[int, int]:
-    """Return how many answers each item has, or is about to have, in the visit's arm and on such devices."""
+    """Return the answers per item, given or pending, in the visit's arm on such devices."""
     same: tuple[ColumnElement[bool], ...] = (
         StudyTrial.study_id == visit.row.id,
         StudyTrial.purpose == "main",
@@ -267,29 +276,33 @@ def _answers(session: Session, now: float, visit: Visit) -> dict[int, int]:
     joined = select(StudyTrial.item, func.count()).join(
         StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id
     )
-    return {
-        row[0]: row[1] for row in session.execute(joined.where(*same).group_by(StudyTrial.item))
-    }
+    rows = session.execute(joined.where(*same).group_by(StudyTrial.item))
+    return {row[0]: row[1] for row in rows}
 
 
 def _unseen_easy(session: Session, visit: Visit) -> list[int]:
+    """Return the numbers of easy items that the participant was not given yet."""
     seen = select(StudyTrial.item).where(StudyTrial.visitor_id == visit.visitor.id)
-    easy = select(StudyItem.number).where(StudyItem.study_id == visit.row.id, StudyItem.is_easy)
-    return list(
-        session.scalars(easy.where(StudyItem.number.not_in(seen)).order_by(StudyItem.number))
+    easy = (
+        select(StudyItem.number)
+        .where(StudyItem.study_id == visit.row.id, StudyItem.is_easy)
+        .where(StudyItem.number.not_in(seen))
+        .order_by(StudyItem.number)
     )
+    return list(session.scalars(easy))
 
 
 def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> None:
+    """Create the trials of a batch, with attention checks between them."""
     study = visit.study
     visitor = visit.visitor
     easy = _unseen_easy(session, visit)[: study.attention]
-    checks = choose_check_positions(
+    positions = choose_check_positions(
         len(easy), len(chosen), study.seed, visitor.name, visitor.batches
     )
     order: list[tuple[int, TrialPurpose]] = [(item, "main") for item in chosen]
-    for place, item in zip(checks, easy, strict=True):
-        order.insert(place, (item, "attention"))
+    for position, item in zip(positions, easy, strict=True):
+        order.insert(position, (item, "attention"))
     for place, (item, purpose) in enumerate(order, 1):
         session.add(_trial(visit, item, visitor.batches, place, purpose, now))
     session.flush()
@@ -298,26 +311,20 @@ def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> 
 def _trial(
     visit: Visit, item: int, batch: int, place: int, purpose: TrialPurpose, now: float
 ) -> StudyTrial:
-    about: dict[str, Any] = {
-        "study_id": visit.row.id,
-        "visitor_id": visit.visitor.id,
-        "device": visit.visitor.device,
-    }
-    kept = {
-        "loads": 0,
-        "sha256": "",
-        "answer": "",
-        "is_inside": False,
-        "is_near": False,
-        "is_void": False,
-    }
     return StudyTrial(
         id=str(uuid.uuid4()),
+        study_id=visit.row.id,
+        visitor_id=visit.visitor.id,
+        device=visit.visitor.device,
         item=item,
         batch=batch,
         place=place,
         purpose=purpose,
         given_at=now,
-        **about,
-        **kept,
+        loads=0,
+        sha256="",
+        answer="",
+        is_inside=False,
+        is_near=False,
+        is_void=False,
     )

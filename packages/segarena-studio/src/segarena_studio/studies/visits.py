@@ -1,7 +1,7 @@
-"""Who takes part in a study: they come by a link, agree, have a key in their browser, and may have all deleted.
+"""Participants of a study: they join by a link, consent, keep a key in their browser, and may delete their data.
 
-A key is drawn at random and opens one visit; the database has its hash alone. A link is made from its number with the
-secret of the site, so that it can be shown again and nobody can make one.
+A key is random and opens one visit; the database has only its hash. A link is derived from its
+number and the secret of the site, so that it can be shown again and nobody can forge one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256
 from segarena_people.prompts import DeviceKind
-from segarena_server.auth.permissions import is_same, seal
+from segarena_server.auth.permissions import secrets_match, sign
 from segarena_server.http.request_body import number_in
 from segarena_server.site import Site
 from segarena_studio.studies.assignment import choose_arm
@@ -29,17 +29,17 @@ _NAME = 12
 MOST_BY_A_LINK = 100_000
 
 ClosedReason = Literal["closed", "full", "ended"]
-"""Why nobody more may come: the study is closed, so many came by the link, the link was ended."""
+"""Why nobody more may join: the study is closed, the link is used up, or the link was ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Somebody in a study.
+    """A participant in a study.
 
     Attributes:
-        row: of the study.
+        row: the study in the database.
         study: its description.
-        visitor: who it is.
+        visitor: the participant.
     """
 
     row: StudyRow
@@ -48,20 +48,20 @@ class Visit:
 
     @property
     def arm(self) -> Arm:
-        """What they are asked for."""
+        """Kind of prompt and display mode of the participant."""
         return next(arm for arm in self.study.arms if arm == (self.visitor.kind, self.visitor.mode))
 
     @property
     def is_careless(self) -> bool:
-        """Whether they missed more than half of the checks, so that nothing of theirs counts."""
+        """Whether they missed more than half of the checks, so that no answer of theirs counts."""
         return self.visitor.missed * 2 > self.visitor.checks
 
 
 def make_link(session: Session, study: StudyRow, label: str, most: int, now: float) -> StudyLink:
-    """Add a link by which so many may come.
+    """Create a link for a number of people.
 
     Raises:
-        InvalidInput: nobody, or too many.
+        InvalidInput: the number is out of range.
     """
     if not 1 <= most <= MOST_BY_A_LINK:
         raise InvalidInput(f"people by a link: expected 1 to {MOST_BY_A_LINK:,}, got {most}")
@@ -72,23 +72,23 @@ def make_link(session: Session, study: StudyRow, label: str, most: int, now: flo
 
 
 def link_text(site: Site, link: StudyLink) -> str:
-    """Return what stands in the address of a link."""
-    return f"{link.id}-{seal(site, 'study link', str(link.id))[:_SIGNED]}"
+    """Return the part of the address that identifies a link."""
+    return f"{link.id}-{sign(site, 'study link', str(link.id))[:_SIGNED]}"
 
 
 def find_link(session: Session, site: Site, text: str) -> StudyLink | None:
-    """Return the link that an address names, also one that was ended; None when we made no such address."""
+    """Return the link of an address, even one that was ended; None for a forged address."""
     told, _, signature = text.partition("-")
     number = number_in(told)
     if number is None:
         return None
     link = session.get(StudyLink, number)
-    is_ours = is_same(signature, seal(site, "study link", told)[:_SIGNED])
+    is_ours = secrets_match(signature, sign(site, "study link", told)[:_SIGNED])
     return link if link is not None and is_ours and told == str(link.id) else None
 
 
 def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
-    """Return why nobody more may come by a link; None when they may."""
+    """Return why nobody more may join by a link; None when people may."""
     if study.state != "open":
         return "closed"
     if link.ended_at is not None:
@@ -99,29 +99,41 @@ def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
 def join_study(
     session: Session, site: Site, link: StudyLink, device: DeviceKind
 ) -> tuple[Visit, str]:
-    """Let somebody in who agreed; return their visit, and the key that their browser keeps.
+    """Add a participant who consented; return the visit and the key for their browser.
 
     Raises:
-        InvalidInput: nobody more may come, or not with such a device.
+        InvalidInput: nobody more may join, or not with such a device.
     """
     row = _locked(session, link.study_id)
     study = decode_study(row.description)
     session.refresh(link)
     if why := closed_reason(row, link):
-        raise InvalidInput(f"nobody more can take part by this link: it is {why}")
+        raise InvalidInput(f"nobody else can take part by this link: it is {why}")
     if device not in study.devices:
         raise InvalidInput(f"device: expected {' or '.join(study.devices)}, got {device}")
     link.came += 1
     session.flush()
     came = session.scalar(select(func.sum(StudyLink.came)).where(StudyLink.study_id == row.id)) or 1
-    # A number in order of arrival could be laid beside the times at which a crowd platform's people came.
-    name = "p" + seal(site, "study person", f"{row.id}/{came}")[:_NAME]
+    # Not a number in order of arrival: it could be matched with the arrival times of a crowd platform.
+    name = "p" + sign(site, "study person", f"{row.id}/{came}")[:_NAME]
     arm = choose_arm(study.arms, _people(session, row.id, device), study.seed, name)
     key = secrets.token_urlsafe(24)
     visitor = StudyVisitor(
-        study_id=row.id, link_id=link.id, hash=sha256(key), name=name, kind=arm.kind, mode=arm.mode, device=device,
-        state="training" if study.training else "ready", batches=0, counted=0, tries=0, passed=0, checks=0, missed=0,
-    )  # fmt: skip
+        study_id=row.id,
+        link_id=link.id,
+        hash=sha256(key),
+        name=name,
+        kind=arm.kind,
+        mode=arm.mode,
+        device=device,
+        state="training" if study.training else "ready",
+        batches=0,
+        counted=0,
+        tries=0,
+        passed=0,
+        checks=0,
+        missed=0,
+    )
     session.add(visitor)
     session.flush()
     return Visit(row, study, visitor), key
@@ -130,9 +142,9 @@ def join_study(
 def find_visit(
     session: Session, study_id: int, key: str, *, is_to_change: bool = False
 ) -> Visit | None:
-    """Return the visit in a study that a key opens; None when it opens none.
+    """Return the visit that a key opens; None for an unknown key.
 
-    Of several transactions that are to change a visit, each waits here until the one before has ended.
+    With `is_to_change` the visit is locked, so that concurrent changes wait for each other.
     """
     found = select(StudyVisitor).where(
         StudyVisitor.hash == sha256(key), StudyVisitor.study_id == study_id
@@ -147,18 +159,18 @@ def find_visit(
 
 
 def sign_key(site: Site, key: str) -> str:
-    """Return what a cookie holds."""
-    return f"{key}.{seal(site, 'study key', key)}"
+    """Return the value of the cookie for a key."""
+    return f"{key}.{sign(site, 'study key', key)}"
 
 
 def read_signed_key(site: Site, cookie: str) -> str:
-    """Return the key in a cookie; "" when it is not signed by us."""
+    """Return the key in a cookie; "" without our signature."""
     key, _, signature = cookie.partition(".")
-    return key if is_same(signature, seal(site, "study key", key)) else ""
+    return key if secrets_match(signature, sign(site, "study key", key)) else ""
 
 
 def finish_visit(session: Session, site: Site, visit: Visit) -> None:
-    """End a visit, and note the code that it gets, apart from what it gave; without a batch there is none."""
+    """End a visit and store its completion code, unlinked to the answers; without a batch there is no code."""
     visitor = visit.visitor
     if visitor.state == "done":
         return
@@ -171,21 +183,21 @@ def finish_visit(session: Session, site: Site, visit: Visit) -> None:
 
 
 def completion_code(site: Site, visit: Visit) -> str:
-    """Return the code that a person shows where they came from; "" before the end of a batch, or after failing."""
+    """Return the completion code of a participant; "" before the end of a batch, or after failing."""
     if visit.visitor.state != "done" or not visit.visitor.batches:
         return ""
-    own = seal(site, "study code", f"{visit.row.id}/{visit.visitor.id}")[:_CODE].upper()
+    own = sign(site, "study code", f"{visit.row.id}/{visit.visitor.id}")[:_CODE].upper()
     return visit.study.code or own
 
 
 def delete_visit(session: Session, visit: Visit) -> None:
-    """Delete all that somebody gave, and that they came."""
+    """Delete a participant with all answers."""
     session.delete(visit.visitor)
     session.flush()
 
 
 def _people(session: Session, study_id: int, device: DeviceKind) -> dict[Arm, int]:
-    """Return how many people with a kind of device have each arm; those who failed leave their place to others."""
+    """Count participants with a kind of device by arm; failed ones free their place."""
     same = (
         StudyVisitor.study_id == study_id,
         StudyVisitor.device == device,
@@ -197,5 +209,5 @@ def _people(session: Session, study_id: int, device: DeviceKind) -> dict[Arm, in
 
 
 def _locked(session: Session, study_id: int) -> StudyRow:
-    """Return a study that nobody else assigns in until this transaction ends; writers to a file come in line anyway."""
+    """Lock a study against other assignments until the transaction ends; SQLite has one writer anyway."""
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()

@@ -15,10 +15,10 @@ from segarena.engine.blob_folder import BlobFolder
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
-from segarena.files.images import list_files
+from segarena.files.images import list_image_files
 from segarena.plugin_spec import PluginSpec
 from segarena.records.trust import restrict_plugins
-from segarena.registry import build, names
+from segarena.registry import build, plugins_by_name
 from segarena.reports.display_names import dataset_names, distinct_names
 from segarena.reports.gallery import open_configured_dataset
 from segarena.reports.wording import count_text
@@ -177,7 +177,7 @@ def _dataset_in(path: Path) -> Dataset:
     """Return the dataset that reads a folder: one with the layout of `folder` or `nifti-folder`, else its pictures."""
     problems: list[str] = []
     for name in ("folder", "nifti-folder", "video-folder"):
-        if name not in names("dataset"):
+        if name not in plugins_by_name("dataset"):
             continue
         try:
             found: Dataset = build("dataset", PluginSpec(name, {"path": str(path)}))
@@ -186,7 +186,7 @@ def _dataset_in(path: Path) -> Dataset:
             continue
         if len(found.sample_ids):
             return found
-    if list_files(path):
+    if list_image_files(path):
         return cast("Dataset", UnlabelledFolder(path))
     raise InvalidInput(
         f"{path}: expected a run, or pictures, or a layout that a dataset reads; {'; '.join(problems)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segarena.datasets.listed_dataset import Files, ListedDataset
-from segarena.files.images import list_files, read_image
+from segarena.files.images import list_image_files, read_image
 from segarena.samples import ImageSample
 
 
@@ -13,7 +13,7 @@ class UnlabelledFolder(ListedDataset[ImageSample]):
     """The pictures in a folder and below it; nothing is to be segmented in them."""
 
     def __init__(self, path: Path) -> None:
-        files = {file.relative_to(path).as_posix(): (file,) for file in list_files(path)}
+        files = {file.relative_to(path).as_posix(): (file,) for file in list_image_files(path)}
         super().__init__(path.resolve().name, files, {})
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:

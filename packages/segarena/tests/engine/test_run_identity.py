@@ -10,12 +10,12 @@ import pytest
 
 from segarena import RunFolder
 from segarena.engine import run_identity as identity_module
-from segarena.engine.embeddings import source_files
+from segarena.engine.embeddings import class_source_files
 from segarena.errors import InvalidInput, RunConflict
 from segarena.files import hash_cache
-from segarena.files.hash_cache import hashes_of_files
+from segarena.files.hash_cache import hash_files
 from segarena.files.hashes import sha256_of_file
-from segarena.files.python_imports import imported_beside
+from segarena.files.python_imports import source_files
 from segarena.records.fingerprints import describe_changes
 from segarena.registry import find
 
@@ -140,13 +140,13 @@ def test_a_source_that_is_not_imported_does_not_count(small_run, model):
 
 
 def test_imports_beside_are_found_at_any_depth(model):
-    assert [file.name for file in imported_beside(model)] == [
+    assert [file.name for file in source_files(model)] == [
         "__init__.py",
         "deep.py",
         "part.py",
         "mine.py",
     ]
-    found = source_files(find("segmenter", f"{model}:Model"))
+    found = class_source_files(find("segmenter", f"{model}:Model"))
     assert {"mine.py", "part.py", "deep.py"} <= {file.name for file in found.values()}
     assert not any(file.name == "abc.py" for file in found.values())
 
@@ -245,10 +245,10 @@ def test_a_file_is_read_once_until_it_changes(tmp_path, monkeypatch):
     one.write_bytes(b"1")
     two.write_bytes(b"2")
     time.sleep(0.01)
-    first = hashes_of_files([one, two])
-    assert hashes_of_files([two, one, tmp_path / "none"]) == [first[1], first[0], ""]
+    first = hash_files([one, two])
+    assert hash_files([two, one, tmp_path / "none"]) == [first[1], first[0], ""]
     assert sorted(name for name in read if name != "none") == ["one", "two"]
     replace(two, b"3")
-    assert hashes_of_files([one, two]) == [first[0], sha256_of_file(two)]
-    hash_cache.cache_file().write_bytes(b"damaged")
-    assert hashes_of_files([one, two]) == [first[0], sha256_of_file(two)]
+    assert hash_files([one, two]) == [first[0], sha256_of_file(two)]
+    hash_cache.hash_cache_file().write_bytes(b"damaged")
+    assert hash_files([one, two]) == [first[0], sha256_of_file(two)]

@@ -255,12 +255,12 @@ def _encoder_inputs(sample: Sample) -> Iterator[tuple[str, Any]]:
 
 def _source_of(kind: type) -> str:
     """Return the name of a class and the hash of its source, because edited code encodes differently."""
-    files = sorted(source_files(kind).items())
+    files = sorted(class_source_files(kind).items())
     content = sha256_of_parts(f"{name}\n".encode() + file.read_bytes() for name, file in files)
     return f"{kind.__qualname__} {content}"
 
 
-def source_files(kind: type) -> dict[str, Path]:
+def class_source_files(kind: type) -> dict[str, Path]:
     """Return the source files that decide the behaviour of a class, by names independent of the machine.
 
     For a class in a package these are all files of the package, because a class seldom does all its work

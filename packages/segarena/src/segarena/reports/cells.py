@@ -78,6 +78,7 @@ class Value:
         return p_value_text(self.p_value)
 
     def _print(self, value: float) -> str:
+        # A share is printed in per cent.
         size = abs(100 * value) if self.is_share else abs(value)
         text = f"{size:.{self.decimals}f}"
         # A number that rounds to zero has no sign.

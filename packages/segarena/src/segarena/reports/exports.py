@@ -23,22 +23,22 @@ def summary_csv(runs: Sequence[Run]) -> str:
         "failures",
         "complete",
     )
-    return sheet_csv(
-        summary_sheet(runs).pick(*names, *(statistic.name for statistic in runs[0].summary))
-    )
+    sheet = summary_sheet(runs)
+    return sheet_csv(sheet.pick(*names, *runs[0].statistic_names))
 
 
 def summary_tex(runs: Sequence[Run]) -> str:
     """Return the summary, and the paired differences when there are several runs, as tabulars."""
-    statistics = [statistic.name for statistic in runs[0].summary]
-    summary = summary_sheet(runs).pick("segmenter", "user", *statistics, "targets", "failures")
-    comments = [
-        f"{runs[0].config.benchmark.name}; {protocol_text(runs[0])}",
-        *(f"PARTIAL: {run.label}" for run in runs if not run.is_complete),
-        "needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets",
-    ]
-    text = "".join(f"% {latex_comment(comment)}\n" for comment in comments) + sheet_tex(summary)
-    paired = paired_sheet(runs).pick("difference", "user", *statistics, "matched", "unmatched")
+    names = runs[0].statistic_names
+    summary = summary_sheet(runs).pick("segmenter", "user", *names, "targets", "failures")
+    comments = [f"{runs[0].config.benchmark.name}; {protocol_text(runs[0])}"]
+    comments += [f"PARTIAL: {run.label}" for run in runs if not run.is_complete]
+    comments.append("needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets")
+    text = ""
+    for comment in comments:
+        text += f"% {latex_comment(comment)}\n"
+    text += sheet_tex(summary)
+    paired = paired_sheet(runs).pick("difference", "user", *names, "matched", "unmatched")
     if not paired.rows:
         return text
     about = f"paired differences to {baseline_text(runs)}, {count_text(len(runs) - 1, 'run')}"

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -88,31 +87,31 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
 def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
-        panels = [("", list(chain.from_iterable(group for _, group in panels)))]
+        # The users of a single run share a chart.
+        series_of_all = [series for _, group in panels for series in group]
+        panels = [("", series_of_all)]
     name = metric_name(metric)
+    thresholds = summary_thresholds(runs[0], metric)
     charts: list[tuple[str, str]] = []
     for user, group in with_floors(panels, floors):
         curves = highlight_best([_mean_curve(series, metric) for series in group])
-        highest = highest_value(curves)
+        longest_label = max(len(series.label) for series in group)
         chart = line_chart(
             curves,
             title=f"{name} against {word}s {user}",
             x_label=f"{word}s",
             y_label=f"mean {name}",
-            y_range=(0.0, max(1.0, highest)),
-            marks=summary_thresholds(runs[0], metric),
-            size_px=chart_size_px(len(panels), 330, max(len(series.label) for series in group)),
+            y_range=(0.0, max(1.0, highest_value(curves))),
+            marks=thresholds,
+            size_px=chart_size_px(len(panels), 330, longest_label),
         )
         charts.append((user, chart))
-    curve_count = max((len(group) for _, group in panels), default=0)
     caption = f"Mean {name} over targets after each {word}; bands show 95 % intervals"
-    marked = (
-        ", dashed lines the thresholds of the benchmark"
-        if summary_thresholds(runs[0], metric)
-        else ""
-    )
+    if thresholds:
+        caption += ", dashed lines the thresholds of the benchmark"
+    note = _thin_lines_note(_most_series(panels), floors)
     title = f"{name[:1].upper()}{name[1:]} against {word}s"
-    return make_figure(title, f"{caption}{marked}.{_thin_lines_note(curve_count, floors)}", charts)
+    return make_figure(title, f"{caption}.{note}", charts)
 
 
 def highlight_best(curves: Sequence[Curve]) -> list[Curve]:
@@ -128,12 +127,18 @@ def _mean_height(curve: Curve) -> float:
     return statistics.fmean(finite) if finite else -math.inf
 
 
+def _most_series(panels: Sequence[tuple[str, Sequence[Series]]]) -> int:
+    """Return the largest number of series in a chart."""
+    return max((len(group) for _, group in panels), default=0)
+
+
 def highest_value(curves: Sequence[Curve]) -> float:
     """Return the highest finite value of curves and their bands; 1 without any."""
     values: list[float] = []
     for curve in curves:
         values += [*curve.y, *curve.high]
-    return max((value for value in values if math.isfinite(value)), default=1.0)
+    finite = [value for value in values if math.isfinite(value)]
+    return max(finite, default=1.0)
 
 
 def _thin_lines_note(count: int, floors: Sequence[Run]) -> str:
@@ -159,22 +164,23 @@ def _mean_curve(series: Series, metric: str) -> Curve:
 
 def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None:
     """Return the number of clicks (NoC): a histogram for one run, else cumulative shares."""
-    statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
-    if statistic is None:
+    counted = [statistic for statistic in runs[0].summary if statistic.kind == "noc"]
+    if not counted:
         return None
+    # Thresholds ascend in a summary, so the last one is the hardest.
+    statistic = counted[-1]
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
     if len(runs) > 1 or floors:
-        curve_count = max((len(group) for _, group in panels), default=0)
-        thin = _thin_lines_note(curve_count, floors)
-        caption = f"Share of dialogues in which {goal} within a given number of {word}s.{thin}"
-        drawn = with_floors(panels, floors)
-        charts = [
-            (user, _solved_chart(group, statistic, word, len(panels))) for user, group in drawn
-        ]
+        note = _thin_lines_note(_most_series(panels), floors)
+        caption = f"Share of dialogues in which {goal} within a given number of {word}s.{note}"
+        charts: list[tuple[str, str]] = []
+        for user, group in with_floors(panels, floors):
+            charts.append((user, _solved_chart(group, statistic, word, len(panels))))
         return make_figure(f"Solved within a number of {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
-    highest = max(chain.from_iterable(bar.heights for _, bar in bars), default=0.0)
+    # The charts of all users have a common axis.
+    highest = max((max(bar.heights) for _, bar in bars), default=0.0)
     charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
     caption = f"Number of {word}s until {goal}; “never”: not within {runs[0].rounds}."
     return make_figure(f"Distribution of {statistic.name}", caption, charts)
@@ -184,19 +190,26 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
     curves: list[Curve] = []
     for series in group:
         counts, never = noc_counts(series.run, series.user, statistic)
-        shares = (100 * np.cumsum(counts) / max(1, int(counts.sum()) + never)).tolist()
-        rounds = range(1, len(shares) + 1)
+        total = max(1, int(counts.sum()) + never)
+        shares = (100 * np.cumsum(counts) / total).tolist()
         curve = Curve(
-            label=series.label, colour=series.colour, x=rounds, y=shares, low=shares, high=shares
+            label=series.label,
+            colour=series.colour,
+            x=range(1, len(shares) + 1),
+            y=shares,
+            low=shares,
+            high=shares,
+            is_floor=series.is_floor,
         )
-        curves.append(replace(curve, is_floor=series.is_floor))
+        curves.append(curve)
+    longest_label = max(len(series.label) for series in group)
     return line_chart(
         highlight_best(curves),
         title=f"solved within a number of {word}s, {group[0].user}",
         x_label=f"{word}s",
         y_label="dialogues, %",
         y_range=(0.0, 100.0),
-        size_px=chart_size_px(panels, 330, max(len(series.label) for series in group)),
+        size_px=chart_size_px(panels, 330, longest_label),
     )
 
 
@@ -247,29 +260,20 @@ def _has_timings(run: Run) -> bool:
 def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Figure | None:
     """Return one chart per dataset with one row per run, the fastest first."""
     columns = run_column_names(runs)
+    rows_by_data: dict[str, list[Whisker]] = {}
+    for colour, run in timed:
+        row = _seconds_whisker(run, colour, columns[run])
+        rows_by_data.setdefault(run.data, []).append(row)
     charts: list[tuple[str, str]] = []
-    for data in dict.fromkeys(run.data for _, run in timed):
-        rows: list[Whisker] = []
-        for colour, run in timed:
-            if run.data != data:
-                continue
-            seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
-            # The axis is logarithmic, so zeros become a microsecond.
-            low, median, high = np.maximum(1e-6, np.quantile(seconds, (0.05, 0.5, 0.95))).tolist()
-            row = Whisker(
-                label=columns[run],
-                colour=colour,
-                value=median,
-                low=low,
-                high=high,
-                note=seconds_text(median),
-            )
-            rows.append(row)
-        title = f"seconds per prediction on {data}"
-        ends = (min(row.low for row in rows) / 1.3, max(row.high for row in rows) * 1.3)
-        rows.sort(key=lambda row: row.value)
+    for data, rows in rows_by_data.items():
+        lowest = min(row.low for row in rows)
+        highest = max(row.high for row in rows)
         chart = interval_chart(
-            rows, title=title, x_label="seconds per prediction", x_range=ends, is_log=True
+            sorted(rows, key=lambda row: row.value),
+            title=f"seconds per prediction on {data}",
+            x_label="seconds per prediction",
+            x_range=(lowest / 1.3, highest * 1.3),
+            is_log=True,
         )
         charts.append((data, chart))
     caption = (
@@ -279,29 +283,42 @@ def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Fi
     return make_figure("Seconds per prediction", caption, charts)
 
 
+def _seconds_whisker(run: Run, colour: int, label: str) -> Whisker:
+    seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
+    quantiles = np.quantile(seconds, (0.05, 0.5, 0.95))
+    # The axis is logarithmic, so zeros become a microsecond.
+    low, median, high = np.maximum(1e-6, quantiles).tolist()
+    return Whisker(
+        label=label, colour=colour, value=median, low=low, high=high, note=seconds_text(median)
+    )
+
+
 def _encodes_text(run: Run, *, is_named: bool) -> str:
     seconds = run.encode_seconds()
-    name = f" ({run.label})" if is_named else ""
-    median = f", median {seconds_text(float(np.median(seconds)))}" if len(seconds) else ""
+    text = count_text(len(seconds), "pass", "passes")
+    if is_named:
+        text += f" ({run.label})"
+    if len(seconds):
+        text += f", median {seconds_text(float(np.median(seconds)))}"
     if run.encodings_read:
-        read = f", {count_text(run.encodings_read, 'encoding')} read from the cache"
-    else:
-        read = ""
-    return f"{count_text(len(seconds), 'pass', 'passes')}{name}{median}{read}"
+        text += f", {count_text(run.encodings_read, 'encoding')} read from the cache"
+    return text
 
 
 def _seconds_chart(run: Run, colour: int, panels: int) -> str:
     seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
+    # The slowest 1 % must not squeeze the other bars; the last bar holds them.
     top = float(np.quantile(seconds, 0.99)) or 1.0
     scale, unit = (1000.0, "ms") if top < 1 else (1.0, "s")
     edges = nice_ticks(0.0, scale * top, TIME_BINS)
-    places = np.searchsorted(edges, scale * seconds, side="right") - 1
-    shares = (100 * np.bincount(places, minlength=len(edges)) / len(seconds)).tolist()
+    bins = np.searchsorted(edges, scale * seconds, side="right") - 1
+    shares = (100 * np.bincount(bins, minlength=len(edges)) / len(seconds)).tolist()
+    median = seconds_text(float(np.median(seconds)))
     return bar_chart(
         [Bars(label=run.label, colour=colour, heights=shares)],
         [number(edge) for edge in edges],
         title=f"seconds per prediction, {run.label}",
-        x_label=f"{unit} per prediction (median {seconds_text(float(np.median(seconds)))})",
+        x_label=f"{unit} per prediction (median {median})",
         y_label="predictions, %",
         size_px=chart_size_px(panels, 250),
     )

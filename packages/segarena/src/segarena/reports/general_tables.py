@@ -149,9 +149,10 @@ def hardest_sheet(
         Column("Label", "words"),
         Column(f"Mean {statistic.name}", "number"),
         Column(f"Best {metric_name(statistic.metric)}", "number"),
-        *(Column(f"Reached {threshold:g}", "number") for threshold in thresholds[-1:]),
-        Column("Worst with"),
     ]
+    if thresholds:
+        head.append(Column(f"Reached {thresholds[-1]:g}", "number"))
+    head.append(Column("Worst with"))
     rows: list[tuple[Cell, ...]] = []
     for target in targets[:MAX_HARDEST_ROWS]:
         sample, name = target.key
@@ -182,17 +183,6 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         if any(run.dialogues for run in runs):
             return [Note("None: all dialogues finished.")]
         return []
-    causes = group_by_cause(chain.from_iterable(run.causes for run in runs))[:MAX_MESSAGE_ROWS]
-    messages = Sheet(
-        name="messages",
-        caption="",
-        head=(
-            Column("Count", "number"),
-            Column("First message", "words"),
-            "First occurrence",
-        ),
-        rows=tuple((cause.count, cause.first.message, cause.first.where) for cause in causes),
-    )
     rows: list[tuple[Cell, ...]] = []
     for run, dialogue in found[:MAX_FAILURE_ROWS]:
         target = dialogue.target or "(whole sample)"
@@ -204,12 +194,21 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         head=("Segmenter", "Sample", "Target", "User", Column("Message", "words")),
         rows=tuple(rows),
     )
+    more = ""
     if len(found) > MAX_FAILURE_ROWS:
         more = f"The first {MAX_FAILURE_ROWS} of {len(found)}."
-    else:
-        more = ""
     title = f"{count_text(len(found), 'failure')}, individually"
-    return [messages, Fold(title, [Note(more), each])]
+    return [_messages_sheet(runs), Fold(title, [Note(more), each])]
+
+
+def _messages_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return one row per distinct failure message, the most frequent first."""
+    causes = group_by_cause(chain.from_iterable(run.causes for run in runs))
+    rows: list[tuple[Cell, ...]] = []
+    for cause in causes[:MAX_MESSAGE_ROWS]:
+        rows.append((cause.count, cause.first.message, cause.first.where))
+    head = (Column("Count", "number"), Column("First message", "words"), "First occurrence")
+    return Sheet(name="messages", caption="", head=head, rows=tuple(rows))
 
 
 def _statistic_columns(run: Run) -> list[Column]:

@@ -33,18 +33,18 @@ def look_up_measure(
     Raises:
         InvalidInput: a placeholder of the measure names a heading that the row does not have.
     """
-    sheet = sheets.get(measure.sheet)
     column = fill_placeholders(measure.column, words)
-    where = {key: fill_placeholders(text, words) for key, text in measure.row.items()}
-    if sheet is None or not {column, *where} <= set(sheet.keys):
+    wanted = {key: fill_placeholders(text, words) for key, text in measure.row.items()}
+    sheet = sheets.get(measure.sheet)
+    if sheet is None or not {column, *wanted} <= set(sheet.keys):
         return None
-    places = {key: sheet.keys.index(key) for key in (column, *where)}
-    cells = [
-        row[places[column]]
-        for row in sheet.rows
-        if all(_text(row[places[key]]) == wanted for key, wanted in where.items())
-    ]
-    return _number(cells[0]) if len(cells) == 1 else None
+    value_index = sheet.keys.index(column)
+    wanted_by_index = {sheet.keys.index(key): text for key, text in wanted.items()}
+    matching: list[Cell] = []
+    for row in sheet.rows:
+        if all(_text(row[index]) == text for index, text in wanted_by_index.items()):
+            matching.append(row[value_index])
+    return _number(matching[0]) if len(matching) == 1 else None
 
 
 def _text(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from segarena.records.trust import restrict_plugins
@@ -16,17 +17,27 @@ from segarena.reports.wording import pairing_text, partial_text
 def run_summary_sheet(path: Path) -> Sheet:
     """Return the summary of a run without executing plug-ins that its folder names."""
     own = _page([path])
-    statistics = (statistic.name for statistic in own.usual_runs[0].summary)
-    sheet = summary_sheet(own.usual_runs, _said(own), target=own.target_word)
-    return sheet.pick("segmenter", "user", *statistics, "targets", "failures")
+    runs = own.usual_runs
+    sheet = summary_sheet(runs, _verdict_text(own), target=own.target_word)
+    return sheet.pick("segmenter", "user", *runs[0].statistic_names, "targets", "failures")
 
 
 def comparison_sheet(paths: Sequence[Path]) -> Sheet:
     """Return the paired differences of runs to the first one."""
     own = _page(paths)
     sheet = paired_sheet(own.usual_runs)
-    notes = tuple(filter(None, [pairing_text(own.usual_runs)]))
-    return Sheet(name=sheet.name, caption=_said(own), head=sheet.head, rows=sheet.rows, notes=notes)
+    remark = pairing_text(own.usual_runs)
+    notes = (remark,) if remark else ()
+    return replace(sheet, caption=_verdict_text(own), notes=notes)
+
+
+def _verdict_text(own: Page) -> str:
+    """Return the verdict, and which runs are incomplete."""
+    with restrict_plugins(trust=False):
+        texts = list(own.verdict)
+        for run in own.usual_runs:
+            texts.append(partial_text(run))
+    return " ".join(text for text in texts if text)
 
 
 def _page(paths: Sequence[Path]) -> Page:
@@ -34,6 +45,3 @@ def _page(paths: Sequence[Path]) -> Page:
         return page_of(read_runs(paths))
 
 
-def _said(own: Page) -> str:
-    with restrict_plugins(trust=False):
-        return " ".join([*own.verdict, *filter(None, map(partial_text, own.usual_runs))])

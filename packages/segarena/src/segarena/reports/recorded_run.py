@@ -124,19 +124,25 @@ class Run:
         own_names = {statistic.name for statistic in own}
         candidates: list[Statistic] = []
         for threshold in self.thresholds:
-            additional = _at_threshold(threshold)
-            candidates += [one for one in additional if one.name not in own_names]
+            for statistic in _at_threshold(threshold):
+                if statistic.name not in own_names:
+                    candidates.append(statistic)
         candidates += [*own, *self.further]
-        return tuple(
-            statistic
-            for statistic in candidates
-            if find_statistic(statistic.kind).needs_rounds(statistic) <= self.rounds
-        )
+        summary: list[Statistic] = []
+        for statistic in candidates:
+            if find_statistic(statistic.kind).needs_rounds(statistic) <= self.rounds:
+                summary.append(statistic)
+        return tuple(summary)
+
+    @property
+    def statistic_names(self) -> tuple[str, ...]:
+        """Names of the statistics of `summary`."""
+        return tuple(statistic.name for statistic in self.summary)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Names of the benchmark's statistics that need more rounds than this run has."""
-        kept = {statistic.name for statistic in self.summary}
+        kept = self.statistic_names
         names = [statistic.name for statistic in self.config.benchmark.summary]
         return tuple(name for name in names if name not in kept)
 
@@ -148,9 +154,11 @@ class Run:
     @cached_property
     def causes(self) -> list[FailureCause]:
         """Causes of failures, the most frequent first."""
-        return group_by_cause(
-            Failure(d.sample, d.target, d.user, d.failure or "") for d in self.failures
-        )
+        failures: list[Failure] = []
+        for dialogue in self.failures:
+            message = dialogue.failure or ""
+            failures.append(Failure(dialogue.sample, dialogue.target, dialogue.user, message))
+        return group_by_cause(failures)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -179,9 +187,10 @@ class Run:
 
     def targets(self, user: str | None = None) -> set[tuple[str, str, str]]:
         """Return (dataset, sample, target) of finished dialogues, of one user or of all users."""
-        return {
-            (self.dataset, dialogue.sample, dialogue.target) for dialogue in self.finished(user)
-        }
+        targets: set[tuple[str, str, str]] = set()
+        for dialogue in self.finished(user):
+            targets.add((self.dataset, dialogue.sample, dialogue.target))
+        return targets
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
         """Return the dialogues that did not fail, of one user or of all users."""
@@ -248,25 +257,17 @@ class Run:
 
         The list is ordered by repeat.
         """
-        rows = (
-            sample_rows(self, "masks", key[0])
-            .filter(target=key[1], user=user, round=round_)
-            .sort("repeat")
-        )
-        return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
+        sample, target = key
+        rows = sample_rows(self, "masks", sample)
+        rows = rows.filter(target=target, user=user, round=round_).sort("repeat")
+        return [_decode_mask(row) for row in rows.iter_rows(named=True)]
 
     def masks(self, key: DialogueId) -> dict[int, Mask]:
         """Return the stored predictions of one dialogue by round."""
         sample, target, user, repeat = key
-        rows = (
-            sample_rows(self, "masks", sample)
-            .filter(target=target, user=user, repeat=repeat)
-            .sort("round")
-        )
-        return {
-            row["round"]: decode_rle(row["rle"], tuple(row["shape"]))
-            for row in rows.iter_rows(named=True)
-        }
+        rows = sample_rows(self, "masks", sample)
+        rows = rows.filter(target=target, user=user, repeat=repeat).sort("round")
+        return {row["round"]: _decode_mask(row) for row in rows.iter_rows(named=True)}
 
 
 @lru_cache(maxsize=8)
@@ -276,6 +277,10 @@ def sample_rows(run: Run, table: str, sample: str) -> pl.DataFrame:
     They are read sample by sample because those of all samples may not fit into memory.
     """
     return run.folder.read(table, only=[run.folder.samples.index(sample)])
+
+
+def _decode_mask(row: Mapping[str, Any]) -> Mask:
+    return decode_rle(row["rle"], tuple(row["shape"]))
 
 
 def read_runs(
@@ -311,12 +316,7 @@ def read_runs(
     segmenters = distinct_names([folder.config.segmenter for folder in folders])
     data_names = dataset_names([folder.config.dataset for folder in folders])
     if data is not None:
-        if len(set(data_names)) > 1:
-            raise InvalidInput(
-                f"data: expected runs on one dataset, got {', '.join(dict.fromkeys(data_names))}"
-            )
-        # Raises if the dataset has no such option; the result is not needed yet.
-        move_data(folders[0].config.dataset, str(data))
+        _refuse_data_location(str(data), folders[0], data_names)
     labels = run_labels(segmenters, data_names)
     runs: list[Run] = []
     for folder, label, segmenter, name in zip(folders, labels, segmenters, data_names, strict=True):
@@ -330,12 +330,7 @@ def read_runs(
             data_folder=None if data is None else str(data),
         )
         runs.append(run)
-    candidates = [_additional_statistics(run) for run in runs]
-    further = tuple(
-        statistic
-        for statistic in candidates[0]
-        if all(statistic in of_run for of_run in candidates)
-    )
+    further = _shared_additional_statistics(runs)
     if not further:
         return tuple(runs)
     return tuple(replace(run, further=further) for run in runs)
@@ -384,21 +379,41 @@ def _additional_statistics(run: Run) -> list[Statistic]:
     return found
 
 
+def _refuse_data_location(data: str, folder: RunFolder, data_names: Sequence[str]) -> None:
+    """Raise `InvalidInput` for runs on several datasets, or for one without such an option."""
+    distinct = list(dict.fromkeys(data_names))
+    if len(distinct) > 1:
+        raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(distinct)}")
+    # Raises if the dataset has no such option; the result is not needed yet.
+    move_data(folder.config.dataset, data)
+
+
+def _shared_additional_statistics(runs: Sequence[Run]) -> tuple[Statistic, ...]:
+    """Return the final values of additional metrics that all runs have."""
+    first, *others = [_additional_statistics(run) for run in runs]
+    shared: list[Statistic] = []
+    for statistic in first:
+        if all(statistic in statistics for statistics in others):
+            shared.append(statistic)
+    return tuple(shared)
+
+
 def _refuse_other_rules(folders: Sequence[RunFolder]) -> None:
     """Raise `RunConflict` unless all runs followed the same rules; the message groups them."""
     groups: list[list[RunFolder]] = []
     for folder in folders:
-        matching = next((group for group in groups if not _rule_conflict(group[0], folder)), None)
-        if matching is None:
-            groups.append([folder])
+        for group in groups:
+            if not _rule_conflict(group[0], folder):
+                group.append(folder)
+                break
         else:
-            matching.append(folder)
+            groups.append([folder])
     if len(groups) > 1:
-        commands = "; or ".join(f"segarena report {_shell_paths(group)}" for group in groups)
+        commands = [f"segarena report {_shell_paths(group)}" for group in groups]
         raise RunConflict(
             f"these {len(folders)} runs followed {len(groups)} different sets of rules and cannot "
             f"share a report: {_rule_conflict(groups[0][0], groups[1][0])}. "
-            f"Report on each set separately: {commands}"
+            f"Report on each set separately: {'; or '.join(commands)}"
         )
 
 

@@ -110,12 +110,13 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
     summary = own.summary(partial(_summary, target=own.target_word))
-    means = Section(
-        "summary", "Summary", [*summary, _floors(own), Note(_summary_notes(own)), *own.beside]
-    )
+    mean_parts = [*summary, _floors(own), Note(_summary_notes(own)), *own.beside]
+    means = Section("summary", "Summary", mean_parts)
     ranks = Section("ranks", "Ranking", _ranks(own))
+    # A long summary follows the ranking.
+    first_two = [ranks, means] if len(runs) > MAX_OPEN_SUMMARY_RUNS else [means, ranks]
     every = [
-        *([ranks, means] if len(runs) > MAX_OPEN_SUMMARY_RUNS else [means, ranks]),
+        *first_two,
         Section("differences", "Paired differences", _differences(own)),
         Section("between", "Between people", person_variation_parts(runs)),
         Section("people", "People", people_parts(own)),
@@ -131,11 +132,9 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
 
 
 def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
-    statistics = (statistic.name for statistic in runs[0].summary)
-    names = ("time/round", "targets", "failures")
     sheet = summary_sheet(runs, caption, target=target)
-    columns = sheet.pick("user", *_run_columns(runs), *statistics, *names)
-    sheet = _without_user(columns, runs)
+    keys = ("user", *_run_columns(runs), *runs[0].statistic_names)
+    sheet = _without_user(sheet.pick(*keys, "time/round", "targets", "failures"), runs)
     if len(runs) > MAX_OPEN_SUMMARY_RUNS:
         return Fold(fold_title(sheet), [sheet])
     return sheet
@@ -154,16 +153,17 @@ def _floors(own: Page) -> Part:
         return None
     floors = own.usual_floors
     sheet = replace(summary_sheet(floors, floor_text(own.floors)), name="floors")
-    names = _run_columns(own.every_run)
-    statistics = (statistic.name for statistic in floors[0].summary)
-    return _without_user(sheet.pick("user", *names, *statistics, "targets"), floors)
+    # The same columns as in the summary of the other runs.
+    keys = ("user", *_run_columns(own.every_run), *floors[0].statistic_names, "targets")
+    return _without_user(sheet.pick(*keys), floors)
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
     """Return a table without the user column if there is only one user."""
     if len(user_names(runs)) > 1:
         return sheet
-    return sheet.pick(*(key for key in sheet.keys if key != "user"))
+    keys = [key for key in sheet.keys if key != "user"]
+    return sheet.pick(*keys)
 
 
 def without_empty(sheet: Sheet) -> Sheet:

@@ -152,28 +152,24 @@ def write_report(
 
 def _of_people(own: Page) -> list[Sheet]:
     """Return the non-empty tables about people: human time, and variation within crowds."""
-    return [
-        sheet
-        for sheet in (
-            human_time_sheet(own.usual_runs, own.pace),
-            person_variation_sheet(own.whole_runs),
-        )
-        if sheet.rows
+    sheets = [
+        human_time_sheet(own.usual_runs, own.pace),
+        person_variation_sheet(own.whole_runs),
     ]
+    return [sheet for sheet in sheets if sheet.rows]
 
 
 def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
     """Return the tables of published figures as text by file name: CSV files and one LaTeX file."""
     if not sheets:
         return {}
-    if len(sheets) == 1:
-        named = {"beside.csv": sheets[0]}
-    else:
-        named = {f"beside-{k}.csv": s for k, s in enumerate(sheets, 1)}
-    return {
-        **{name: sheet_csv(sheet) for name, sheet in named.items()},
-        "beside.tex": "\n".join(map(sheet_tex, sheets)),
-    }
+    texts: dict[str, str] = {}
+    for number, sheet in enumerate(sheets, 1):
+        # A single table has no number.
+        name = "beside.csv" if len(sheets) == 1 else f"beside-{number}.csv"
+        texts[name] = sheet_csv(sheet)
+    texts["beside.tex"] = "\n".join(sheet_tex(sheet) for sheet in sheets)
+    return texts
 
 
 def _create_folder(path: str | Path) -> Path:

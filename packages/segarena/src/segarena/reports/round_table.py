@@ -61,9 +61,10 @@ class DialogueRecord:
         """One float per finished round by metric column; NaN where the metric is undefined."""
         if not self.rounds:
             return {}
-        return {
-            name: tuple(column[self._rows].tolist()) for name, column in self.table.metrics.items()
-        }
+        values: dict[str, tuple[float, ...]] = {}
+        for name, column in self.table.metrics.items():
+            values[name] = tuple(column[self._rows].tolist())
+        return values
 
     def values_of(self, metric: str) -> list[float]:
         """Return `values` of one column; empty if there is no such column."""

@@ -176,7 +176,7 @@ def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
     """Return one row per user and run, grouped by user."""
-    return tuple(_summary_row(position, run, user) for position, run, user in _run_users(runs))
+    return tuple(_summary_row(index, run, user) for index, run, user in _run_users(runs))
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
@@ -264,14 +264,17 @@ def difference_direction(
 
 def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
     finished = run.finished(user)
+    targets = {(dialogue.sample, dialogue.target) for dialogue in finished}
+    # A failed sample has no user; it counts for each.
+    failures = [dialogue for dialogue in run.failures if dialogue.user in (user, "")]
     return SummaryRow(
         run=position,
         label=run.label,
         user=user,
-        cells={s.name: statistic_mean(run, user, s) for s in run.summary},
-        targets=len({(d.sample, d.target) for d in finished}),
+        cells={one.name: statistic_mean(run, user, one) for one in run.summary},
+        targets=len(targets),
         dialogues=len(finished),
-        failures=sum(d.user in (user, "") for d in run.failures),
+        failures=len(failures),
     )
 
 
@@ -307,15 +310,15 @@ def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> Pai
 def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
     ours = run.targets(user)
     theirs = baseline.targets(user)
+    cells: dict[str, PairedDifference] = {}
+    for statistic in run.summary:
+        cells[statistic.name] = statistic_difference(run, baseline, user, statistic)
     return PairedRow(
         run=position,
         label=run.label,
         baseline=baseline.label,
         user=user,
-        cells={
-            statistic.name: statistic_difference(run, baseline, user, statistic)
-            for statistic in run.summary
-        },
+        cells=cells,
         matched=len(ours & theirs),
         unmatched=len(ours ^ theirs),
     )

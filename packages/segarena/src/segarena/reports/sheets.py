@@ -94,7 +94,9 @@ def frame_sheet(
     """
     rows: list[tuple[Cell, ...]] = []
     for row in frame.iter_rows(named=True):
-        cells = (_cell(row[title], decimals, is_share=title in shares) for title in frame.columns)
+        cells: list[Cell] = []
+        for title, value in row.items():
+            cells.append(_cell(value, decimals, is_share=title in shares))
         rows.append(tuple(cells))
     return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=tuple(rows))
 

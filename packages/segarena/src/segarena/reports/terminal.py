@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -54,78 +54,77 @@ def terminal_of(own: Page) -> RenderableType:
 
 
 def _table(own: Page) -> Group:
-    read = own.usual_runs
-    parts: list[RenderableType] = [
-        Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")
-    ]
-    warnings: list[str] = []
-    for run in read:
-        warnings += [partial_text(run), empty_text(run)]
-    parts += [Text(warning, style="bold yellow") for warning in warnings if warning]
-    parts += [Text(sentence, style="bold") for sentence in own.verdict]
+    runs = own.usual_runs
+    has_pairs = len(runs) > 1 and bool(paired_rows(runs))
+    title = f"{runs[0].config.benchmark.name}, {protocol_text(runs[0])}"
+    parts: list[RenderableType] = [Text(title)]
+    for run in runs:
+        parts += _texts([partial_text(run), empty_text(run)], "bold yellow")
+    parts += _texts(own.verdict, "bold")
     parts += own.terminal()
-    parts.append(_summary(read, own.target_word))
+    parts.append(_summary(runs, own.target_word))
     if own.floors:
-        parts += [
-            Text(floor_text(own.floors), style="dim"),
-            _summary(own.usual_floors, own.target_word),
-        ]
-    parts += [Group(sheet_rows(sheet), Text()) for sheet in own.beside]
-    if len(read) > 1:
-        parts += [
-            Text(text, style="yellow")
-            for text in [pairing_text(read), *comparability_warnings(read)]
-            if text
-        ]
-        parts += [_paired(read)] if paired_rows(read) else []
-    parts += [Text(text, style="yellow") for text in failure_lines(own.every_run)]
-    parts += [Text(text, style=style) for text, style in _verified(read)]
-    if len(read) > 1 and paired_rows(read):
-        tested = "; differences: test of signs, bold where p ≤ 0.05"
-    else:
-        tested = ""
-    parts.append(
-        Text(
-            f"[low, high]: 95 % interval over {own.target_word}s, whole {own.sample_word}s drawn{tested}",
-            style="dim",
-        )
-    )
+        parts.append(Text(floor_text(own.floors), style="dim"))
+        parts.append(_summary(own.usual_floors, own.target_word))
+    for sheet in own.beside:
+        parts.append(Group(sheet_rows(sheet), Text()))
+    if len(runs) > 1:
+        parts += _texts([pairing_text(runs), *comparability_warnings(runs)], "yellow")
+    if has_pairs:
+        parts.append(_paired(runs))
+    parts += _texts(failure_lines(own.every_run), "yellow")
+    for text, style in _verified(runs):
+        parts.append(Text(text, style=style))
+    legend = f"[low, high]: 95 % interval over {own.target_word}s, whole {own.sample_word}s drawn"
+    if has_pairs:
+        legend += "; differences: test of signs, bold where p ≤ 0.05"
+    parts.append(Text(legend, style="dim"))
     return Group(*parts)
+
+
+def _texts(texts: Iterable[str], style: str) -> list[Text]:
+    """Return the texts that are not empty, styled for the terminal."""
+    return [Text(text, style=style) for text in texts if text]
 
 
 def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
     """Yield the number of failures of each run, and their most frequent causes with an example."""
     for run in runs:
         causes = run.causes
-        if causes:
-            yield f"{run.label}: {count_text(len(run.failures), 'failure')}, by cause:"
-            yield from (f"  {cause}" for cause in causes[:MAX_CAUSES_SHOWN])
-            more = len(causes) - MAX_CAUSES_SHOWN
-            if more > 0:
-                yield f"  and {count_text(more, 'further cause')}; the page lists them"
+        if not causes:
+            continue
+        yield f"{run.label}: {count_text(len(run.failures), 'failure')}, by cause:"
+        for cause in causes[:MAX_CAUSES_SHOWN]:
+            yield f"  {cause}"
+        more = len(causes) - MAX_CAUSES_SHOWN
+        if more > 0:
+            yield f"  and {count_text(more, 'further cause')}; the page lists them"
 
 
 def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
     """Yield (text, style) about the verification of the runs, a single one if all texts are equal."""
-    told = {run.label: verified_text(run) for run in runs}
-    for label, text in (
-        told.items() if len(set(told.values())) > 1 else [("", verified_text(runs[0]))]
-    ):
-        differs = any(
-            run.config.verified is not None and run.config.verified.differed for run in runs
-        )
-        yield f"{label}{label and ': '}{text}", "bold yellow" if differs else "dim"
+    has_differed = False
+    texts: dict[str, str] = {}
+    for run in runs:
+        texts[run.label] = verified_text(run)
+        verified = run.config.verified
+        has_differed |= verified is not None and bool(verified.differed)
+    style = "bold yellow" if has_differed else "dim"
+    if len(set(texts.values())) == 1:
+        yield texts[runs[0].label], style
+        return
+    for label, text in texts.items():
+        yield f"{label}: {text}", style
 
 
 def _summary(runs: Sequence[Run], target: str) -> Group:
     names = ("time/round", "targets", "failures", "encodes")
-    sheet = summary_sheet(runs, target=target).pick(
-        "segmenter", "user", *(s.name for s in runs[0].summary), *names
-    )
+    sheet = summary_sheet(runs, target=target)
+    sheet = sheet.pick("segmenter", "user", *runs[0].statistic_names, *names)
     return sheet_terminal(sheet, together=len(runs))
 
 
 def _paired(runs: Sequence[Run]) -> Group:
-    statistics = (statistic.name for statistic in runs[0].summary)
-    sheet = paired_sheet(runs).pick("difference", "user", *statistics, "matched", "unmatched")
+    names = runs[0].statistic_names
+    sheet = paired_sheet(runs).pick("difference", "user", *names, "matched", "unmatched")
     return sheet_terminal(sheet, together=len(runs) - 1)

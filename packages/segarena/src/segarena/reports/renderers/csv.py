@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-from itertools import chain
 
 from segarena.reports.cells import Cell, Link, Value
 from segarena.reports.sheets import Sheet
@@ -17,11 +16,18 @@ def sheet_csv(sheet: Sheet) -> str:
     A column of intervals becomes three: the mean and both ends. Equal tables give equal bytes.
     """
     has_ends = [column.kind == "interval" for column in sheet.columns]
+    header: list[str] = []
+    for key, with_ends in zip(sheet.keys, has_ends, strict=True):
+        header += _titles(key, with_ends)
     text = io.StringIO()
+    # Equal bytes on every system, so no carriage returns on Windows.
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(chain.from_iterable(map(_titles, sheet.keys, has_ends)))
+    writer.writerow(header)
     for row in sheet.rows:
-        writer.writerow(chain.from_iterable(map(_texts, row, has_ends)))
+        texts: list[str] = []
+        for cell, with_ends in zip(row, has_ends, strict=True):
+            texts += _texts(cell, with_ends)
+        writer.writerow(texts)
     return text.getvalue()
 
 

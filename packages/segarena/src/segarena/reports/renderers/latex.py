@@ -31,18 +31,25 @@ _ESCAPES = {
 
 def sheet_tex(sheet: Sheet) -> str:
     """Return a table as a tabular with the caption as a comment; equal tables give equal bytes."""
-    alignment = "".join(
-        "l" if column.kind in ("text", "words") else "r" for column in sheet.columns
-    )
-    head = [escape_latex(column.heading + column.arrow) for column in sheet.columns]
-    comment = f"% {latex_comment(sheet.caption)}\n" if sheet.caption else ""
-    return comment + tabular(alignment, head, [list(map(_cell, row)) for row in sheet.rows])
+    alignment = ""
+    head: list[str] = []
+    for column in sheet.columns:
+        alignment += "l" if column.kind in ("text", "words") else "r"
+        head.append(escape_latex(column.heading + column.arrow))
+    rows = [_cells(row) for row in sheet.rows]
+    table = tabular(alignment, head, rows)
+    if sheet.caption:
+        return f"% {latex_comment(sheet.caption)}\n{table}"
+    return table
 
 
 def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a tabular of LaTeX cells; `alignment` has one letter per column."""
-    lines = [r"\toprule", _line(head), r"\midrule", *map(_line, rows), r"\bottomrule"]
-    return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *lines, r"\end{tabular}", ""])
+    lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", _line(head), r"\midrule"]
+    for row in rows:
+        lines.append(_line(row))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*lines, ""])
 
 
 def escape_latex(text: str) -> str:
@@ -63,13 +70,22 @@ def _line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
+def _cells(row: Sequence[Cell]) -> list[str]:
+    return [_cell(cell) for cell in row]
+
+
 def _cell(cell: Cell) -> str:
+    if isinstance(cell, Link):
+        return escape_latex(cell.text)
     if not isinstance(cell, Value):
-        return escape_latex(cell.text if isinstance(cell, Link) else str(cell))
+        return escape_latex(str(cell))
     text = escape_latex(cell.text)
     if cell.mark in BOLD:
-        marked = f"\\textbf{{{text}}}"
-    else:
-        marked = f"\\underline{{{text}}}" if cell.mark == "best" else text
-    small = ", ".join(filter(None, [cell.bounds, cell.p_text]))
-    return f"{marked} {{\\scriptsize {escape_latex(small)}}}" if small else marked
+        text = f"\\textbf{{{text}}}"
+    elif cell.mark == "best":
+        text = f"\\underline{{{text}}}"
+    remarks = [remark for remark in (cell.bounds, cell.p_text) if remark]
+    if not remarks:
+        return text
+    small = escape_latex(", ".join(remarks))
+    return f"{text} {{\\scriptsize {small}}}"

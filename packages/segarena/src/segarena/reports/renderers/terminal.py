@@ -26,14 +26,13 @@ def sheet_rows(sheet: Sheet) -> Group:
     """Return a sheet with its caption above and its notes below."""
     table = Table(box=None, pad_edge=False)
     for column in sheet.columns:
-        is_text = column.kind in ("text", "words")
-        table.add_column(
-            column.heading + column.arrow, justify="left" if is_text else "right", overflow="fold"
-        )
+        justify = "left" if column.kind in ("text", "words") else "right"
+        table.add_column(column.heading + column.arrow, justify=justify, overflow="fold")
     for row in sheet.rows:
-        table.add_row(*(_text(cell, " ") for cell in row))
+        table.add_row(*_texts(row, " "))
+    caption = Text(sheet.caption.removesuffix("."), style="bold")
     notes = [Text(note, style="dim") for note in sheet.notes]
-    return Group(Text(sheet.caption.removesuffix("."), style="bold"), table, *notes)
+    return Group(caption, table, *notes)
 
 
 def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
@@ -43,26 +42,32 @@ def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
         sheet: the table.
         together: number of consecutive rows, those of one user, that stay in one table if possible.
     """
-    columns = (
-        max(1, ROWS_PER_TABLE // together) * together
-        if together <= ROWS_PER_TABLE
-        else ROWS_PER_TABLE
-    )
-    headings = [key + column.arrow for key, column in zip(sheet.keys, sheet.columns, strict=True)]
+    columns = ROWS_PER_TABLE
+    if together <= ROWS_PER_TABLE:
+        # As many whole groups as fit.
+        columns = max(1, ROWS_PER_TABLE // together) * together
+    headings: list[str] = []
+    for key, column in zip(sheet.keys, sheet.columns, strict=True):
+        headings.append(key + column.arrow)
     tables: list[RenderableType] = []
     for start in range(0, len(sheet.rows), columns):
-        tables += [_table(headings, sheet.rows[start : start + columns]), Text()]
+        tables.append(_table(headings, sheet.rows[start : start + columns]))
+        tables.append(Text())
     return Group(*tables)
 
 
 def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     titles, *lines = zip(keys, *rows, strict=True)
-    for place, title in enumerate(titles):
-        table.add_column(_text(title, "\n"), justify="right" if place else "left")
+    for index, title in enumerate(_texts(titles, "\n")):
+        table.add_column(title, justify="left" if index == 0 else "right")
     for line in lines:
-        table.add_row(*(_text(cell, "\n") for cell in line))
+        table.add_row(*_texts(line, "\n"))
     return table
+
+
+def _texts(cells: Sequence[Cell], between: str) -> list[Text]:
+    return [_text(cell, between) for cell in cells]
 
 
 def _text(cell: Cell, between: str) -> Text:

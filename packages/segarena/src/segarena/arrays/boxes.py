@@ -1,4 +1,4 @@
-"""Windows: the smallest box around a mask, so that work touches only the pixels that matter."""
+"""Windows: the bounding box of a mask as slices, to crop arrays to the pixels that matter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bounding_window(mask: Mask) -> Window:
         mask: bool, any number of axes.
     """
     if mask.ndim == 2 and mask.size:
-        import cv2  # here, so that the nouns can be imported without it
+        import cv2  # here, so that samples and prompts can be imported without OpenCV
 
         column, row, width, height = cv2.boundingRect(mask.view(np.uint8))
         return slice(row, row + height), slice(column, column + width)
@@ -36,9 +36,10 @@ def bounding_window(mask: Mask) -> Window:
         hits = np.flatnonzero(rest.any(axis=others))
         if not len(hits):
             return (slice(0, 0),) * mask.ndim
-        here = slice(int(hits[0]), int(hits[-1]) + 1)
-        slices.append(here)
-        rest = np.asarray(rest[here].any(axis=0)) if others else rest
+        extent = slice(int(hits[0]), int(hits[-1]) + 1)
+        slices.append(extent)
+        if others:
+            rest = np.asarray(rest[extent].any(axis=0))
     return tuple(slices)
 
 
@@ -89,7 +90,7 @@ def from_window(window: Window, outer: Window) -> Window:
 
 
 def window_start(window: Window) -> tuple[int, ...]:
-    """Return where the crop to `window` begins: add it to a position in the crop for that in the whole array.
+    """Return the first position of `window`: the offset from positions in the crop to those in the array.
 
     >>> window_start((slice(2, 5), slice(0, 7)))
     (2, 0)

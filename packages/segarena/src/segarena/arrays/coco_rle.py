@@ -18,38 +18,44 @@ from segarena.arrays.rle import decode_digits, encode_digits, run_lengths
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
-_LONGEST = 12  # characters of one number: 60 bits
+_MAX_CHARACTERS = 12  # of one number: 60 bits
+_BITS = 5  # of a number in each character
+_CONTINUES = 1 << _BITS  # set on all characters of a number but the last
+_SIGN = 1 << (_BITS - 1)  # of the last character of a number
 _ZERO = 48  # the character "0"
 
 
 @dataclass(frozen=True, slots=True)
 class Rle:
-    """A mask of `shape` (H, W) as its compressed COCO string `counts`; what the string says is checked by `decode`."""
+    """A mask of `shape` (H, W) as its compressed COCO string `counts`; `decode` validates the string."""
 
     shape: tuple[int, int]
     counts: str
 
     @classmethod
     def of(cls, mask: Mask) -> Rle:
-        """Return a bool mask (H, W) as run lengths."""
-        return cls.of_lengths(
-            run_lengths(mask.T).tolist(), (int(mask.shape[0]), int(mask.shape[1]))
-        )
+        """Encode a bool mask (H, W)."""
+        height, width = mask.shape
+        return cls.of_lengths(run_lengths(mask.T).tolist(), (int(height), int(width)))
 
     @classmethod
     def of_columns(cls, columns: Mask, first: int, shape: tuple[int, int]) -> Rle:
-        """Return a mask (H, W) that is empty but for `columns`, bool (H, n), the first of which is number `first`."""
+        """Encode a mask (H, W) that is empty outside `columns`, bool (H, n), whose first is column `first`."""
+        height, width = shape
         lengths = run_lengths(columns.T)
-        lengths = np.concatenate([lengths, [0] * (len(lengths) % 2 == 0)]).astype(
-            np.int64
-        )  # ends outside the mask
-        lengths[0] += first * shape[0]
-        lengths[-1] += (shape[1] - first - columns.shape[1]) * shape[0]
-        return cls.of_lengths((lengths if lengths[-1] else lengths[:-1]).tolist(), shape)
+        if len(lengths) % 2 == 0:
+            # End with a run outside the mask, which takes the empty columns to the right.
+            lengths = np.concatenate([lengths, [0]])
+        lengths = lengths.astype(np.int64)
+        lengths[0] += first * height
+        lengths[-1] += (width - first - columns.shape[1]) * height
+        if not lengths[-1]:
+            lengths = lengths[:-1]
+        return cls.of_lengths(lengths.tolist(), shape)
 
     @classmethod
     def of_lengths(cls, lengths: Sequence[int], shape: tuple[int, int]) -> Rle:
-        """Return run lengths, column-major and the run outside the mask first, as `Rle`; they are not checked."""
+        """Encode run lengths, column-major and the run outside the mask first; they are not checked."""
         return cls(shape, _pack(np.asarray(lengths, dtype=np.int64)))
 
     @property
@@ -78,22 +84,23 @@ class Rle:
         return self._decoded(self.lengths)
 
     def decode_columns(self) -> tuple[int, Mask]:
-        """Return the columns from the first to the last that hold a pixel, bool (H, n), and where they begin.
+        """Return the index of the first column with a pixel, and the columns from there to the last, bool (H, n).
 
         Raises:
             InvalidMask: as `lengths`.
         """
+        height = self.shape[0]
         lengths = self.lengths
         ends = np.cumsum(lengths)
+        starts = ends - lengths
         is_on = (np.arange(len(lengths)) % 2 == 1) & (lengths > 0)
         if not is_on.any():
-            return 0, np.zeros((self.shape[0], 0), dtype=np.bool_)
-        height = self.shape[0]
-        first = int((ends - lengths)[is_on][0]) // height
-        last = int(ends[is_on][-1] - 1) // height + 1
-        return first, self._decoded(
-            np.diff(np.clip(ends, first * height, last * height), prepend=first * height)
-        )
+            return 0, np.zeros((height, 0), dtype=np.bool_)
+        first_column = int(starts[is_on][0]) // height
+        stop_column = int(ends[is_on][-1] - 1) // height + 1
+        first_pixel = first_column * height
+        clipped_ends = np.clip(ends, first_pixel, stop_column * height)
+        return first_column, self._decoded(np.diff(clipped_ends, prepend=first_pixel))
 
     def _decoded(self, lengths: NDArray[np.int64]) -> Mask:
         is_on = np.arange(len(lengths)) % 2 == 1
@@ -101,35 +108,42 @@ class Rle:
 
     @property
     def area_px(self) -> int:
-        """How many pixels are in the mask."""
+        """Pixels in the mask."""
         return int(self.lengths[1::2].sum())
 
 
 def _pack(lengths: NDArray[np.int64]) -> str:
     values = lengths.copy()
+    # From the fourth number on COCO stores the difference to the run of the same kind before.
     values[3:] -= lengths[1:-2]
     sizes = np.ones(len(values), dtype=np.int64)
-    for place in range(1, _LONGEST):
-        half = 1 << (5 * place - 1)
+    for place in range(1, _MAX_CHARACTERS):
+        half = 1 << (_BITS * place - 1)
         sizes += (values < -half) | (values >= half)
-    return (encode_digits(values, sizes, bits=5) + _ZERO).tobytes().decode("ascii")
+    digits = encode_digits(values, sizes, bits=_BITS)
+    return (digits + _ZERO).tobytes().decode("ascii")
 
 
 def _unpack(counts: Any) -> NDArray[np.int64]:
     try:
-        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8).astype(np.int64) - _ZERO
+        characters = counts.encode("ascii")
     except (AttributeError, UnicodeEncodeError) as cause:
         raise InvalidMask(
             "run lengths: expected a string of the characters '0' to 'o', got something else"
         ) from cause
-    values, sizes = decode_digits(codes, bits=5)
-    is_whole = len(codes) == 0 or (codes[-1] < 32 and int(sizes.max()) <= _LONGEST)
-    if not is_whole or int(codes.min(initial=0)) < 0 or int(codes.max(initial=0)) > 63:
+    codes = np.frombuffer(characters, dtype=np.uint8).astype(np.int64) - _ZERO
+    values, sizes = decode_digits(codes, bits=_BITS)
+    is_whole = len(codes) == 0 or (codes[-1] < _CONTINUES and int(sizes.max()) <= _MAX_CHARACTERS)
+    highest_code = 2 * _CONTINUES - 1
+    is_in_range = int(codes.min(initial=0)) >= 0 and int(codes.max(initial=0)) <= highest_code
+    if not is_whole or not is_in_range:
         raise InvalidMask(
             "run lengths: expected a string of the characters '0' to 'o' that ends with a whole number"
         )
-    is_negative = codes[np.cumsum(sizes) - 1] & 16 > 0
-    values -= np.where(is_negative, np.left_shift(1, 5 * sizes), 0)
+    last_codes = codes[np.cumsum(sizes) - 1]
+    is_negative = last_codes & _SIGN > 0
+    values -= np.where(is_negative, np.left_shift(1, _BITS * sizes), 0)
+    # Undo the differences: runs in the mask, and runs outside it from the third number on.
     lengths = values.copy()
     lengths[1::2] = np.cumsum(values[1::2])
     lengths[2::2] = np.cumsum(values[2::2])

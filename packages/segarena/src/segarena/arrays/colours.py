@@ -1,4 +1,4 @@
-"""Colours as people see them: CIELAB, in which equal distances look about equally different."""
+"""Colour spaces: CIELAB, in which equal distances look about equally different."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 
 def rgb_to_lab(image: NDArray[Any]) -> NDArray[np.float32]:
-    """Return an RGB image in CIELAB: lightness 0 to 100, then green to red and blue to yellow around 0.
+    """Convert RGB to CIELAB: lightness 0 to 100, then green to red and blue to yellow around 0.
 
     >>> rgb_to_lab(np.full((1, 1, 3), 255, np.uint8)).round(2).tolist()
     [[[100.0, 0.0, 0.0]]]
 
     Args:
-        image: (H, W, 3), 0 to 255, whole or not.
+        image: (H, W, 3), 0 to 255, of any dtype.
 
     Returns:
         float32 (H, W, 3), D65 white.

@@ -1,7 +1,4 @@
-"""Connected components of masks. Where nothing else is said, pixels whose corners touch are connected.
-
-That is 8-connected in an image and 26-connected in a volume.
-"""
+"""Connected components of masks; unless stated otherwise 8-connected in an image, 26-connected in a volume."""
 
 from __future__ import annotations
 
@@ -20,30 +17,27 @@ from segarena.arrays.structuring_elements import ball
 from segarena.samples import Mask
 
 Ties: TypeAlias = Literal["first", "last"]
-"""Which of several equally large components is taken: that whose first pixel in raster order comes first, or last."""
+"""Tie-break among equally large components: the one whose first pixel comes first, or last, in raster order."""
 
 Connectivity: TypeAlias = Literal[6, 18, 26]
-"""Of voxels: across faces, edges too, corners too."""
+"""Neighbours of a voxel: across faces; also edges; also corners."""
 
-_SHARED_COORDINATES: dict[Connectivity, int] = {
-    6: 1,
-    18: 2,
-    26: 3,
-}  # SciPy counts axes that may differ
-# Runs take time and memory each: where there is more than one to so many voxels of a large mask, labels take less.
+# SciPy's name for a connectivity: in how many coordinates neighbours may differ.
+_SCIPY_CONNECTIVITY: dict[Connectivity, int] = {6: 1, 18: 2, 26: 3}
+# Each run takes time and memory. In a large mask with more than one run to this many voxels, labelling takes less.
 _VOXELS_PER_RUN = 64
-_LARGE = 1 << 20
+_LARGE_VOXELS = 1 << 20
 
 
 class Component(NamedTuple):
-    """A component, cropped: `mask` is what lies in `window` of the whole array."""
+    """A component, cropped: `mask` covers `window` of the whole array."""
 
     window: Window
     mask: Mask
 
 
 def label_components(mask: Mask) -> NDArray[np.int32]:
-    """Return the 8-connected components of an image as labels 1..N, 0 outside `mask`; the order is OpenCV's.
+    """Label the 8-connected components of an image 1..N in OpenCV's order, 0 outside `mask`.
 
     >>> label_components(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], bool))
     array([[1, 0, 0],
@@ -54,15 +48,14 @@ def label_components(mask: Mask) -> NDArray[np.int32]:
     Args:
         mask: bool (H, W).
     """
-    return np.asarray(
-        cv2.connectedComponents(mask.view(np.uint8), connectivity=8)[1], dtype=np.int32
-    )
+    _, labels = cv2.connectedComponents(mask.view(np.uint8), connectivity=8)
+    return np.asarray(labels, dtype=np.int32)
 
 
 def label_grown_components(
     mask: Mask, *, connectivity: Connectivity = 26, dilation_voxels: int = 0
 ) -> NDArray[np.integer[Any]]:
-    """Return labels 1..N of a volume's components, parts that lie close together counting as one.
+    """Label the components of a volume 1..N, joining parts that lie close together.
 
     >>> parts = np.zeros((1, 1, 7), bool)
     >>> parts[0, 0, [0, 2, 6]] = True
@@ -74,11 +67,11 @@ def label_grown_components(
     Args:
         mask: bool (D, H, W).
         connectivity: which voxels are neighbours.
-        dilation_voxels: parts are one component if they touch once the mask has grown by a ball of this radius.
+        dilation_voxels: parts are one component if they touch after dilation by a ball of this radius.
 
     Returns:
-        0 outside `mask`, grown voxels included. Components are numbered by the first voxels, in raster order, of what
-        they have grown to.
+        Labels, 0 outside `mask`, also at voxels that only the dilation added. Components are numbered by the first
+        voxel, in raster order, of their dilations.
     """
     from scipy import ndimage
 
@@ -86,8 +79,9 @@ def label_grown_components(
         grown = ndimage.binary_dilation(mask, ball(dilation_voxels))
     else:
         grown = mask
-    structure = ndimage.generate_binary_structure(3, _SHARED_COORDINATES[connectivity])
-    return np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
+    structure = ndimage.generate_binary_structure(3, _SCIPY_CONNECTIVITY[connectivity])
+    labels, _ = ndimage.label(grown, structure)
+    return np.where(mask, np.asarray(labels), 0)
 
 
 def largest_component(mask: VolumeMask, *, ties: Ties = "last") -> Component | None:
@@ -97,11 +91,11 @@ def largest_component(mask: VolumeMask, *, ties: Ties = "last") -> Component | N
     (slice(0, 2, None), slice(2, 3, None))
 
     Args:
-        mask: bool, (H, W) or (D, H, W); planes that are made are made up to three times.
-        ties: which of equals.
+        mask: bool, (H, W) or (D, H, W); planes of a `LazyVolume` are computed up to three times.
+        ties: which of several equally large components to return.
 
     Returns:
-        The component; of a volume in an array of its own. Beside it at most a byte is taken for each voxel.
+        The component; of a volume in an array of its own. Beyond that at most one byte per voxel is allocated.
     """
     if math.prod(mask.shape) == 0:
         return None
@@ -112,17 +106,18 @@ def largest_component(mask: VolumeMask, *, ties: Ties = "last") -> Component | N
 
 def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
-    if count == 1:
+    if count == 1:  # only the background
         return None
     areas = stats[1:, cv2.CC_STAT_AREA]
     largest = 1 + np.flatnonzero(areas == areas.max())
-    # Labels are not given in raster order; the first pixel is, row by row, the first one in the component's top row.
+    # OpenCV's labels are not in raster order; a component's first pixel is the first one in its top row.
     tops = stats[largest, cv2.CC_STAT_TOP]
-    firsts = [
-        (int(top), int((labels[top] == label).argmax()))
-        for top, label in zip(tops, largest, strict=True)
-    ]
-    label = int(largest[firsts.index(min(firsts) if ties == "first" else max(firsts))])
+    first_pixels: list[tuple[int, int]] = []
+    for top, label in zip(tops, largest, strict=True):
+        first_column = (labels[top] == label).argmax()
+        first_pixels.append((int(top), int(first_column)))
+    chosen = min(first_pixels) if ties == "first" else max(first_pixels)
+    label = int(largest[first_pixels.index(chosen)])
     column, row, width, height = (int(value) for value in stats[label, :4])
     window = (slice(row, row + height), slice(column, column + width))
     return Component(window, labels[window] == label)
@@ -130,24 +125,26 @@ def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
 
 def _largest_in_volume(mask: VolumeMask, ties: Ties) -> Component | None:
     size = math.prod(mask.shape)
-    runs = find_runs(mask, most=size // _VOXELS_PER_RUN if size > _LARGE else size)
+    max_runs = size // _VOXELS_PER_RUN if size > _LARGE_VOXELS else size
+    runs = find_runs(mask, most=max_runs)
     if runs is None:
         labelled = label_slabs(mask)
-        return Component(
-            *draw_component(mask, labelled, _chosen(labelled.sizes, labelled.firsts, ties))
-        )
+        chosen = _chosen(labelled.sizes, labelled.firsts, ties)
+        return Component(*draw_component(mask, labelled, chosen))
     if not len(runs.starts):
         return None
     labels = label_runs(runs, mask.shape)
     sizes = np.bincount(labels, weights=runs.stops - runs.starts)
-    firsts = np.zeros(len(sizes), dtype=np.int32)
-    firsts[labels[::-1]] = np.arange(len(labels), dtype=np.int32)[::-1]
-    label = _chosen(sizes, firsts, ties)
-    return Component(*draw_runs(Runs(*(values[labels == label] for values in runs))))
+    # Assigned backwards, so that the first run of each component is the one that stays.
+    first_runs = np.zeros(len(sizes), dtype=np.int32)
+    first_runs[labels[::-1]] = np.arange(len(labels), dtype=np.int32)[::-1]
+    is_chosen = labels == _chosen(sizes, first_runs, ties)
+    return Component(*draw_runs(Runs(*(values[is_chosen] for values in runs))))
 
 
 def _chosen(sizes: NDArray[Any], firsts: NDArray[np.int32], ties: Ties) -> int:
-    """Return the number of the largest component, by the sizes of all and what tells which of equals comes first."""
+    """Return the label of the largest component; ties are broken by `firsts`, which grow with raster order."""
     largest = np.flatnonzero(sizes == sizes.max())
     order = firsts[largest]
-    return int(largest[order.argmin() if ties == "first" else order.argmax()])
+    pick = order.argmin() if ties == "first" else order.argmax()
+    return int(largest[pick])

@@ -1,4 +1,4 @@
-"""Contours of masks and what runs near them, as video challenges ask."""
+"""Contours of masks and the pixels near them, for the contour accuracy (F) of video benchmarks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from segarena.samples import Mask, Shape
 
 
 def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
-    """Return how far apart two contours may run: `share` of the diagonal of (H, W), rounded up; 1 or more is pixels.
+    """Return the tolerance of contour matching: `share` of the diagonal of (H, W), rounded up; 1 or more is in pixels.
 
     >>> contour_radius_px((480, 854))
     8
@@ -45,13 +45,13 @@ def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PackedContour:
-    """A mask and its contour, 64 pixels in a word (see `segarena.arrays.packed_bits`), in a window that holds all of them.
+    """A mask and its contour, bit-packed (see `segarena.arrays.packed_bits`) and cropped to one window.
 
     Attributes:
         window: rows, and words of a row.
         mask: the mask.
         contour: its contour: the edges that `segarena.arrays.label_edges` finds.
-        near: what is near the contour.
+        near: pixels within the radius of the contour.
         area: pixels of the mask.
         length: pixels of the contour.
     """
@@ -65,7 +65,7 @@ class PackedContour:
 
 
 class ContourOverlap(NamedTuple):
-    """Pixels in two masks; of the first one's contour near the second's; of the second one's near the first's."""
+    """Pixel counts of two masks: in both; of the first contour near the second; of the second near the first."""
 
     area: int
     first: int
@@ -73,7 +73,7 @@ class ContourOverlap(NamedTuple):
 
 
 def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
-    """Return `mask`, (H, W), with its contour and all that is at most `radius_px` from it, by Euclidean distance.
+    """Pack `mask`, (H, W), with its contour and the pixels within Euclidean distance `radius_px` of it.
 
     >>> mask = np.zeros((9, 9), bool)
     >>> mask[4, 4] = True
@@ -86,50 +86,46 @@ def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
     words = pack_mask(mask, margin)
     window = bounding_window(words != 0)
     if not is_empty(window):
-        # There is room for what is near, or the frame ends.
-        window = grow_window(window[:1], reach, words.shape[:1]) + grow_window(
-            window[1:], margin, words.shape[1:]
-        )
-    inside = np.ascontiguousarray(words[window])
-    before = margin - window[1].start
-    contour = _contour(inside, max(0, before), WORD_PX * before + mask.shape[1] - 1)
-    return PackedContour(
-        window,
-        inside,
-        contour,
-        dilate(contour, _disk(radius_px)),
-        count_bits(inside),
-        count_bits(contour),
-    )
+        # Leave room for the pixels near the contour, as far as the frame goes.
+        rows = grow_window(window[:1], reach, words.shape[:1])
+        columns = grow_window(window[1:], margin, words.shape[1:])
+        window = rows + columns
+    crop = np.ascontiguousarray(words[window])
+    words_before = margin - window[1].start
+    last_pixel = WORD_PX * words_before + mask.shape[1] - 1
+    contour = _contour(crop, max(0, words_before), last_pixel)
+    near = dilate(contour, _disk(radius_px))
+    return PackedContour(window, crop, contour, near, count_bits(crop), count_bits(contour))
 
 
 def overlap_contours(first: PackedContour, second: PackedContour) -> ContourOverlap:
-    """Return what two masks in frames of one size have in common; the same is near for both.
+    """Count the overlap of two masks and of their contours; both frames and both radii must be equal.
 
     >>> masks = np.zeros((2, 3, 9), bool)
     >>> masks[0, 1, 3:5] = masks[1, 1, 4:8] = True
     >>> overlap_contours(*(pack_contour(mask, 2) for mask in masks))
-    Shared(area=1, first=6, second=8)
+    ContourOverlap(area=1, first=6, second=8)
     """
     both = intersect_windows(first.window, second.window)
     if is_empty(both):
         return ContourOverlap(0, 0, 0)
-    here = within_window(both, first.window)
-    there = within_window(both, second.window)
+    in_first = within_window(both, first.window)
+    in_second = within_window(both, second.window)
     return ContourOverlap(
-        count_bits(first.mask[here] & second.mask[there]),
-        count_bits(first.contour[here] & second.near[there]),
-        count_bits(first.near[here] & second.contour[there]),
+        count_bits(first.mask[in_first] & second.mask[in_second]),
+        count_bits(first.contour[in_first] & second.near[in_second]),
+        count_bits(first.near[in_first] & second.contour[in_second]),
     )
 
 
 def _contour(mask: Words, before: int, last: int) -> Words:
-    """Return the contour, for a frame that begins behind so many words and ends with pixel `last` of a row."""
+    """Return the contour in a frame that begins after `before` words and ends with pixel `last` of a row."""
     east = shift_pixels(mask.ravel(), -1).reshape(mask.shape)
     word, bit = divmod(last, WORD_PX)
     if word < mask.shape[1]:
-        # What lies beyond the frame does not differ from its last column, nor, below, from its last row.
-        east[:, word] |= mask[:, word] & (np.uint64(1) << np.uint64(bit))
+        # Pixels beyond the frame repeat its last column and, below, its last row: no contour there.
+        last_column = np.uint64(1) << np.uint64(bit)
+        east[:, word] |= mask[:, word] & last_column
     contour = mask ^ east
     contour[:-1] |= mask[:-1] ^ mask[1:]
     contour[:-1] |= mask[:-1] ^ east[1:]

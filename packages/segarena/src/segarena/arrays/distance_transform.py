@@ -1,8 +1,8 @@
-"""How deep pixels lie inside a mask, in whole squared pixels.
+"""Exact Euclidean distance transforms of masks, and their maxima, as whole squared pixels.
 
-Distances are Euclidean, from a True pixel to the nearest pixel that is not True; everything outside the frame
-counts as not True. They are kept squared, as integers: floating-point distances from different runs or libraries
-differ in their last digit, and then equal depths are no longer equal.
+Distances go from a True pixel to the nearest pixel that is False; everything outside the frame counts as False. They
+are squared integers: floating-point distances from different libraries differ in their last digit, which would break
+ties at random.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _FAST_HIGHEST = 1.0193
 # Its fixed point holds distances below 8192 pixels; a mask with a shorter side than this has none.
 _FAST_MAX_SIDE = 16000
 # Up to this side, border included, OpenCV's float32 transform is exact once rounded: sums of squares stay below 2**24,
-# and where two parabolas cross is off by less than the 1 / (2 side) that it lies from a whole column at least.
+# and the error of the crossing of two parabolas stays below its least distance from a whole column, 1 / (2 side).
 _PRECISE_MAX_SIDE = 2050
 # Below this many pixels the full transform takes less time than any search.
 _SMALL = 8192
-# Candidates are many when there are more than one to this many pixels.
+# Candidates are many when there is more than one to this many pixels.
 _MANY = 32
 
 
@@ -76,7 +76,7 @@ def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.in
 def squared_distance_in_window(
     mask: Mask, *, frame_is_edge: bool = True
 ) -> tuple[Window, NDArray[Any]]:
-    """Return a window outside which `squared_distance` is 0, and what it is there; whole numbers of any type.
+    """Return a window outside which `squared_distance` is 0, and its values there; whole numbers of any dtype.
 
     >>> wide = np.ones((3, 4), bool)
     >>> wide[:, 3] = False
@@ -101,12 +101,12 @@ def squared_distance_in_window(
 
 
 def _squares_in(padded: Mask) -> NDArray[Any]:
-    """Return whole squared distances in a mask with a border that is False, without the border."""
+    """Return squared distances in a mask padded with a False border, without the border."""
     return _squares(padded)[(slice(1, -1),) * padded.ndim]
 
 
 def _squares(padded: Mask) -> NDArray[Any]:
-    """Return whole squared distances to the nearest pixel of the array that is False; there is one."""
+    """Return squared distances to the nearest False pixel of the array, which must have one."""
     if padded.ndim == 2 and max(padded.shape) <= _PRECISE_MAX_SIDE:
         distance = cv2.distanceTransform(padded.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         return np.rint(np.square(distance, dtype=np.float64))
@@ -125,8 +125,8 @@ def deepest_pixel(
 ) -> DeepestPixel | None:
     """Return the pixel of `mask` farthest from everything outside it, the first in row-major order among equals.
 
-    It equals the first maximum of `squared_distance`, and in an image is found much sooner: a fast distance,
-    right within 2 %, leaves few candidates, and each of those that is measured exactly rules out most others.
+    It equals the first maximum of `squared_distance`, but in an image is found much faster: an approximate distance,
+    right within 2 %, leaves few candidates, and each one measured exactly rules out most of the others.
 
     >>> deepest_pixel(np.ones((5, 9), bool))
     DeepestPixel(position=(2, 2), squared_distance=9)
@@ -135,7 +135,7 @@ def deepest_pixel(
 
     Args:
         mask: bool, any number of axes; the frame's border counts as an edge.
-        forbidden: positions that must not be returned. They still belong to the mask: distances are as without.
+        forbidden: positions that must not be returned. They still belong to the mask, so distances are unchanged.
         at_least: the smallest squared distance of interest.
 
     Returns:
@@ -186,7 +186,7 @@ def _deepest_by_full_transform(padded: Mask, taken: list[tuple[int, ...]]) -> De
 def _deepest_by_search(
     padded: NDArray[np.uint8], taken: list[tuple[int, ...]], at_least: int
 ) -> DeepestPixel | None:
-    """Return the deepest pixel, or any that is less deep than `at_least` if they all are; None to give up."""
+    """Return the deepest pixel, or any pixel if all are below `at_least`; None when a full transform is cheaper."""
     fast = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), dtype=np.float32)
     for row, column in taken:
         fast[row + 1, column + 1] = 0
@@ -207,12 +207,13 @@ def _deepest_by_search(
 
 
 def _thin_out(hopeful: Mask, padded: NDArray[np.uint8], first: int, reach: int) -> None:
-    """Take from `hopeful` what comes after the pixel `first` and is not deeper, by the rule of `_search`.
+    """Remove from `hopeful` the pixels after `first` that are not deeper, by the rule of `_search`.
 
     Shifting the whole mask takes less time than looking up candidates one by one when every other pixel is one.
     """
     flat = padded.ravel().view(np.bool_)
-    for step in _mirrored(*_nearest_edge(padded, first, reach), padded.shape[1]):
+    rows, columns = _nearest_edge(padded, first, reach)
+    for step in _mirrored(rows, columns, padded.shape[1]):
         start = max(first + 1, -step)
         stop = min(flat.size, flat.size - step)
         hopeful[start:stop] &= flat[start + step : stop + step]
@@ -226,8 +227,8 @@ def _search(
 ) -> tuple[int, int] | None:
     """Return flat index and squared distance of the deepest candidate; None when the full transform is cheaper.
 
-    The most promising candidate is measured exactly. The offset of the edge pixel found, with its mirror images,
-    then rules out every candidate that has an edge pixel at the same offset: none of those is deeper.
+    In each turn the candidate with the highest fast distance is measured exactly. The offset of its nearest edge pixel,
+    with its mirror images, then rules out every candidate with an edge pixel at the same offset: none is deeper.
     """
     flat = padded.ravel()
     best = -1
@@ -247,8 +248,8 @@ def _search(
         candidates = candidates[hopeful]
         fast = fast[hopeful]
         for step in _mirrored(rows, columns, padded.shape[1]):
-            # A step out of the frame reads an unrelated pixel, which harms nothing: that candidate is nearer to the
-            # frame than the step is long, so it may go, and if it stays it will be measured.
+            # A step out of the frame reads an unrelated pixel, which does no harm: such a candidate is nearer to the
+            # frame than the step is long, so it may be dropped; if it stays, it will be measured.
             stays = flat.take(candidates + step, mode="clip") != 0
             if measured == depth:
                 stays |= candidates < best  # as deep, but earlier
@@ -262,25 +263,31 @@ def _search(
 
 
 def _nearest_edge(padded: NDArray[np.uint8], index: int, reach: int) -> tuple[int, int]:
-    """Return how many rows and columns lie between the pixel and its nearest zero, which is within `reach`."""
+    """Return the distances in rows and in columns from a pixel to its nearest zero, which is within `reach`."""
     row, column = divmod(index, padded.shape[1])
     top = max(0, row - reach)
     left = max(0, column - reach)
-    zero = padded[top : row + reach + 1, left : column + reach + 1] == 0
-    rows = np.abs(np.arange(len(zero)) + top - row)
-    best = (0, 0, 2 * reach**2 + 1)
-    for side in (zero[:, column - left :], zero[:, column - left :: -1]):
+    is_zero = padded[top : row + reach + 1, left : column + reach + 1] == 0
+    rows = np.abs(np.arange(len(is_zero)) + top - row)
+    own_column = column - left
+    best_rows = 0
+    best_columns = 0
+    best_squared = 2 * reach**2 + 1  # farther than any zero within reach
+    for side in (is_zero[:, own_column:], is_zero[:, own_column::-1]):
         # The first zero of a row, going out from the pixel's own column, is the nearest one on that side.
         columns = side.argmax(axis=1)
-        squared = np.where(side[:, 0] | (columns > 0), rows**2 + columns**2, best[2])
+        has_zero = side[:, 0] | (columns > 0)
+        squared = np.where(has_zero, rows**2 + columns**2, best_squared)
         nearest = int(squared.argmin())
-        if squared[nearest] < best[2]:
-            best = (int(rows[nearest]), int(columns[nearest]), int(squared[nearest]))
-    return best[0], best[1]
+        if squared[nearest] < best_squared:
+            best_rows = int(rows[nearest])
+            best_columns = int(columns[nearest])
+            best_squared = int(squared[nearest])
+    return best_rows, best_columns
 
 
 def _mirrored(rows: int, columns: int, width: int) -> set[int]:
-    """Return the flat steps of the up to eight offsets that differ in signs and order only."""
+    """Return the flat index steps of an offset and its mirror images, up to eight."""
     steps: set[int] = set()
     for a, b in ((rows, columns), (columns, rows)):
         steps |= {a * width + b, a * width - b, b - a * width, -a * width - b}

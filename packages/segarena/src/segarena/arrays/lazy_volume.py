@@ -1,4 +1,4 @@
-"""Masks of volumes that are made plane by plane, when they are looked at, and never held whole."""
+"""Masks of volumes that are computed plane by plane on access, and never held whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from segarena.samples import Mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyVolume:
-    """What `combine` says of two masks, read as an array is: by plane, or one plane after the other.
+    """An elementwise combination of two masks, read like an array: by plane, or iterated plane by plane.
 
     >>> import numpy as np
     >>> wrong = LazyVolume(np.not_equal, np.ones((2, 1, 3), bool), np.zeros((2, 1, 3), bool))
@@ -19,7 +19,7 @@ class LazyVolume:
     ((2, 1, 3), [[True, True, True]], 2)
 
     Attributes:
-        combine: of two masks of a plane, an elementwise function: `np.greater` says where only the first is on.
+        combine: an elementwise function of two masks of a plane; `np.greater` is where only the first is True.
         first: bool (D, H, W).
         second: bool, same shape.
     """
@@ -35,7 +35,7 @@ class LazyVolume:
 
     @property
     def turned(self) -> LazyVolume:
-        """The same volume, planes being what columns were, rows still rows: (W, H, D)."""
+        """The transposed volume, (W, H, D): planes and columns exchanged, rows as before."""
         return LazyVolume(self.combine, self.first.T, self.second.T)
 
     def __getitem__(self, plane: int) -> Mask:
@@ -43,13 +43,13 @@ class LazyVolume:
         return self.combine(self.first[plane], self.second[plane])
 
     def __iter__(self) -> Iterator[Mask]:
-        """Yield the planes in order; none is kept."""
+        """Yield the planes in order, without caching them."""
         return (self[plane] for plane in range(len(self.first)))
 
     def __len__(self) -> int:
-        """How many planes there are."""
+        """Return the number of planes."""
         return len(self.first)
 
 
 VolumeMask: TypeAlias = Mask | LazyVolume
-"""A mask of a volume that is there, or is made."""
+"""A mask of a volume, as an array or computed on access."""

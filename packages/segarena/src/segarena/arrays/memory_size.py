@@ -1,4 +1,4 @@
-"""How much memory a value takes: what is kept for later is bounded by it."""
+"""Memory size of values, by which caches are bounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def memory_bytes(value: Any, *, depth: int = 6) -> int:
-    """Return about how many bytes the arrays and tensors in `value` take, nested up to `depth` deep.
+    """Estimate the bytes of all arrays and tensors in `value`, nested up to `depth` deep.
 
     >>> import numpy as np
     >>> memory_bytes({"levels": np.zeros((4, 4), np.float32), "name": "a"})
@@ -25,4 +25,6 @@ def memory_bytes(value: Any, *, depth: int = 6) -> int:
         parts = [getattr(value, field.name) for field in fields(value)]
     else:
         parts = list(getattr(value, "__dict__", {}).values())
-    return sum(memory_bytes(part, depth=depth - 1) for part in parts) if depth else 0
+    if not depth:
+        return 0
+    return sum(memory_bytes(part, depth=depth - 1) for part in parts)

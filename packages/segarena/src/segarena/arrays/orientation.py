@@ -1,9 +1,8 @@
-"""Which way the axes of a stored volume point, and the exact way from there to the axes used here, and back.
+"""Orientation of volumes: exact conversion between a file's axes and the canonical ones, and back.
 
-A stored array has its axes wherever a scanner or a program put them. Here every volume is *canonical*: plane grows
-to Superior, row to Anterior, column to Right. That is the closest orientation in RAS+, transposed. The way there is
-a permutation of the axes and flips of some of them, so no value is ever interpolated and every index has one place
-on either side. The sides are called stored and canonical.
+Scanners and programs store the axes of an array in any order. Here every volume is *canonical*: plane grows to
+Superior, row to Anterior, column to Right. That is the closest orientation in RAS+, transposed. The conversion permutes
+and flips axes, so no value is ever interpolated and every stored index has exactly one canonical index.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ Triple: TypeAlias = tuple[int, int, int]
 
 SLICE_AXES = ("axial", "largest-spacing")
 
-_LETTERS = ("LR", "PA", "IS")
-_EQUAL_SPACING = 1e-3
-_SINGULAR = 1e-6
-_RIGHT_ANGLE = 1e-4
-_FAR_MM = 1e9
+_LETTERS = ("LR", "PA", "IS")  # directions along x, y and z: decreasing, increasing
+_EQUAL_SPACING = 1e-3  # relative difference up to which spacings are equal
+_SINGULAR = 1e-6  # determinant of the normalised columns below which axes lie in a plane
+_RIGHT_ANGLE = 1e-4  # greatest cosine between axes that counts as rounding
+_FAR_MM = 1e9  # no scanner is that large: such an affine is damaged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Where the voxels of a stored volume lie, and how its array becomes canonical.
+    """The voxel grid of a stored volume, and its conversion to canonical axes.
 
-    The canonical axis that comes first is the axial one, or with `slice_axis="largest-spacing"` the one with the
-    largest spacing; the other two stay in the order Superior, Anterior, Right. When several spacings are the largest,
-    equal to one part in a thousand, it stays the axial one.
+    The first canonical axis is the axial one, or with `slice_axis="largest-spacing"` the one with the largest spacing;
+    the other two stay in the order Superior, Anterior, Right. When several spacings are the largest, equal to one part
+    in a thousand, the axial axis comes first.
 
-    Oblique axes are assigned as nibabel's `io_orientation` does: shears are taken out (polar decomposition), then
-    the stored axes choose the nearest of what is left of x, y and z, the one closest to any of them first. Stored
-    axes equally close choose in their stored order, and of two equally near x comes before y before z; at
+    Oblique axes are assigned as nibabel's `io_orientation` does: shears are removed by polar decomposition, then each
+    stored axis gets the nearest free axis of x, y and z, beginning with the stored axis that is closest to any of them.
+    Equally close stored axes keep their stored order, and of two equally near axes x comes before y before z; at
     exactly 45 degrees rounding decides.
 
     Attributes:
@@ -74,7 +73,7 @@ class Grid:
 
     @property
     def code(self) -> str:
-        """Where each stored axis grows to: "RAS", "LPS", "IPL", ..."""
+        """The direction in which each stored axis grows: "RAS", "LPS", "IPL", ..."""
         world, is_negative = _closest_axes(self.affine)
         return "".join(
             _LETTERS[axis][not negative] for axis, negative in zip(world, is_negative, strict=True)
@@ -88,7 +87,7 @@ class Grid:
 
     @property
     def is_orthogonal(self) -> bool:
-        """Whether the axes are at right angles, but for rounding; a tilted gantry gives others."""
+        """Whether the axes are at right angles, up to rounding; those of a tilted gantry are not."""
         columns = self.affine[:3, :3] / self.spacing_mm
         return bool(np.allclose(columns.T @ columns, np.eye(3), atol=_RIGHT_ANGLE))
 
@@ -138,13 +137,13 @@ class Grid:
         return _box(self.positions_to_stored([start, np.asarray(stop) - 1]))
 
     def difference(self, other: Grid, *, tolerance_voxels: float = 0.1) -> str | None:
-        """Return in words how the canonical voxels of two grids differ; None when they lie in the same places.
+        """Describe how the canonical voxels of two grids differ; None when they lie at the same positions.
 
-        Volumes stored along different axes may well have the same voxels. Places are compared at the eight corners.
+        Volumes stored along different axes can have the same voxels. Positions are compared at the eight corners.
 
         Args:
-            other: the grid held against this one.
-            tolerance_voxels: how far apart a corner may lie, in parts of the smallest spacing.
+            other: the grid to compare with this one.
+            tolerance_voxels: largest distance of two corners, as a share of the smallest spacing.
         """
         mine = self.canonical
         its = other.canonical
@@ -155,7 +154,10 @@ class Grid:
         apart_mm = np.linalg.norm((its.affine - mine.affine) @ np.transpose(corners), axis=0).max()
         if apart_mm <= tolerance_voxels * min(mine.spacing_mm):
             return None
-        return f"the same voxel lies up to {apart_mm:.3g} mm away, with spacing {its.spacing_mm} against {mine.spacing_mm}"
+        return (
+            f"the same voxel lies up to {apart_mm:.3g} mm away, "
+            f"with spacing {its.spacing_mm} against {mine.spacing_mm}"
+        )
 
     def _check(self) -> None:
         if self.slice_axis not in SLICE_AXES:
@@ -231,6 +233,7 @@ def _closest_axes(affine: Affine) -> tuple[list[int], list[bool]]:
 
 
 def _box(corners: NDArray[Any]) -> tuple[Triple, Triple]:
-    start = corners.min(axis=0).tolist()
-    last = corners.max(axis=0).tolist()
-    return (start[0], start[1], start[2]), (last[0] + 1, last[1] + 1, last[2] + 1)
+    """Return (start, stop) of the box between two opposite corners, both included."""
+    plane, row, column = corners.min(axis=0).tolist()
+    last_plane, last_row, last_column = corners.max(axis=0).tolist()
+    return (plane, row, column), (last_plane + 1, last_row + 1, last_column + 1)

@@ -1,7 +1,7 @@
-"""Masks of 64 pixels in a word: whole rows are moved, joined and counted at once.
+"""Bit-packed masks, 64 pixels in a word: shift, dilate and count whole rows at once.
 
-Pixel 64 i + k of a row is bit k of its word i, margins apart: rows begin and end with empty words, so that all of them
-make one line, and what is moved out of a row comes to lie in the margins. They must be as wide as that.
+Pixel 64 i + k of a row is bit k of word i, after the margin. Each row begins and ends with a margin of empty words, so
+that all rows can be shifted as one line: bits shifted out of a row fall into the margins, which must be wide enough.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pack_mask(mask: Mask, margin: int = 1) -> Words:
 
 
 def unpack_mask(words: Words, width: int, margin: int = 1) -> Mask:
-    """Return the mask (H, `width`) that was packed; what lies in the margins is left out.
+    """Return the mask (H, `width`) of packed words, without their margins.
 
     >>> unpack_mask(pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)), 3).astype(int)
     array([[1, 1, 0],
@@ -47,7 +47,7 @@ def unpack_mask(words: Words, width: int, margin: int = 1) -> Mask:
 
 
 def words_needed(pixels: int) -> int:
-    """Return how many words hold so many pixels.
+    """Return the number of words that hold so many pixels.
 
     >>> words_needed(64), words_needed(65)
     (1, 2)
@@ -56,7 +56,7 @@ def words_needed(pixels: int) -> int:
 
 
 def count_bits(words: Words) -> int:
-    """Return how many bits are set.
+    """Count the set bits.
 
     >>> count_bits(pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)))
     4
@@ -67,23 +67,23 @@ def count_bits(words: Words) -> int:
 
 
 def shift_pixels(line: Words, columns: int) -> Words:
-    """Return all rows as one line, every pixel `columns` to the right, or to the left if negative; at most 63.
+    """Shift all rows, given as one line, by `columns` pixels to the right (negative: to the left); at most 63.
 
     >>> shift_pixels(pack_mask(np.array([[1, 0, 0, 1]], bool)).ravel(), 1).tolist()
     [0, 18, 0]
     """
     if columns >= 0:
-        there = line << np.uint64(columns)
+        shifted = line << np.uint64(columns)
         if columns:
-            there[1:] |= line[:-1] >> np.uint64(WORD_PX - columns)
+            shifted[1:] |= line[:-1] >> np.uint64(WORD_PX - columns)
     else:
-        there = line >> np.uint64(-columns)
-        there[:-1] |= line[1:] << np.uint64(WORD_PX + columns)
-    return there
+        shifted = line >> np.uint64(-columns)
+        shifted[:-1] |= line[1:] << np.uint64(WORD_PX + columns)
+    return shifted
 
 
 def dilate(words: Words, element: Element) -> Words:
-    """Return the pixels around which `element` holds a set one; margins must be as wide as it reaches.
+    """Dilate by a structuring element; margins must be at least as wide as the element's reach.
 
     >>> edge = np.zeros((3, 7), bool)
     >>> edge[1, 3] = True
@@ -92,24 +92,28 @@ def dilate(words: Words, element: Element) -> Words:
            [0, 0, 1, 1, 1, 0, 0],
            [0, 0, 0, 0, 0, 0, 0]])
     """
-    found = np.zeros_like(words)
+    dilated = np.zeros_like(words)
     left, right = element[0].span
     middle = min(max(0, left), right)
     line = shift_pixels(words.ravel(), -middle)
     span = (middle, middle)
+    # Rows come shortest first, so that each one widens the dilation of the row before.
     for row, wanted in element:
         while span != wanted:
             line, span = _widened(line, span, wanted)
-        there = line.reshape(words.shape)
+        shifted = line.reshape(words.shape)
         if row < 0:
-            found[-row:] |= there[:row]
+            dilated[-row:] |= shifted[:row]
         else:
-            found[: max(0, len(found) - row)] |= there[row:]
-    return found
+            dilated[: max(0, len(dilated) - row)] |= shifted[row:]
+    return dilated
 
 
 def _widened(line: Words, span: _Span, wanted: _Span) -> tuple[Words, _Span]:
-    """Return the pixels that have a set one within `span`, a run of columns, for one that is wider."""
+    """Widen a dilation along rows from the columns of `span` towards those of `wanted`.
+
+    One call widens by at most 63 pixels, and by no more than `span` is long: its copies must overlap.
+    """
     most = min(span[1] - span[0] + 1, WORD_PX - 1)
     left = min(span[0] - wanted[0], most)
     right = min(wanted[1] - span[1], most)
@@ -120,30 +124,29 @@ def _widened(line: Words, span: _Span, wanted: _Span) -> tuple[Words, _Span]:
 
 
 class ElementRow(NamedTuple):
-    """What is on in a row of an element: first and last column; row and columns are counted from its middle."""
+    """A row of a structuring element: its first and last column; row and columns count from the middle."""
 
     row: int
     span: _Span
 
 
 Element: TypeAlias = tuple[ElementRow, ...]
-"""A disk, or whatever else has no gaps in its rows and longer rows that hold the shorter ones; shortest row first."""
+"""A disk, or another shape without gaps in its rows whose longer rows contain the shorter ones; shortest row first."""
 
 
 def pack_element(disk: NDArray[Any]) -> Element:
-    """Return a disk with something on as `dilated` takes it; its middle is at n // 2 along each axis, as in OpenCV.
+    """Convert a structuring element that is not empty for `dilate`; its middle is at n // 2, as in OpenCV.
 
     >>> pack_element(np.array([[0, 1, 0], [1, 1, 1]]))
     (ElementRow(row=-1, span=(0, 0)), ElementRow(row=0, span=(-1, 1)))
     """
-    top, side = (size // 2 for size in disk.shape)
-    on = disk != 0
-    firsts = on.argmax(axis=1) - side
-    lasts = disk.shape[1] - 1 - on[:, ::-1].argmax(axis=1) - side
-    spans = zip(on.any(axis=1).tolist(), firsts.tolist(), lasts.tolist(), strict=True)
-    rows = [
-        ElementRow(row - top, (first, last))
-        for row, (is_on, first, last) in enumerate(spans)
-        if is_on
-    ]
+    top = disk.shape[0] // 2
+    side = disk.shape[1] // 2
+    is_on = disk != 0
+    firsts = is_on.argmax(axis=1) - side
+    lasts = disk.shape[1] - 1 - is_on[:, ::-1].argmax(axis=1) - side
+    rows: list[ElementRow] = []
+    for row in np.flatnonzero(is_on.any(axis=1)).tolist():
+        span = (int(firsts[row]), int(lasts[row]))
+        rows.append(ElementRow(row - top, span))
     return tuple(sorted(rows, key=lambda row: row.span[1] - row.span[0]))

@@ -18,7 +18,9 @@ from segarena.errors import InvalidMask
 from segarena.files.limits import check_voxels
 from segarena.samples import Mask, Shape, as_mask
 
-_LONGEST = 9  # bytes of one length: 63 bits
+_MAX_BYTES = 9  # of one length: 63 bits
+_BITS = 7  # of a length in each byte
+_CONTINUES = 1 << _BITS  # set on all bytes of a length but the last
 
 
 def encode_rle(mask: Mask) -> bytes:
@@ -37,7 +39,7 @@ def encode_rle(mask: Mask) -> bytes:
 
 
 def encode_labels_rle(labels: NDArray[np.uint8]) -> dict[int, bytes]:
-    """Return for each label above 0 that occurs, in order, the run lengths of its pixels, as `encode_rle` gives them.
+    """Return `encode_rle` of the mask of each label above 0 that occurs, in ascending order of labels.
 
     >>> {label: list(data) for label, data in encode_labels_rle(np.array([[0, 2, 2], [1, 1, 2]], np.uint8)).items()}
     {1: [3, 2, 1], 2: [1, 2, 2, 1]}
@@ -51,20 +53,22 @@ def encode_labels_rle(labels: NDArray[np.uint8]) -> dict[int, bytes]:
         starts = np.zeros(0, np.int64)
     stops = np.append(starts[1:], flat.size)
     values = flat[starts]
-    found: dict[int, bytes] = {}
+    encoded: dict[int, bytes] = {}
     for label in np.unique(values[values > 0]).tolist():
-        own = values == label
-        edges = np.column_stack([starts[own], stops[own]]).ravel()
+        is_own = values == label
+        edges = np.column_stack([starts[is_own], stops[is_own]]).ravel()
         lengths = np.diff(edges, prepend=0, append=flat.size)
-        found[label] = _pack(lengths[:-1] if lengths[-1] == 0 else lengths)
-    return found
+        if lengths[-1] == 0:
+            lengths = lengths[:-1]
+        encoded[label] = _pack(lengths)
+    return encoded
 
 
 def decode_rle(data: bytes, shape: Shape) -> Mask:
     """Return the bool mask of `shape` whose run lengths are `data`.
 
-    Memory is taken only after the lengths were found to fit, so foreign data cannot ask for more than
-    `shape` does.
+    Memory is allocated only after the lengths were checked, so that untrusted data cannot ask for more than `shape`
+    needs.
 
     >>> decode_rle(bytes([1, 2, 1]), (2, 2)).astype(int)
     array([[0, 1],
@@ -77,7 +81,7 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
     pixels = math.prod(shape)
     check_voxels(pixels, "run lengths", error=InvalidMask)
     lengths = unpack_lengths(data)
-    # A single length above the limit could make the sum wrap around, so it is looked at first.
+    # The largest length is checked first: a single huge one could make the int64 sum wrap around.
     is_fitting = int(lengths.max(initial=0)) <= pixels and int(lengths.sum()) == pixels
     if not is_fitting or min(shape, default=0) < 0:
         raise InvalidMask(
@@ -96,18 +100,22 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
     flat = mask.ravel()
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     lengths = np.diff(np.concatenate(([0], changes, [flat.size])))
-    return np.concatenate(([0], lengths)) if flat.size and flat[0] else lengths
+    if flat.size and flat[0]:
+        return np.concatenate(([0], lengths))
+    return lengths
 
 
 def _pack(lengths: NDArray[np.int64]) -> bytes:
     sizes = np.ones(len(lengths), dtype=np.int64)
-    for place in range(1, -(-int(lengths.max(initial=0)).bit_length() // 7)):
-        sizes += lengths >> (7 * place) > 0
-    return encode_digits(lengths, sizes, bits=7).tobytes()
+    longest_bits = int(lengths.max(initial=0)).bit_length()
+    longest_bytes = -(-longest_bits // _BITS)
+    for place in range(1, longest_bytes):
+        sizes += lengths >> (_BITS * place) > 0
+    return encode_digits(lengths, sizes, bits=_BITS).tobytes()
 
 
 def unpack_lengths(data: bytes) -> NDArray[np.int64]:
-    """Return the run lengths that packed ones are; whether they fit a shape is not looked at.
+    """Unpack run lengths without checking that they fit a shape.
 
     >>> unpack_lengths(bytes([1, 2, 1])).tolist()
     [1, 2, 1]
@@ -116,8 +124,8 @@ def unpack_lengths(data: bytes) -> NDArray[np.int64]:
         InvalidMask: the data ends inside a length.
     """
     packed = np.frombuffer(data, dtype=np.uint8)
-    lengths, sizes = decode_digits(packed, bits=7)
-    if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):
+    lengths, sizes = decode_digits(packed, bits=_BITS)
+    if len(packed) and (packed[-1] >= _CONTINUES or int(sizes.max()) > _MAX_BYTES):
         raise InvalidMask(
             f"run lengths: {len(packed)} bytes that do not end with a whole length; the data is damaged"
         )
@@ -127,7 +135,7 @@ def unpack_lengths(data: bytes) -> NDArray[np.int64]:
 def encode_digits(
     numbers: NDArray[np.int64], sizes: NDArray[np.int64], *, bits: int
 ) -> NDArray[np.uint8]:
-    """Return numbers one after the other as digits of `bits` bits, lowest first; a higher bit says that more follow.
+    """Encode numbers as digits of `bits` bits, lowest first; the next higher bit marks digits that are continued.
 
     >>> encode_digits(np.array([5, 130]), np.array([1, 2]), bits=7).tolist()
     [5, 130, 1]
@@ -137,21 +145,22 @@ def encode_digits(
         sizes: how many digits each has.
         bits: at most 7.
     """
+    digit_mask = (1 << bits) - 1
     starts = np.cumsum(sizes) - sizes
     digits = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    # One place at a time, for all numbers that have a digit there.
     for place in range(int(sizes.max(initial=0))):
         here = np.flatnonzero(sizes > place)
-        more = sizes[here] > place + 1
-        digits[starts[here] + place] = (
-            numbers[here] >> bits * place & (1 << bits) - 1
-        ) | more << bits
+        is_continued = sizes[here] > place + 1
+        digit = numbers[here] >> bits * place & digit_mask
+        digits[starts[here] + place] = digit | is_continued << bits
     return digits
 
 
 def decode_digits(
     digits: NDArray[Any], *, bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what `digits_of` was given, and how many digits each has; a number that does not end is left out.
+    """Invert `encode_digits`: return the numbers and how many digits each has, without an unfinished last number.
 
     >>> decode_digits(np.array([5, 130, 1], np.uint8), bits=7)
     (array([  5, 130]), array([1, 2]))
@@ -161,7 +170,7 @@ def decode_digits(
         return ends, ends
     starts = np.concatenate(([0], ends[:-1] + 1))
     sizes = ends - starts + 1
-    whole = digits[: ends[-1] + 1].astype(np.int64) & (1 << bits) - 1
-    return np.add.reduceat(
-        whole << bits * (np.arange(len(whole)) - np.repeat(starts, sizes)), starts
-    ), sizes
+    digit_mask = (1 << bits) - 1
+    finished = digits[: ends[-1] + 1].astype(np.int64) & digit_mask
+    place = np.arange(len(finished)) - np.repeat(starts, sizes)
+    return np.add.reduceat(finished << bits * place, starts), sizes

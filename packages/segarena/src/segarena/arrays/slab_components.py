@@ -1,7 +1,7 @@
-"""Components of a noisy volume, a slab of planes labelled at a time: what the largest one is found by.
+"""Connected components of a noisy volume, labelled one slab of planes at a time.
 
-Where a mask has too many runs (`segarena.arrays.run_components`), labelling voxels takes less time; labels of the whole volume
-would take four bytes a voxel.
+In a mask with too many runs for `segarena.arrays.run_components`, labelling voxels takes less time. Slabs bound the
+memory: labels of the whole volume would take four bytes a voxel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SlabLabels(NamedTuple):
 
     Attributes:
         slabs: the planes of each slab; the last of one is the first of the next.
-        befores: how many labels the slabs before each have; one more for all.
+        befores: number of labels in all slabs before each one, and at the end in all slabs.
         component_of: the component of each label; labels are numbered by slab, then by their first voxels.
         sizes: voxels of each component.
         firsts: the first label of each component.
@@ -44,7 +44,7 @@ class SlabLabels(NamedTuple):
 def label_slabs(mask: VolumeMask) -> SlabLabels:
     """Return the 26-connected components of a volume that is not empty.
 
-    A voxel in a plane that two slabs share has a label from either: those are of one component.
+    A voxel in a plane that two slabs share gets a label from each; both labels are merged.
 
     >>> labelled = label_slabs(np.array([[[1, 0, 1]], [[0, 1, 0]], [[0, 0, 0]], [[1, 0, 1]]], bool))
     >>> labelled.sizes.tolist(), labelled.component_of.tolist()
@@ -76,7 +76,7 @@ def label_slabs(mask: VolumeMask) -> SlabLabels:
 
 
 def draw_component(mask: VolumeMask, labelled: SlabLabels, component: int) -> tuple[Window, Mask]:
-    """Return the voxels of a component, in the smallest window that holds them; slabs are labelled once more.
+    """Rasterize a component into the smallest window that holds it; its slabs are labelled again.
 
     >>> mask = np.array([[[1, 0, 1]], [[0, 1, 0]], [[0, 0, 0]], [[1, 0, 1]]], bool)
     >>> draw_component(mask, label_slabs(mask), 1)
@@ -85,26 +85,33 @@ def draw_component(mask: VolumeMask, labelled: SlabLabels, component: int) -> tu
     drawn = np.zeros(mask.shape, dtype=np.bool_)
     for slab, (first, stop) in zip(labelled.slabs, pairwise(labelled.befores), strict=True):
         is_in = labelled.component_of[first:stop] == component
-        if is_in.any():
-            drawn[slab.start : slab.stop] = np.concatenate(([False], is_in))[_labels(mask, slab)[0]]
+        if not is_in.any():
+            continue
+        labels, _ = _labels(mask, slab)
+        is_in_by_label = np.concatenate(([False], is_in))  # label 0 is the background
+        drawn[slab.start : slab.stop] = is_in_by_label[labels]
     window = bounding_window(drawn)
     return window, drawn[window]
 
 
 def _each(mask: VolumeMask, slabs: list[range]) -> Iterator[tuple[_Labels, _Labels]]:
-    """Yield how many voxels each label of a slab has beyond the shared plane, and pairs (2, n) that have one there.
+    """Yield for each slab the voxels of each label, and the pairs of labels that meet in the shared plane.
 
-    Pairs are a label of the slab before and one of this, both from 0; not every pair comes once only.
+    Voxels in the plane shared with the slab before are not counted again. Pairs, (2, n), are a label of the slab before
+    and one of this slab, both from 0; a pair may occur several times.
     """
     before = np.zeros(mask.shape[1:], dtype=np.int32)
     for slab in slabs:
         labels, count = _labels(mask, slab)
         sizes = np.zeros(count + 1, dtype=np.int32)
-        for plane in labels[slab.start > 0 :]:
+        first_own_plane = 1 if slab.start > 0 else 0
+        for plane in labels[first_own_plane:]:
             in_plane = np.bincount(plane.ravel())
             sizes[: len(in_plane)] += in_plane
         pairs = np.stack([before, labels[0]])[:, before > 0] - 1
-        is_new = np.append(True, (pairs[:, 1:] != pairs[:, :-1]).any(axis=0))[: pairs.shape[1]]
+        # Neighbouring pixels mostly repeat a pair.
+        differs = (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)
+        is_new = np.append(True, differs)[: pairs.shape[1]]
         yield sizes[1:], pairs[:, is_new]
         before = labels[-1].copy()
 
@@ -114,6 +121,6 @@ def _labels(mask: VolumeMask, slab: range) -> tuple[_Labels, int]:
     from scipy.ndimage import label
 
     labels = np.empty((len(slab), *mask.shape[1:]), dtype=np.int32)
-    return labels, int(
-        label(np.stack([mask[plane] for plane in slab]), np.ones((3, 3, 3)), output=labels)
-    )
+    planes = np.stack([mask[plane] for plane in slab])
+    count = label(planes, np.ones((3, 3, 3)), output=labels)
+    return labels, int(count)

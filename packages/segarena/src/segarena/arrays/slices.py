@@ -1,7 +1,7 @@
-"""Slices of a volume: which ones are chosen, where the object's centre in one is, and what lies between chosen ones.
+"""Slices of a volume: selection, the object's centre in one, and interpolation of prompts between them.
 
-Slices are taken along the first axis. All rounding is to the nearest integer, halves to the even one, and is done in
-whole numbers: no result depends on the last digit of a float. Source: RadioActive, sections 2.1 and 2.2, with the
+Slices are taken along the first axis. Numbers are rounded to the nearest integer, halves to the even one, in integer
+arithmetic, so that no result depends on the last digit of a float. Source: RadioActive, sections 2.1 and 2.2, with the
 rules of its published code.
 """
 
@@ -28,7 +28,7 @@ Corners: TypeAlias = tuple[Pixel, Pixel]
 
 
 def spaced_slices(first: int, last: int, count: int) -> list[int]:
-    """Return `count` slices at equal distances from `first` to `last`, each rounded down; ends included.
+    """Return `count` evenly spaced slices from `first` to `last`, both included, each rounded down.
 
     >>> spaced_slices(3, 10, 4)
     [3, 5, 7, 10]
@@ -116,15 +116,20 @@ def interpolate_boxes(keys: Iterable[tuple[Position, Position]]) -> dict[int, Co
 
 
 def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """Interpolate integer values linearly between the planes that have them."""
     planes = sorted(keys)
-    between = {planes[0]: tuple(keys[planes[0]])} if planes else {}
+    if not planes:
+        return {}
+    values_by_plane = {planes[0]: tuple(keys[planes[0]])}
     for first, last in pairwise(planes):
-        here = np.asarray(keys[first], dtype=np.int64)
-        there = np.asarray(keys[last], dtype=np.int64)
-        steps = np.arange(1, last - first + 1)[:, None]
-        values = divide_half_even(here * (last - first) + (there - here) * steps, last - first)
-        between.update(zip(range(first + 1, last + 1), map(tuple, values.tolist()), strict=True))
-    return between
+        distance = last - first
+        start = np.asarray(keys[first], dtype=np.int64)
+        end = np.asarray(keys[last], dtype=np.int64)
+        steps = np.arange(1, distance + 1)[:, None]
+        values = divide_half_even(start * distance + (end - start) * steps, distance)
+        for plane, row in zip(range(first + 1, last + 1), values.tolist(), strict=True):
+            values_by_plane[plane] = tuple(row)
+    return values_by_plane
 
 
 def divide_half_even(numerators: NDArray[np.int64], denominator: int) -> NDArray[np.int64]:
@@ -133,10 +138,11 @@ def divide_half_even(numerators: NDArray[np.int64], denominator: int) -> NDArray
     >>> divide_half_even(np.array([1, 3, 5, 7]), 2).tolist()
     [0, 2, 2, 4]
     """
-    quotients, rests = np.divmod(numerators, denominator)
-    return quotients + (
-        (2 * rests > denominator) | ((2 * rests == denominator) & (quotients % 2 == 1))
-    )
+    quotients, remainders = np.divmod(numerators, denominator)
+    is_above_half = 2 * remainders > denominator
+    is_half = 2 * remainders == denominator
+    is_odd = quotients % 2 == 1
+    return quotients + (is_above_half | (is_half & is_odd))
 
 
 def tight_box(mask: Mask) -> Corners | None:
@@ -175,8 +181,9 @@ def snapped_box_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0
     if component is None:
         return None
     row, column = (
-        round((s.start + s.stop - 1 + 2 * offset) / 2)
-        for s, offset in zip(component.window, origin, strict=True)
+        # Rounded in coordinates of the whole slice, where halves go to the even pixel.
+        round((side.start + side.stop - 1 + 2 * offset) / 2)
+        for side, offset in zip(component.window, origin, strict=True)
     )
     return _snapped(component, (row, column), origin)
 
@@ -192,13 +199,16 @@ def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> 
     component = largest_component(mask, ties=ties)
     if component is None:
         return None
-    counts = (np.count_nonzero(component.mask, axis=1), np.count_nonzero(component.mask, axis=0))
-    total = int(counts[0].sum())
-    row, column = (
-        round((int(count @ np.arange(len(count))) + (s.start + offset) * total) / total)
-        for count, s, offset in zip(counts, component.window, origin, strict=True)
-    )
-    return _snapped(component, (row, column), origin)
+    pixels_by_row = np.count_nonzero(component.mask, axis=1)
+    pixels_by_column = np.count_nonzero(component.mask, axis=0)
+    total = int(pixels_by_row.sum())
+    mean: list[int] = []
+    for counts, side, offset in zip(
+        (pixels_by_row, pixels_by_column), component.window, origin, strict=True
+    ):
+        within_crop = int(counts @ np.arange(len(counts)))
+        mean.append(round((within_crop + (side.start + offset) * total) / total))
+    return _snapped(component, (mean[0], mean[1]), origin)
 
 
 def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
@@ -216,6 +226,8 @@ def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
 
 
 def _snapped(component: Component, wanted: Pixel, origin: Pixel) -> Pixel:
-    top, left = (s.start + offset for s, offset in zip(component.window, origin, strict=True))
+    """Return the pixel of a component nearest to `wanted`, both in coordinates of the whole slice."""
+    top = component.window[0].start + origin[0]
+    left = component.window[1].start + origin[1]
     row, column = nearest_pixel(component.mask, (wanted[0] - top, wanted[1] - left))
     return row + top, column + left

@@ -1,6 +1,6 @@
-"""Disks and balls of pixels, for growing and shrinking masks.
+"""Structuring elements for dilation and erosion: disks and balls.
 
-They are those of `skimage.morphology.disk` and `ball`, whose import takes half a second where these take none.
+They equal `skimage.morphology.disk` and `ball`, whose import takes half a second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from segarena.samples import Mask
 
 
 def ball(radius: float, axes: int = 3) -> Mask:
-    """Return which offsets lie at most `radius` pixels from the middle one: bool, an odd side along each axis.
+    """Return a Euclidean ball of `radius` pixels as a structuring element: bool, an odd side along each axis.
 
     >>> ball(1, axes=2).astype(int)
     array([[0, 1, 0],

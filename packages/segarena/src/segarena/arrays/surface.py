@@ -1,4 +1,4 @@
-"""Surfaces of masks, cut into small elements that have a position and an area.
+"""Surfaces of masks as small elements with a position and an area.
 
 Two conventions are in use. "marching-cubes": one element for every corner at which voxels inside and outside meet;
 its area is that of the marching-cubes surface in the cube between the centres of the voxels around it. "voxel-border":
@@ -97,7 +97,7 @@ def surface(
 
 @cache
 def element_areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the area of an element for each way in which the voxels around a corner can be inside and outside.
+    """Return the area of a surface element for each pattern of inside and outside voxels around a corner.
 
     A mask and its complement share their surface, so a pattern with more than half of the voxels inside has the area
     of its complement. The first and the last element are 0, all others positive.
@@ -137,22 +137,26 @@ def _areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
     of_code = np.zeros(256)
     for code in range(1, 255):
         fewer = code if code.bit_count() <= 4 else 255 - code
-        cube = np.array([fewer >> bit & 1 for bit in range(8)], dtype=np.float32).reshape(2, 2, 2)
+        bits = [fewer >> bit & 1 for bit in range(8)]
+        cube = np.array(bits, dtype=np.float32).reshape(2, 2, 2)
         vertices, faces = marching_cubes(cube, 0.5, method="lorensen")[:2]
         corners: NDArray[Any] = vertices[faces].astype(np.float64)
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2
+        first_edges = corners[:, 1] - corners[:, 0]
+        second_edges = corners[:, 2] - corners[:, 0]
+        normals = np.cross(first_edges, second_edges) / 2
         of_code[code] = np.linalg.norm(normals * scale, axis=1).sum()
     return of_code
 
 
 def _corner_codes(crop: Mask) -> NDArray[np.uint8]:
-    """Return for every corner, those on the frame of the crop too, which of the voxels around it are True."""
+    """Return the code (see `element_areas`) of every corner, including those on the frame of the crop."""
     padded = np.pad(crop, 1).view(np.uint8)
-    codes = np.zeros([n + 1 for n in crop.shape], dtype=np.uint8)
+    codes = np.zeros([size + 1 for size in crop.shape], dtype=np.uint8)
     for bit, offset in enumerate(np.ndindex((2,) * crop.ndim)):
-        codes |= padded[
-            tuple(slice(o, o + n) for o, n in zip(offset, codes.shape, strict=True))
-        ] << np.uint8(bit)
+        neighbour = tuple(
+            slice(first, first + size) for first, size in zip(offset, codes.shape, strict=True)
+        )
+        codes |= padded[neighbour] << np.uint8(bit)
     return codes
 
 
@@ -160,12 +164,9 @@ def _border(crop: Mask) -> Mask:
     """Return the voxels that have a face neighbour outside."""
     padded = np.pad(crop, 1)
     inner = crop.copy()
-    for axis in range(crop.ndim):
+    for axis, size in enumerate(crop.shape):
         for start in (0, 2):
-            inner &= padded[
-                tuple(
-                    slice(start, start + n) if a == axis else slice(1, -1)
-                    for a, n in enumerate(crop.shape)
-                )
-            ]
+            neighbour = [slice(1, -1)] * crop.ndim
+            neighbour[axis] = slice(start, start + size)
+            inner &= padded[tuple(neighbour)]
     return crop & ~inner

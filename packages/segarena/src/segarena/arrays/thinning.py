@@ -1,4 +1,4 @@
-"""Thinning: lines of any width to lines one pixel wide, in the middle, as edge benchmarks do it.
+"""Morphological thinning: reduce lines of any width to their middle, one pixel wide, as edge benchmarks do.
 
 Source: Guo & Hall, Parallel Thinning with Two-Subiteration Algorithms, CACM 1989; the conditions as Lam, Lee & Suen,
 Thinning Methodologies, PAMI 1992, write them (algorithm A1). MATLAB's `bwmorph(..., "thin", inf)` and scikit-image's
@@ -16,16 +16,16 @@ from segarena.arrays.packed_bits import WORD_PX, Words, pack_mask, unpack_mask
 from segarena.samples import Mask
 
 _PASSES = 4
-"""Passes of both subiterations after which is looked at which rows still change."""
+"""Passes of both subiterations between two checks of which rows still change."""
 _ONE = np.uint64(1)
 _LAST = np.uint64(WORD_PX - 1)
 
 
 def thin(mask: Mask) -> Mask:
-    """Return `mask` thinned until nothing changes.
+    """Thin `mask` until nothing changes.
 
-    The two subiterations look at all pixels at once, 64 of them in a word: some forty passes over the words of those
-    rows near which something changed. What lies outside the array counts as False; no pixels give no pixels.
+    The two subiterations treat 64 pixels in a word at once: some forty passes over the words of the rows near which
+    pixels changed. Pixels outside the array count as False; an empty mask stays empty.
 
     >>> thin(np.ones((3, 7), bool)).astype(int)
     array([[0, 0, 0, 0, 0, 0, 0],
@@ -44,7 +44,7 @@ def thin(mask: Mask) -> Mask:
         changed = first + np.flatnonzero(_thin_rows(words[first - 1 : stop + 1]).any(axis=1))
         if not len(changed):
             break
-        # What is removed changes what becomes of its neighbours: a row farther with every subiteration.
+        # A removed pixel affects its neighbours, so changes spread by one row with every subiteration.
         first = max(1, int(changed[0]) - 2 * _PASSES)
         stop = min(len(words) - 1, int(changed[-1]) + 1 + 2 * _PASSES)
     thinned = np.zeros_like(mask)
@@ -55,9 +55,8 @@ def thin(mask: Mask) -> Mask:
 def _thin_rows(words: Words) -> Words:
     """Thin all rows but the first and the last, in place; return the pixels that the last pass has removed."""
     width = words.shape[1]
-    there = np.empty(
-        (3, words.size), dtype=words.dtype
-    )  # the pixels, their eastern and their western neighbours
+    # The pixels, their eastern and their western neighbours.
+    there = np.empty((3, words.size), dtype=words.dtype)
     absent = np.empty_like(there)
     own, east, west = there
     own[:] = words.reshape(-1)
@@ -83,7 +82,7 @@ def _thin_rows(words: Words) -> Words:
 
 
 def _around(columns: Words, width: int) -> list[Words]:
-    """Return the eight neighbours of all pixels of the inner rows: the eastern one first, then against the clock.
+    """Return the eight neighbours of all pixels of the inner rows: the eastern one first, then counter-clockwise.
 
     Args:
         columns: the pixels themselves, their eastern and their western neighbours, rows of `width` words in a line.
@@ -96,16 +95,16 @@ def _around(columns: Words, width: int) -> list[Words]:
 
 
 def _removable(there: Sequence[Words], absent: Sequence[Words]) -> Words:
-    """Return which pixels the first subiteration removes, if they are there.
+    """Return the pixels that the first subiteration removes, where they are set.
 
-    The condition: the eight neighbours, in a circle, are one run; it has a middle but is not nearly closed (of the four
-    pairs of a side and the corner after it two or three hold something, or of those with the corner before it); and the
-    eastern one is not there, or it is, with the south-eastern one, but neither the north-eastern nor the northern one.
-    Written out as a tree of decisions (is the north-eastern one there? the western? ...) that is the fewest operations
-    found. They are done in place, for most of the time is that of making new arrays.
+    The condition of Guo & Hall: the eight neighbours, in a circle, form one run; of the four pairs of a side and the
+    corner after it, or before it, the lower number of pairs with a set pixel is two or three; and either the eastern
+    neighbour is not set, or it is set with the south-eastern one, and neither the north-eastern nor the northern one.
+    It is evaluated as a decision tree (north-eastern neighbour set? western? ...), the fewest operations found, in
+    place, because allocating arrays takes most of the time.
 
     Args:
-        there: whether each neighbour is there, in the order of `_around`.
+        there: whether each neighbour is set, in the order of `_around`.
         absent: the same inverted.
     """
     east, north_east, north, north_west, west, south_west, south, south_east = there

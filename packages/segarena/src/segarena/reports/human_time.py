@@ -82,13 +82,11 @@ class PredictedSeconds:
     def values_at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the expected value at each moment, (dialogues, moments); 0 before the first answer."""
         steps = np.diff(self.values, axis=1, prepend=0.0)
-        return np.stack(
-            [
-                (steps * mixture_shares(self.centres, self.spreads, at)).sum(axis=1)
-                for at in moments
-            ],
-            1,
-        )
+        expected: list[NDArray[np.float64]] = []
+        for moment in moments:
+            finished = mixture_shares(self.centres, self.spreads, moment)
+            expected.append((steps * finished).sum(axis=1))
+        return np.stack(expected, axis=1)
 
     def solved(self, threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return centres and spreads of the log-seconds until `threshold`, for dialogues that reach it."""
@@ -108,31 +106,29 @@ def predict_seconds(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeco
 
 def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
     every, values = run.curves(user, summary_metrics(run)[0])
-    if every:
-        chosen = np.unique(
-            np.linspace(0, len(every) - 1, min(len(every), MAX_TIMED_DIALOGUES)).astype(int)
-        )
-    else:
-        chosen = []
-    dialogues = [every[place] for place in chosen]
-    if not dialogues:
+    if not every:
         return None
-    sizes = _diagonals(run)
+    count = min(len(every), MAX_TIMED_DIALOGUES)
+    chosen = np.unique(np.linspace(0, len(every) - 1, count).astype(int))
+    dialogues = [every[index] for index in chosen]
+    diagonals = _diagonals(run)
     centres = np.full((len(dialogues), run.rounds), np.inf)
     spreads = np.ones(centres.shape)
-    single: list[tuple[float, float]] = []
+    single_rounds: list[tuple[float, float]] = []
     for row, dialogue in enumerate(dialogues):
         prompts = dialogue.prompts[: run.rounds]
-        size = sizes.get(dialogue.sample, 0.0) or _prompt_extent(dialogue)
+        size = diagonals.get(dialogue.sample, 0.0) or _prompt_extent(dialogue)
         for round_, seconds in enumerate(pace.until(prompts, size)):
             centres[row, round_] = _logarithm(seconds.median)
             spreads[row, round_] = max(seconds.spread, _MIN_SPREAD)
-        taking_time = [seconds for seconds in pace.of_rounds(prompts, size) if seconds.median]
-        wider = [seconds.wider(pace.habits.between_people) for seconds in taking_time]
-        single += [(math.log(one.median), max(one.spread, _MIN_SPREAD)) for one in wider]
-    if not single:
+        for seconds in pace.of_rounds(prompts, size):
+            # Rounds without prompts that take a hand take no time.
+            if seconds.median:
+                wider = seconds.wider(pace.habits.between_people)
+                single_rounds.append((math.log(wider.median), max(wider.spread, _MIN_SPREAD)))
+    if not single_rounds:
         return None
-    round_centres, round_spreads = np.array(single).T
+    round_centres, round_spreads = np.array(single_rounds).T
     return PredictedSeconds(
         dialogues, values[chosen], centres, spreads, round_centres, round_spreads
     )
@@ -144,9 +140,9 @@ def _logarithm(seconds: float) -> float:
 
 def _diagonals(run: Run) -> Mapping[str, float]:
     """Return the diagonal of each sample's image, slice or frame in px, if predictions were stored."""
-    shapes = (
-        run.folder.read("masks", ["sample", "shape"]).unique("sample").select("sample", "shape")
-    )
+    masks = run.folder.read("masks", ["sample", "shape"])
+    shapes = masks.unique("sample").select("sample", "shape")
+    # The last two axes are those of the image, slice or frame.
     return {sample: math.hypot(*shape[-2:]) for sample, shape in shapes.rows()}
 
 
@@ -162,25 +158,32 @@ def _prompt_extent(dialogue: DialogueRecord) -> float:
 
 
 def human_time_parts(own: Page) -> list[Part]:
-    """Return what a report says of a person's seconds; nothing where no user gives prompts that take a hand."""
+    """Return predicted human seconds; empty if all prompts of all users need no hand."""
     runs = own.usual_runs
     if all(run.kinds <= {"support", "mask"} for run in runs):
         return []
     sheet = human_time_sheet(runs, own.pace)
     if not sheet.rows:
         return []
-    curves = _curves(runs, own.pace) if runs[0].rounds > 1 else None
-    return [FigureRow([one for one in [curves] if one is not None]), sheet, Note(_notes(own.pace))]
+    figures: list[Figure] = []
+    if runs[0].rounds > 1:
+        figure = _curves(runs, own.pace)
+        if figure is not None:
+            figures.append(figure)
+    return [FigureRow(figures), sheet, Note(_notes(own.pace))]
 
 
 def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
-    """Return a row per user and run: the seconds of a round, of a dialogue, and until it is solved."""
-    statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
+    """Return one row per user and run with the seconds of a round, of a dialogue, and until solved."""
+    counted = [statistic for statistic in runs[0].summary if statistic.kind == "noc"]
+    statistic = counted[-1] if counted else None
     rows: list[tuple[Cell, ...]] = []
     columns = run_column_names(runs)
     for user in user_names(runs):
         for run in runs:
-            found = predict_seconds(run, user, pace) if user in run.users else None
+            if user not in run.users:
+                continue
+            found = predict_seconds(run, user, pace)
             if found is not None:
                 rows.append((user, run.data, columns[run], *_cells(found, statistic)))
     head = (
@@ -206,13 +209,11 @@ def _cells(found: PredictedSeconds, statistic: Statistic | None) -> list[Cell]:
     cells: list[Cell] = [_range(found.round_centres, found.round_spreads), _range(*found.ends)]
     if statistic is None:
         return cells
-    solved = found.solved(statistic.threshold)
-    share = len(solved[0]) / len(found.dialogues)
-    return [
-        *cells,
-        _range(*solved) if len(solved[0]) else "–",
-        Value(mean=share, is_share=True, decimals=0),
-    ]
+    centres, spreads = found.solved(statistic.threshold)
+    share = len(centres) / len(found.dialogues)
+    cells.append(_range(centres, spreads) if len(centres) else "–")
+    cells.append(Value(mean=share, is_share=True, decimals=0))
+    return cells
 
 
 def _range(centres: NDArray[np.float64], spreads: NDArray[np.float64]) -> Value:
@@ -229,7 +230,9 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
     name = metric_name(summary_metrics(runs[0])[0])
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
-        panels = [("", list(chain.from_iterable(group for _, group in panels)))]
+        # The users of a single run share a chart.
+        series_of_all = [series for _, group in panels for series in group]
+        panels = [("", series_of_all)]
     charts: list[tuple[str, str]] = []
     for user, group in panels:
         known: list[tuple[Series, PredictedSeconds]] = []
@@ -242,15 +245,16 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
         # The axis ends when the slowest series has finished 90 % of its dialogues.
         until = max(mixture_quantile(*found.ends, share=_MIDDLE[1]) for _, found in known)
         moments = np.linspace(0.0, until, _MOMENTS)
-        drawn = highlight_best([_curve(series, found, moments) for series, found in known])
+        curves = highlight_best([_curve(series, found, moments) for series, found in known])
+        longest_label = max(len(series.label) for series in group)
         chart = line_chart(
-            drawn,
+            curves,
             title=f"{name} against seconds of a person {user}",
             x_label="seconds of a person",
             y_label=f"mean {name}",
             x_range=(0.0, until),
-            y_range=(0.0, max(1.0, highest_value(drawn))),
-            size_px=chart_size_px(len(panels), 330, max(len(series.label) for series in group)),
+            y_range=(0.0, max(1.0, highest_value(curves))),
+            size_px=chart_size_px(len(panels), 330, longest_label),
         )
         charts.append((user, chart))
     caption = (

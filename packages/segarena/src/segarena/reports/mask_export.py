@@ -31,6 +31,7 @@ from segarena.records.trust import rebuild_plugin, trust_refusal
 from segarena.registry import import_entry_points
 from segarena.reports.pages import PAGES_ENTRY_POINTS
 from segarena.roles import Dataset
+from segarena.samples import Mask
 
 INDEX_FILE = "masks.csv"
 _KEY = ("sample", "target", "user", "repeat")
@@ -107,58 +108,67 @@ def export_masks(
     """
     import_entry_points(PAGES_ENTRY_POINTS)
     folder = RunFolder.open(run)
-    place = Path(out)
-    kind = folder.config.benchmark.sample_kind
-    write, kinds = _formats.get(as_format, _Format(_write_nothing, ()))
-    if kind not in kinds:
-        fitting = sorted(name for name, known in _formats.items() if kind in known.kinds)
-        raise InvalidInput(f"masks: expected {' or '.join(fitting)} for {kind}s, got {as_format!r}")
+    root = Path(out)
+    writer = _find_writer(as_format, folder.config.benchmark.sample_kind)
     kept = folder.config.keep_rounds
     if round_ is not None and round_ not in kept and round_ < folder.config.rounds:
-        raise InvalidInput(
-            f"round: masks were kept after {', '.join(map(str, kept))} and the last, not {round_}"
-        )
-    if place.is_dir() and any(place.iterdir()) and not (place / INDEX_FILE).is_file():
-        raise RunConflict(f"{place} holds other files; choose an empty or new folder with --out")
+        stored = ", ".join(str(number) for number in kept)
+        raise InvalidInput(f"round: masks were kept after {stored} and the last, not {round_}")
+    if root.is_dir() and any(root.iterdir()) and not (root / INDEX_FILE).is_file():
+        raise RunConflict(f"{root} holds other files; choose an empty or new folder with --out")
     rows: list[dict[str, Any]] = []
 
+    # Writers take predictions one by one, since those of a whole run may not fit into memory.
     def recorded() -> Iterator[MaskPrediction]:
-        for one in _predictions(folder, round_, trust=trust):
-            safe_join(place, one.stem)
-            rows.append({key: getattr(one, key) for key in (*_KEY, "label", "round")})
-            yield one
+        for prediction in _predictions(folder, round_, trust=trust):
+            safe_join(root, prediction.stem)
+            rows.append({key: getattr(prediction, key) for key in (*_KEY, "label", "round")})
+            yield prediction
 
-    files = list(write(place, recorded()))
+    files = list(writer(root, recorded()))
     index = pl.DataFrame([{"file": file, **row} for file, row in zip(files, rows, strict=True)])
     if rows:
         measured = folder.read(
             "records", without=("prompts", "attributes", "label", "benchmark", "dataset", "failure")
         )
         index = index.join(measured, on=[*_KEY, "round"], how="left", maintain_order="left")
-    return write_atomic(place / INDEX_FILE, index.write_csv())
+    return write_atomic(root / INDEX_FILE, index.write_csv())
+
+
+def _find_writer(as_format: str, kind: str) -> MaskWriter:
+    """Return the writer of a format for a kind of samples.
+
+    Raises:
+        InvalidInput: the format is unknown or does not fit this kind of sample.
+    """
+    known = _formats.get(as_format)
+    if known is not None and kind in known.kinds:
+        return known.write
+    fitting = sorted(name for name, one in _formats.items() if kind in one.kinds)
+    raise InvalidInput(f"masks: expected {' or '.join(fitting)} for {kind}s, got {as_format!r}")
 
 
 def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[MaskPrediction]:
+    """Yield the prediction of each dialogue after a round, or its last one before."""
     load = _loader(folder, trust=trust)
+    axes = 2 if folder.config.benchmark.sample_kind == "image" else 3
+    is_only_user = len(folder.config.users) == 1
     taken: set[str] = set()
     samples = range(len(folder.samples))
     for start in samples[::_SAMPLES_AT_ONCE]:
-        places = samples[start : start + _SAMPLES_AT_ONCE]
-        masks = folder.read("masks", only=places)
+        batch = samples[start : start + _SAMPLES_AT_ONCE]
+        masks = folder.read("masks", only=batch)
         if round_ is not None:
             masks = masks.filter(pl.col("round") <= round_)
         last = masks.filter(pl.col("round") == pl.col("round").max().over(_KEY))
-        records = folder.read("records", ["sample", "target", "label"], only=places)
-        labels = {(sample, target): label for sample, target, label in records.unique().iter_rows()}
+        records = folder.read("records", ["sample", "target", "label"], only=batch)
+        labels: dict[tuple[str, str], str] = {}
+        for sample, target, label in records.unique().iter_rows():
+            labels[sample, target] = label
         for key, objects in last.group_by(*_KEY, maintain_order=True):
             sample, target, user, repeat = key
-            stem = _stem(
-                str(sample),
-                str(target),
-                str(user),
-                int(repeat),
-                is_only=len(folder.config.users) == 1,
-            )
+            stem = _stem(str(sample), str(target), str(user), int(repeat), is_only=is_only_user)
+            # Some file systems ignore case, and different ids may have equal plain characters.
             while stem.casefold() in taken:
                 stem += "-"
             taken.add(stem.casefold())
@@ -170,31 +180,30 @@ def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Itera
                 repeat=repeat,
                 round=objects["round"][0],
                 stem=stem,
-                mask=_mask(
-                    objects, axes=2 if folder.config.benchmark.sample_kind == "image" else 3
-                ),
+                mask=_mask(objects, axes),
                 sample_of=load,
             )
 
 
 def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.uint8]:
-    masks = {
-        row["object"]: decode_rle(row["rle"], tuple(row["shape"]))
-        for row in objects.iter_rows(named=True)
-    }
-    shapes = {mask.shape for mask in masks.values()}
-    if (
-        len(shapes) > 1
-        or len(min(shapes)) != axes
-        or not all(0 < number <= _MOST_OBJECTS for number in masks)
-    ):
+    """Return the masks of a dialogue's objects as one array.
+
+    Raises:
+        StoreError: the masks have different shapes or other axes, or objects have invalid numbers.
+    """
+    masks: dict[int, Mask] = {}
+    for row in objects.iter_rows(named=True):
+        masks[row["object"]] = decode_rle(row["rle"], tuple(row["shape"]))
+    shape, *other_shapes = {mask.shape for mask in masks.values()}
+    has_valid_numbers = all(0 < number <= _MOST_OBJECTS for number in masks)
+    if other_shapes or len(shape) != axes or not has_valid_numbers:
         where = f"{objects['sample'][0]} / {objects['target'][0]}"
         raise StoreError(
             f"masks of {where}: expected one shape of {axes} axes and objects 1 to {_MOST_OBJECTS}; {RETRY_HINT}"
         )
     if len(masks) == 1:
         return masks.popitem()[1]
-    labels = np.zeros(next(iter(masks.values())).shape, np.uint8)
+    labels = np.zeros(shape, np.uint8)
     for number, mask in masks.items():
         labels[mask] = number
     return labels
@@ -221,15 +230,12 @@ def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
 
     @cache
     def dataset() -> Dataset:
-        if refused := trust_refusal("dataset", used, trust=trust):
-            raise InvalidInput(refused.replace("No photographs", "this format needs the samples"))
+        refusal = trust_refusal("dataset", used, trust=trust)
+        if refusal:
+            raise InvalidInput(refusal.replace("No photographs", "this format needs the samples"))
         return rebuild_plugin("dataset", used, trust=trust)
 
     return lambda sample: dataset().load(sample)
-
-
-def _write_nothing(_: Path, predictions: Iterable[MaskPrediction]) -> Iterator[str]:
-    return (one.stem for one in predictions)
 
 
 @mask_format("png", "image", "video")
@@ -246,8 +252,10 @@ def write_png(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[st
 
 
 def _save(path: Path, mask: NDArray[Any]) -> None:
-    image = Image.fromarray(mask.astype(np.uint8) * (255 if mask.dtype == np.bool_ else 1))
-    if mask.dtype != np.bool_:
+    if mask.dtype == np.bool_:
+        image = Image.fromarray(mask.astype(np.uint8) * 255)
+    else:
+        image = Image.fromarray(mask.astype(np.uint8))
         image.putpalette(_palette())
     with open_atomic(path) as file:
         image.save(file, format="PNG")
@@ -274,24 +282,36 @@ def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Gener
     images: dict[str, dict[str, Any]] = {}
     categories: dict[str, int] = {}
     files: dict[str, list[dict[str, Any]]] = {}
-    for one in predictions:
-        rows, columns = one.mask.shape
+    for prediction in predictions:
+        rows, columns = prediction.mask.shape
         image = images.setdefault(
-            one.sample,
-            {"id": len(images) + 1, "file_name": one.sample, "width": columns, "height": rows},
+            prediction.sample,
+            {
+                "id": len(images) + 1,
+                "file_name": prediction.sample,
+                "width": columns,
+                "height": rows,
+            },
         )
-        category = categories.setdefault(one.label or "object", len(categories) + 1)
-        name = f"{_plain(one.user)}{f'--{one.repeat}' if one.repeat else ''}.json"
-        own = files.setdefault(name, [])
-        own.append(
-            {"id": len(own) + 1, "image_id": image["id"], "category_id": category, **_coco(one)}
-        )
+        label = prediction.label or "object"
+        category = categories.setdefault(label, len(categories) + 1)
+        repeat = f"--{prediction.repeat}" if prediction.repeat else ""
+        name = f"{_plain(prediction.user)}{repeat}.json"
+        annotations = files.setdefault(name, [])
+        annotation = {
+            "id": len(annotations) + 1,
+            "image_id": image["id"],
+            "category_id": category,
+            **_coco(prediction),
+        }
+        annotations.append(annotation)
         yield name
-    for name, own in files.items():
+    named_categories = [{"id": number, "name": label} for label, number in categories.items()]
+    for name, annotations in files.items():
         document = {
             "images": list(images.values()),
-            "categories": [{"id": number, "name": label} for label, number in categories.items()],
-            "annotations": own,
+            "categories": named_categories,
+            "annotations": annotations,
         }
         write_atomic(safe_join(root, name), json.dumps(document))
 

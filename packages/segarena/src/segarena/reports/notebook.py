@@ -43,5 +43,3 @@ def _verdict_text(own: Page) -> str:
 def _page(paths: Sequence[Path]) -> Page:
     with restrict_plugins(trust=False):
         return page_of(read_runs(paths))
-
-

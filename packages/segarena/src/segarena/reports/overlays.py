@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -74,18 +73,20 @@ def view_of(
 
     Without content, it is the whole sample. A minimum size prevents narrow views.
     """
-    seen: Window = (slice(0, 0), slice(0, 0))
-    points = [(slice(int(r), int(r) + 1), slice(int(c), int(c) + 1)) for r, c in positions]
-    for window in [*windows, *points]:
-        seen = join_windows(seen, window)
-    if is_empty(seen):
-        seen = (slice(0, shape[0]), slice(0, shape[1]))
-    longest = max(window_shape(seen))
-    grown = grow_window(seen, max(4, round(longest * CONTEXT_MARGIN)), shape)
-    height, width = window_shape(grown)
+    visible: Window = (slice(0, 0), slice(0, 0))
+    for window in windows:
+        visible = join_windows(visible, window)
+    for row, column in positions:
+        pixel = (slice(int(row), int(row) + 1), slice(int(column), int(column) + 1))
+        visible = join_windows(visible, pixel)
+    if is_empty(visible):
+        visible = (slice(0, shape[0]), slice(0, shape[1]))
+    margin = max(4, round(max(window_shape(visible)) * CONTEXT_MARGIN))
+    rows, columns = grow_window(visible, margin, shape)
+    height, width = window_shape((rows, columns))
     window = (
-        _widen(grown[0], max(MIN_CROP_PX, round(width * 0.66)), shape[0]),
-        _widen(grown[1], max(MIN_CROP_PX, round(height * 0.75)), shape[1]),
+        _widen(rows, max(MIN_CROP_PX, round(width * 0.66)), shape[0]),
+        _widen(columns, max(MIN_CROP_PX, round(height * 0.75)), shape[1]),
     )
     return View(window, VIEW_PX / max(window_shape(window)))
 
@@ -122,19 +123,22 @@ def outline(mask: Mask | Labels, view: View) -> str:
             shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     else:
         shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
+    # The frame of zeros closes outlines at the edge of the view; it shifts them by one pixel.
     contours, _ = cv2.findContours(np.pad(shown, 1), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    return "".join(
-        _closed(cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2) - 1) for contour in contours
-    )
+    path = ""
+    for contour in contours:
+        corners = cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2)
+        path += _closed(corners - 1)
+    return path
 
 
 def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list[str]:
     """Return the prompts of each round as SVG; clicks have the round number, without overlaps."""
     taken: list[tuple[float, float]] = []
-    return [
-        "".join(_mark(prompt, view, number, taken) for prompt in prompts)
-        for number, prompts in enumerate(rounds, 1)
-    ]
+    marks: list[str] = []
+    for number, prompts in enumerate(rounds, 1):
+        marks.append("".join(_mark(prompt, view, number, taken) for prompt in prompts))
+    return marks
 
 
 def prompt_positions(prompt: RecordedPrompt) -> list[tuple[float, float]]:
@@ -166,7 +170,7 @@ def prompt_css_class(prompt: RecordedPrompt) -> str:
 
 
 def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
-    places = [view.place(*position) for position in prompt_positions(prompt)]
+    places = [view.place(row, column) for row, column in prompt_positions(prompt)]
     sign = prompt_css_class(prompt)
     if not places:
         return ""
@@ -174,17 +178,16 @@ def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[flo
         return _click(places[0], sign, number, _free_place(places[0], view, taken))
     if isinstance(prompt, Box):
         (left, top), (right, bottom) = places
-        return _lined(
-            partial(element, "rect", x=left, y=top, width=right - left, height=bottom - top), sign
-        )
-    return _lined(
-        partial(element, "polyline", points=" ".join(f"{px(x)},{px(y)}" for x, y in places)), sign
-    )
+        return _lined("rect", sign, x=left, y=top, width=right - left, height=bottom - top)
+    corners = [f"{px(x)},{px(y)}" for x, y in places]
+    return _lined("polyline", sign, points=" ".join(corners))
 
 
-def _lined(shape: Callable[..., str], sign: str) -> str:
+def _lined(name: str, sign: str, **attributes: float | str) -> str:
     """Return a thin line over a lighter one, which makes it visible on any background."""
-    return shape(css="drawn halo") + shape(css=f"drawn {sign}")
+    halo = element(name, css="drawn halo", **attributes)
+    line = element(name, css=f"drawn {sign}", **attributes)
+    return halo + line
 
 
 def _free_place(
@@ -194,36 +197,39 @@ def _free_place(
 
     It is that of the click, or a nearby one if the number would cover another.
     """
-    nearby = [place]
-    for ring, step in product(range(1, 6), range(8)):
-        angle = (step + ring / 2) * math.tau / 8
-        far = NUMBER_PX * 1.05 * ring
-        nearby.append((place[0] + far * math.cos(angle), place[1] + far * math.sin(angle)))
     edge = NUMBER_PX / 2
-    inside = [
-        (x, y)
-        for x, y in nearby[1:]
-        if edge <= x <= view.width - edge and edge <= y <= view.height - edge
-    ]
-    found = max(
-        [place, *inside],
-        key=lambda at: min([NUMBER_PX, *(math.dist(at, other) for other in taken)]),
-    )
-    taken.append(found)
-    return found
+    candidates = [place]
+    for ring, step in product(range(1, 6), range(8)):
+        # Every other ring is turned by half a step.
+        angle = (step + ring / 2) * math.tau / 8
+        radius = NUMBER_PX * 1.05 * ring
+        x = place[0] + radius * math.cos(angle)
+        y = place[1] + radius * math.sin(angle)
+        if edge <= x <= view.width - edge and edge <= y <= view.height - edge:
+            candidates.append((x, y))
+
+    def clearance(candidate: tuple[float, float]) -> float:
+        # Beyond the size of a number, distance does not matter: the first candidate wins.
+        return min([NUMBER_PX, *(math.dist(candidate, other) for other in taken)])
+
+    free = max(candidates, key=clearance)
+    taken.append(free)
+    return free
 
 
 def _click(
     place: tuple[float, float], sign: str, number: int, numbered: tuple[float, float]
 ) -> str:
     """Return a dot at the click and its number, with a line between them if they are apart."""
-    (x, y), (at_x, at_y) = place, numbered
-    if place == numbered:
-        line = ""
-    else:
-        line = _lined(partial(element, "line", x1=x, y1=y, x2=at_x, y2=at_y), sign)
-    text = element("text", str(number), x=at_x, y=at_y + 5, css="number")
-    return f'{_dot(x, y, 4.5, sign)}<g class="numbered">{line}{_dot(at_x, at_y, NUMBER_PX / 2 - 1, sign)}{text}</g>'
+    x, y = place
+    number_x, number_y = numbered
+    line = ""
+    if place != numbered:
+        line = _lined("line", sign, x1=x, y1=y, x2=number_x, y2=number_y)
+    dot = _dot(x, y, 4.5, sign)
+    disc = _dot(number_x, number_y, NUMBER_PX / 2 - 1, sign)
+    text = element("text", str(number), x=number_x, y=number_y + 5, css="number")
+    return f'{dot}<g class="numbered">{line}{disc}{text}</g>'
 
 
 def _dot(x: float, y: float, radius: float, sign: str) -> str:

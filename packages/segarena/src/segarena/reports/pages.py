@@ -235,10 +235,14 @@ def sheet_files(
     """
     if not sheets:
         return {}
-    texts = {f"{prefix}-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
+    texts: dict[str, str] = {}
+    tables: list[str] = []
+    for sheet in sheets:
+        texts[f"{prefix}-{sheet.name}.csv"] = sheet_csv(sheet)
+        if sheet.name not in unprinted:
+            tables.append(sheet_tex(sheet))
     comments = "".join(f"% {latex_comment(text)}\n" for text in about)
-    tables = "\n".join(sheet_tex(sheet) for sheet in sheets if sheet.name not in unprinted)
-    texts[f"{prefix}.tex"] = comments + tables
+    texts[f"{prefix}.tex"] = comments + "\n".join(tables)
     return texts
 
 

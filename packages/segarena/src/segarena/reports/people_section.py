@@ -61,17 +61,15 @@ class HumanRounds:
     @property
     def simulated(self) -> tuple[str, ...]:
         """The simulated users with finished dialogues."""
-        return tuple(
-            user for user in self.run.users if user not in self.users and self.run.finished(user)
-        )
+        others = [user for user in self.run.users if user not in self.users]
+        return tuple(user for user in others if self.run.finished(user))
 
     def seconds_of(self, dialogue: DialogueRecord) -> NDArray[np.float64]:
         """Return the human seconds until the end of each round of a dialogue, (rounds,)."""
         sample, target, user, repeat = dialogue.key
-        own = self.rounds.filter(sample=sample, target=target, user=user, repeat=repeat).sort(
-            "round"
-        )
-        return np.cumsum(own["user_s"].to_numpy())[: dialogue.rounds]
+        own = self.rounds.filter(sample=sample, target=target, user=user, repeat=repeat)
+        seconds = own.sort("round")["user_s"].to_numpy()
+        return np.cumsum(seconds)[: dialogue.rounds]
 
     def pace_s(self, user: str) -> float:
         """Return the median human seconds per answered round; NaN without a finished dialogue."""
@@ -135,12 +133,12 @@ _GAP_NOTE = (
 def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return one row per person with the number of rounds and the seconds."""
     rows: list[tuple[Cell, ...]] = []
-    for asked in found:
-        names = dict.fromkeys(asked.rounds["person"])
-        for number, (person, user) in enumerate(product(names, asked.users), start=1):
-            own = asked.rounds.filter(person=person, user=user)
+    for human in found:
+        people = dict.fromkeys(human.rounds["person"])
+        for number, (person, user) in enumerate(product(people, human.users), start=1):
+            own = human.rounds.filter(person=person, user=user)
             if own.height:
-                rows.append((f"person {number}", user, asked.run.label, *_person_cells(own)))
+                rows.append((f"person {number}", user, human.run.label, *_person_cells(own)))
     head = (
         "Person",
         "User",
@@ -163,18 +161,21 @@ def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
 def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     dialogues = own.select("sample", "target", "repeat")
     seconds = own["user_s"].to_list()
-    mean = bootstrap_mean(seconds, ["\0".join(map(str, row)) for row in dialogues.rows()])
+    # The rounds of a dialogue are resampled together.
+    clusters = ["\0".join(map(str, row)) for row in dialogues.rows()]
+    mean = bootstrap_mean(seconds, clusters)
     pointers: set[str] = set()
     for names in own["pointer"]:
         # A round with several pointers has their names joined by "+".
         pointers.update(name for name in names.split("+") if name)
     median = statistics.median(seconds)
+    total = sum(seconds)
     return (
         dialogues.n_unique(),
         own.height,
         _interval_value(mean, seconds_text),
         Value(mean=median, printed=seconds_text(median)),
-        Value(mean=sum(seconds), printed=_minutes(sum(seconds))),
+        Value(mean=total, printed=_minutes(total)),
         ", ".join(sorted(pointers)) or "–",
     )
 
@@ -183,22 +184,24 @@ def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
     """Return one row per pair of a simulated and a human user with the gap between them."""
     rows: list[tuple[Cell, ...]] = []
     summary = found[0].run.summary
-    for asked in found:
-        for simulated, people in product(asked.simulated, asked.users):
-            names = (simulated, people, asked.run.label)
-            run = asked.run
-            cells = [_difference(run, simulated, people, one) for one in run.summary]
+    for human in found:
+        run = human.run
+        for simulated, people in product(human.simulated, human.users):
+            differences = [_difference(run, simulated, people, one) for one in run.summary]
             gap = _gap(run, simulated, people)
-            rows.append((*names, *cells, gap, _first_click_gap(run, simulated, people)))
+            first_click_gap = _first_click_gap(run, simulated, people)
+            rows.append((simulated, people, run.label, *differences, gap, first_click_gap))
+    difference_columns: list[Column] = []
+    for statistic in summary:
+        heading = f"Δ {statistic.name}"
+        column = Column(heading, "interval", higher_is_better=statistic.higher_is_better)
+        difference_columns.append(column)
     area = area_statistic(found[0].run)
     head = (
         "Simulated",
         "People",
         "Segmenter",
-        *(
-            Column(f"Δ {one.name}", "interval", higher_is_better=one.higher_is_better)
-            for one in summary
-        ),
+        *difference_columns,
         Column(f"Gap in {area.name}", "interval"),
         Column("First-click gap", "interval"),
     )

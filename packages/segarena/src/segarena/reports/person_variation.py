@@ -51,20 +51,17 @@ def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
     for user in user_names(runs):
         for run in runs:
             people = crowd_sizes(run).get(user)
-            if people is not None and run.finished(user):
-                cells = [_cell(run, user, statistic, people) for statistic in summary]
-                rows.append((user, run.data, columns[run], people, *cells))
-    head = (
-        "User",
-        "Dataset",
-        "Segmenter",
-        Column("People", "number"),
-        *(Column(one.name, "interval", key=f"{one.name} between people") for one in summary),
-    )
+            if people is None or not run.finished(user):
+                continue
+            cells = [_cell(run, user, statistic, people) for statistic in summary]
+            rows.append((user, run.data, columns[run], people, *cells))
+    head = ["User", "Dataset", "Segmenter", Column("People", "number")]
+    for statistic in summary:
+        head.append(Column(statistic.name, "interval", key=f"{statistic.name} between people"))
     return Sheet(
         name="between-people",
         caption="Variation between people.",
-        head=head,
+        head=tuple(head),
         rows=tuple(rows),
     )
 

@@ -139,22 +139,23 @@ def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: V
     statistic = area_statistic(run)
     metric = metric_name(statistic.metric)
     values = dialogue.values_of(statistic.metric)
+    texts: list[str] = []
+    for number in range(1, dialogue.rounds + 1):
+        texts.append(metric_value_text(values, number, metric))
+    marks: list[RoundMarks] = []
+    for number, svg in enumerate(prompt_marks(dialogue.prompts, view), 1):
+        if svg:
+            marks.append(RoundMarks(round=number, svg=svg))
+    chart = ""
+    if len(values) > 1:
+        thresholds = summary_thresholds(run, statistic.metric)
+        chart = sparkline(values, thresholds, title=f"{metric} after each round")
     return Pane(
         label=run.label,
-        values=[
-            metric_value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)
-        ],
+        values=texts,
         kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
-        marks=[
-            RoundMarks(round=n, svg=svg)
-            for n, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)
-            if svg
-        ],
-        chart=sparkline(
-            values, summary_thresholds(run, statistic.metric), title=f"{metric} after each round"
-        )
-        if len(values) > 1
-        else "",
+        marks=marks,
+        chart=chart,
     )
 
 

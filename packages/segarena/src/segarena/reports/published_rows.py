@@ -45,32 +45,34 @@ def protocol_facts(run: Run) -> dict[str, str]:
 def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
     """Return the differences between a run's rules and the requirements of a table or measure."""
     facts = protocol_facts(run)
-    return [
-        f"{name} is {facts.get(name, 'not stated')}, expected {wanted}"
-        for name, wanted in needs.items()
-        if not fnmatchcase(facts.get(name, ""), wanted)
-    ]
+    mismatches: list[str] = []
+    for name, wanted in needs.items():
+        if not fnmatchcase(facts.get(name, ""), wanted):
+            mismatches.append(f"{name} is {facts.get(name, 'not stated')}, expected {wanted}")
+    return mismatches
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
     """Return the dataset of the table that a run used, or "", and the reason if it does not match."""
-    near = [
-        name
-        for name in table.own_datasets
-        if name in table.data and _is_plugin(run, table.data[name].plugin)
-    ]
-    named = [name for name in near if _last(table.data[name].folder) == run.data.casefold()]
-    found = near if len(near) == 1 else named
-    if not found:
+    candidates: list[str] = []
+    for name in table.own_datasets:
+        if name in table.data and _is_plugin(run, table.data[name].plugin):
+            candidates.append(name)
+    if len(candidates) > 1:
+        # One plug-in reads several datasets: the folder decides.
+        folder = run.data.casefold()
+        candidates = [name for name in candidates if _last(table.data[name].folder) == folder]
+    if not candidates:
         known = ", ".join(table.own_datasets)
         return "", f"it is on {run.data}; the table is about {known}"
-    samples = table.data[found[0]].samples
+    dataset = candidates[0]
+    samples = table.data[dataset].samples
     if samples is not None and len(run.samples) != samples:
-        return (
-            "",
-            f"it is on {count_text(len(run.samples), 'sample')} of {found[0]}; the table is over {samples}",
-        )
-    return found[0], "" if run.is_complete else "it is not finished"
+        own_samples = count_text(len(run.samples), "sample")
+        return "", f"it is on {own_samples} of {dataset}; the table is over {samples}"
+    if not run.is_complete:
+        return dataset, "it is not finished"
+    return dataset, ""
 
 
 def compare_with_published(own: Page, table: PublishedTable) -> PublishedComparison:
@@ -151,36 +153,42 @@ def _rows_of(
 ) -> Iterable[tuple[str, str, str, Mapping[str, Measurement]]]:
     """Yield (label, dataset, user, values) for each user of the run that the table has."""
     sheets = page_tables(type(own)([run]))
-    found: dict[str, dict[str, Measurement]] = {}
+    values_by_user: dict[str, dict[str, Measurement]] = {}
     for row in table.rows_on(dataset):
         user = row.words.get("user", "")
         if user and user not in run.users:
             continue
+        condition = row.condition if user else ""
         for name, measure in usable.items():
             value = look_up_measure(sheets, measure, row.words)
             if value is not None:
-                found.setdefault(
-                    condition_label(row.condition if user else "", row.words, measure), {}
-                )[name] = value
-    for told, values in found.items():
-        yield run.label, dataset, told, values
+                label = condition_label(condition, row.words, measure)
+                values_by_user.setdefault(label, {})[name] = value
+    for label, values in values_by_user.items():
+        yield run.label, dataset, label, values
 
 
 def _published_rows(
     table: PublishedTable, there: set[tuple[str, str]], measures: Mapping[str, Measure]
 ) -> list[tuple[Cell, ...]]:
+    """Return the published rows for the (dataset, user) pairs that the runs have."""
     rows: dict[tuple[str, str, str], dict[str, PublishedFigure]] = {}
     for figure in table.figures:
-        if figure.measure in measures:
-            measure = measures[figure.measure]
-            has_user = bool(figure.words.get("user"))
-            told = condition_label(figure.condition, figure.words, measure)
-            if (
-                figure.dataset,
-                told if has_user else condition_label("", figure.words, measure),
-            ) in there:
-                rows.setdefault((figure.model, figure.dataset, told), {})[figure.measure] = figure
-    return [_cells(*about, values, measures, FROM_PAPER) for about, values in rows.items()]
+        measure = measures.get(figure.measure)
+        if measure is None:
+            continue
+        label = condition_label(figure.condition, figure.words, measure)
+        covering = label
+        if not figure.words.get("user"):
+            # Runs have no such condition, so the label without it decides.
+            covering = condition_label("", figure.words, measure)
+        if (figure.dataset, covering) in there:
+            row = rows.setdefault((figure.model, figure.dataset, label), {})
+            row[figure.measure] = figure
+    cells: list[tuple[Cell, ...]] = []
+    for (model, dataset, user), values in rows.items():
+        cells.append(_cells(model, dataset, user, values, measures, FROM_PAPER))
+    return cells
 
 
 def _cells(
@@ -191,13 +199,8 @@ def _cells(
     measures: Mapping[str, Measure],
     source: str,
 ) -> tuple[Cell, ...]:
-    return (
-        label,
-        dataset,
-        user,
-        *(_value(values.get(name), measures[name]) for name in measures),
-        source,
-    )
+    numbers = [_value(values.get(name), measure) for name, measure in measures.items()]
+    return (label, dataset, user, *numbers, source)
 
 
 def _value(found: Measurement | PublishedFigure | None, measure: Measure) -> Value:
@@ -205,10 +208,12 @@ def _value(found: Measurement | PublishedFigure | None, measure: Measure) -> Val
         case PublishedFigure():
             return Value(mean=found.value, printed=found.printed)
         case Measurement():
-            mean, low, high = (
-                measure.scale * value for value in (found.mean, found.low, found.high)
+            return Value(
+                mean=measure.scale * found.mean,
+                low=measure.scale * found.low,
+                high=measure.scale * found.high,
+                decimals=2 if measure.scale > 1 else 3,
             )
-            return Value(mean=mean, low=low, high=high, decimals=2 if measure.scale > 1 else 3)
         case None:
             return Value(mean=math.nan)
 
@@ -236,15 +241,18 @@ def _is_plugin(run: Run, written: str) -> bool:
         return False
     spec = PluginSpec.parse(written)
     used = run.config.dataset
-    fixed = {name: value for name, value in spec.options.items() if "{" not in str(value)}
-    if "split" not in spec.options and "split" in used.options:
-        free = {"split": None}
-    else:
-        free = {}
-    wanted = {**free, **fixed}
-    return spec.reference == used.name and all(
-        used.options.get(name) == value for name, value in wanted.items()
-    )
+    if spec.reference != used.name:
+        return False
+    wanted: dict[str, Any] = {}
+    if "split" in used.options:
+        # A table that names no split is about the whole dataset.
+        wanted["split"] = None
+    wanted.update(spec.options)
+    for name, value in wanted.items():
+        is_placeholder = "{" in str(value)
+        if not is_placeholder and used.options.get(name) != value:
+            return False
+    return True
 
 
 def _last(folder: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from segarena.benchmark_rules import Statistic
-from segarena.reports.cells import Cell, Column, Value, p_value_text
+from segarena.reports.cells import Cell, CellMark, Column, Value, p_value_text
 from segarena.reports.chart_series import run_column_names
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
@@ -19,6 +19,7 @@ from segarena.reports.wording import (
     statistic_definition,
     value_text,
 )
+from segarena.statistics.intervals import PairedDifference
 
 RANK = (
     "rank by the mean; below it the range of ranks that a run may have, behind the runs that are significantly better "
@@ -80,29 +81,23 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     """Return one row per dataset and pair of runs with the lead of the run with the better mean."""
     user = best_user(runs, statistic)
     columns = run_column_names(runs)
-    labels = {run.label: columns[run] for run in runs}
+    names = {run.label: columns[run] for run in runs}
     rows: list[tuple[Cell, ...]] = []
     for data, group in by_data(runs).items():
-        for one in standings(group, user, statistic):
-            for label, lead in one.leads.items():
-                p_value = one.adjusted[label]
-                if not p_value <= SIGNIFICANCE_LEVEL:
-                    mark = ""
-                elif lead.difference > 0:
-                    mark = "better"
-                else:
-                    mark = "worse"
-                ahead = Value(
-                    mean=lead.difference,
-                    low=lead.low,
-                    high=lead.high,
-                    printed=difference_text(statistic, lead),
-                    printed_bounds=difference_bounds_text(statistic, lead),
-                    mark=mark,
+        for standing in standings(group, user, statistic):
+            for label, lead in standing.leads.items():
+                p_value = standing.adjusted[label]
+                row = (
+                    data,
+                    columns[standing.run],
+                    names[label],
+                    _lead_value(statistic, lead, p_value),
+                    _p_value_cell(lead.p_value),
+                    _p_value_cell(p_value),
+                    lead.n,
+                    lead.clusters,
                 )
-                names = (data, columns[one.run], labels[label])
-                p_values = (_p_value_cell(lead.p_value), _p_value_cell(p_value))
-                rows.append((*names, ahead, *p_values, lead.n, lead.clusters))
+                rows.append(row)
     return Sheet(
         name="pairs",
         caption=f"Every pair of runs, with the lead of the better one in {statistic.name}.",
@@ -120,6 +115,22 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
         notes=(
             "Bold: p ≤ 0.05 with all pairs of a dataset tested together and equal weight for each sample.",
         ),
+    )
+
+
+def _lead_value(statistic: Statistic, lead: PairedDifference, p_value: float) -> Value:
+    """Return the lead of one run over another, marked if `p_value` is significant."""
+    mark: CellMark = ""
+    # Not `p_value > SIGNIFICANCE_LEVEL`: a NaN p-value has no mark.
+    if p_value <= SIGNIFICANCE_LEVEL:
+        mark = "better" if lead.difference > 0 else "worse"
+    return Value(
+        mean=lead.difference,
+        low=lead.low,
+        high=lead.high,
+        printed=difference_text(statistic, lead),
+        printed_bounds=difference_bounds_text(statistic, lead),
+        mark=mark,
     )
 
 

@@ -87,15 +87,18 @@ def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> Pai
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
     """Return the user with the best mean of any run; the first one in a tie."""
     sign = 1 if statistic.higher_is_better else -1
-    users = user_names(runs)
 
-    def best(user: str) -> float:
-        means = (
-            sign * statistic_mean(run, user, statistic).mean for run in runs if user in run.users
-        )
-        return max((mean for mean in means if not math.isnan(mean)), default=-math.inf)
+    def best_mean(user: str) -> float:
+        best = -math.inf
+        for run in runs:
+            if user not in run.users:
+                continue
+            mean = sign * statistic_mean(run, user, statistic).mean
+            if not math.isnan(mean):
+                best = max(best, mean)
+        return best
 
-    return max(users, key=best)
+    return max(user_names(runs), key=best_mean)
 
 
 def by_data(runs: Sequence[Run]) -> dict[str, list[Run]]:

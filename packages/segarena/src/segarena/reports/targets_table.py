@@ -34,35 +34,37 @@ def target_values_sheet(
     has_several = len(datasets) > 1
     rows: list[tuple[float, tuple[Cell, ...]]] = []
     for data in datasets:
-        of_data = {columns[run]: run for run in runs if run.data == data}
-        labels = _target_labels(of_data.values())
+        own_runs = [run for run in runs if run.data == data]
+        labels = _target_labels(own_runs)
         for user in user_names(runs):
             values: dict[str, Mapping[TargetKey, float]] = {}
-            for name, run in of_data.items():
+            for run in own_runs:
                 if user in run.users:
-                    values[name] = target_values(run, user, statistic)
+                    values[columns[run]] = target_values(run, user, statistic)
             for key in dict.fromkeys(chain.from_iterable(values.values())):
-                about = [_target_link(key, user, shown), key[0], labels[key], user]
+                row: list[Cell] = [_target_link(key, user, shown), key[0], labels[key], user]
                 if has_several:
-                    about.append(data)
+                    row.append(data)
                 found = [values.get(name, {}).get(key, math.nan) for name in names]
-                cells = [Value(mean=value, printed=value_text(statistic, value)) for value in found]
-                row = (*about, *cells, *_difference(statistic, found))
-                rows.append((_hardness(statistic, found), row))
-    head = (
+                for value in found:
+                    row.append(Value(mean=value, printed=value_text(statistic, value)))
+                row += _difference(statistic, found)
+                rows.append((_hardness(statistic, found), tuple(row)))
+    head = [
         Column(target.capitalize(), key="target"),
         Column("Sample", key="sample"),
         Column("Label", "words", key="label"),
         Column("User", key="user"),
-        *([Column("Dataset", key="dataset")] if has_several else []),
-        *(_column(name, statistic, runs[0]) for name in names),
-        *_difference_columns(names),
-    )
+    ]
+    if has_several:
+        head.append(Column("Dataset", key="dataset"))
+    head += [_column(name, statistic, runs[0]) for name in names]
+    head += _difference_columns(names)
     rows.sort(key=lambda row: row[0])
     return Sheet(
         name="targets",
         caption=f"{statistic.name} of every {target}, averaged over repeats, hardest first.",
-        head=head,
+        head=tuple(head),
         rows=tuple(row for _, row in rows),
     )
 

@@ -1,1 +1,1 @@
-"""The SAM family, with weights that you bring."""
+"""The SAM family and its base classes, with weights that you bring."""

@@ -1,4 +1,4 @@
-"""MedSAM: SAM's network, trained on medical images with boxes alone, with weights that somebody brings."""
+"""MedSAM: SAM's network, trained on medical images with box prompts only."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from segarena.segmenters.learned.sam import SamNetworkSegmenter
 @segmenter("medsam")
 @dataclass(kw_only=True, eq=False)
 class MedSamSegmenter(SamNetworkSegmenter):
-    """MedSAM on images. Volumes become grey pictures by the rule it was trained with: see `slices`.
+    """MedSAM on images; around it, `slices` segments volumes with the intensities of its training.
 
-    An image fills the network's square whatever its ratio and is stretched to 0..1, without colour statistics; the
-    network's first mask is taken, upsampled as probabilities and cut at one half. It knows boxes only, and nothing
-    is handed back.
+    The image is resized to the network's square without keeping its aspect ratio, and stretched to
+    0..1 without colour statistics. The answer is the network's first mask, upsampled as
+    probabilities, above one half. MedSAM takes boxes only, and uses no logits of earlier rounds.
 
-    Source: Ma et al., Segment Anything in Medical Images, Nature Communications 2024, and as RadioActive feeds it.
+    Source: Ma et al., Segment Anything in Medical Images, Nature Communications 2024; the input is
+    prepared as in RadioActive.
     """
 
     name = "medsam"
@@ -32,7 +33,7 @@ class MedSamSegmenter(SamNetworkSegmenter):
         from segarena.segmenters.learned.promptable.medsam_network import MedSamNetwork
 
         self.load("sam")
-        self.network = MedSamNetwork(self.model, self.sam_batches())
+        self.network = MedSamNetwork(self.model, self.create_sam_batch_runner())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from its newest box.

@@ -1,4 +1,4 @@
-"""The SAM family: networks that answer clicks, boxes and masks, with weights that somebody brings."""
+"""The SAM family: networks that answer clicks, boxes and masks, with weights that you bring."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from segarena.segmenters.learned.promptable.inference_options import ImageOption
 
 @dataclass(kw_only=True, eq=False)
 class SamNetworkSegmenter(BatchingSegmenter):
-    """A segmenter that stands on a network of the SAM family: subclasses load one and set `network`."""
+    """Base class of segmenters on a SAM network; subclasses load one and set `network`."""
 
     name: ClassVar[str]
     network: Any = field(init=False, repr=False)
 
     def encode(self, sample: Sample) -> Any:
-        """Return the embeddings of the sample's image: the one pass of the encoder.
+        """Return the embeddings of the sample's image; the only pass of the encoder.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
@@ -32,21 +32,22 @@ class SamNetworkSegmenter(BatchingSegmenter):
         return self.network.encode(require_image(sample, self.name))
 
     def pack(self, encoded: Any) -> dict[str, NDArray[Any]]:
-        """Return embeddings as arrays, so that other runs can have them."""
+        """Return embeddings as arrays for the cache."""
         return self.network.pack(encoded)
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """Return the embeddings that `pack` was given."""
+        """Return the embeddings from arrays of `pack`."""
         return self.network.unpack(arrays)
 
-    def sam_batches(self) -> Any:
-        """Return how many dialogues the loaded network decodes at once."""
-        return self.choose_batches(int(self.model.config.prompt_encoder_config.image_size))
+    def create_sam_batch_runner(self) -> Any:
+        """Return the batch runner for the loaded network."""
+        side_px = int(self.model.config.prompt_encoder_config.image_size)
+        return self.create_batch_runner(side_px)
 
 
 @dataclass(kw_only=True, eq=False)
 class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
-    """What all of the family have in common; every option is explained in docs/segmenters.md."""
+    """Base class of the SAM family; docs/segmenters.md explains every option."""
 
     prompt_kinds = frozenset({"click", "box", "mask"})
 
@@ -55,10 +56,10 @@ class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
 
         super().__post_init__()
         self.load(self.name)
-        self.network = SamNetwork(self.model, self.name, self, self.sam_batches())
+        self.network = SamNetwork(self.model, self.name, self, self.create_sam_batch_runner())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its clicks, its newest box, and the previous logits or its newest mask.
+        """Answer each dialogue from all clicks, the newest box, and the previous logits or newest mask.
 
         Raises:
             SegmenterError: no prompt in this round, or one of another kind.
@@ -70,10 +71,12 @@ class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
 
 @segmenter("sam")
 class SamSegmenter(SamFamilySegmenter):
-    """SAM, and networks of its shape such as MedSAM.
+    """SAM, and networks of the same architecture such as MedSAM.
 
-    Source: Kirillov et al., Segment Anything, ICCV 2023. The image keeps its ratio and is padded. Boxes are given by
-    their first and last pixels, as SAM's own code makes them of masks.
+    The image keeps its aspect ratio and is padded. Boxes are given by their first and last pixels,
+    as in SAM's own code that derives boxes from masks.
+
+    Source: Kirillov et al., Segment Anything, ICCV 2023.
     """
 
     name = "sam"
@@ -83,8 +86,9 @@ class SamSegmenter(SamFamilySegmenter):
 class SamHqSegmenter(SamFamilySegmenter):
     """SAM-HQ: SAM with one more output token, and features of an early layer in its masks.
 
-    Source: Ke et al., Segment Anything in High Quality, NeurIPS 2023. Prepared like SAM; every mask is the sum of
-    SAM's and the new token's.
+    The image is prepared as for SAM; every mask is the sum of SAM's mask and the new token's mask.
+
+    Source: Ke et al., Segment Anything in High Quality, NeurIPS 2023.
     """
 
     name = "sam-hq"
@@ -94,8 +98,10 @@ class SamHqSegmenter(SamFamilySegmenter):
 class Sam2Segmenter(SamFamilySegmenter):
     """SAM 2 and SAM 2.1 on images.
 
-    Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025. The image fills a square whatever its
-    ratio; previous logits are handed back within plus and minus 32, as in the authors' code.
+    The image is resized to a square without keeping its aspect ratio. Previous logits are clipped
+    to -32..32, as in the authors' code.
+
+    Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025.
     """
 
     name = "sam2"
@@ -103,9 +109,11 @@ class Sam2Segmenter(SamFamilySegmenter):
 
 @segmenter("edgetam")
 class EdgeTamSegmenter(SamFamilySegmenter):
-    """EdgeTAM on images: SAM 2 with a small backbone. The library needs the package timm for that backbone.
+    """EdgeTAM on images: SAM 2 with a small backbone, for which transformers needs the package timm.
 
-    Source: Zhou et al., EdgeTAM: On-Device Track Anything Model, CVPR 2025. Prepared like SAM 2.
+    The image is prepared as for SAM 2.
+
+    Source: Zhou et al., EdgeTAM: On-Device Track Anything Model, CVPR 2025.
     """
 
     name = "edgetam"
@@ -115,8 +123,10 @@ class EdgeTamSegmenter(SamFamilySegmenter):
 class Sam3TrackerSegmenter(SamFamilySegmenter):
     """The part of SAM 3 that answers clicks and boxes, on images.
 
-    Source: Carion et al., SAM 3: Segment Anything with Concepts, 2025. Prepared like SAM 2, in a square of 1008 pixels
-    and with other colour statistics.
+    The image is prepared as for SAM 2, but in a square of 1008 pixels and with other colour
+    statistics.
+
+    Source: Carion et al., SAM 3: Segment Anything with Concepts, 2025.
     """
 
     name = "sam3-tracker"

@@ -1,4 +1,4 @@
-"""SAM 2 on videos: objects are pointed out in a few frames and tracked through the others."""
+"""SAM 2 on videos: prompts in a few frames, tracking through the others."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from segarena.segmenters.videos.tracking.working_video import require_video
 @segmenter("sam2-video")
 @dataclass(kw_only=True, eq=False)
 class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
-    """SAM 2 and SAM 2.1 on videos; every option is explained in docs/segmenters.md.
+    """SAM 2 and SAM 2.1 on videos; docs/segmenters.md explains every option.
 
-    Each frame is encoded once, when it is first needed. A round is answered by tracking from all prompts of all rounds,
-    so nothing is kept between rounds. The answer is a bool mask while nothing but object 1 (and the background, object
-    0) was asked about, and labels otherwise.
+    Each frame is encoded once, on first use. Every round tracks again from all prompts of all
+    rounds, so the segmenter keeps no state between rounds. The answer is a bool mask if all prompts
+    are about object 1 or the background (object 0), and labels otherwise.
 
-    Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025. Tracking is the library's; see the
-    page for what it does with corrections.
+    Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025. The tracking is
+    that of the transformers library; docs/segmenters.md says how it treats corrections.
 
     Args:
-        features_gb: main memory for the features of one video, in GB; beyond it frames are encoded again.
+        features_gb: main memory for the features of one video, in GB; frames beyond it are encoded
+            again.
     """
 
     prompt_kinds = VIDEO_PROMPT_KINDS
@@ -45,17 +46,17 @@ class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
                 f"features_gb={self.features_gb!r}: expected a number of at least 0"
             )
         self.load("sam2-video")
-        # torch is an extra, and every listing of plug-ins imports this file.
+        # torch is an optional dependency, and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.tracking_network import TrackingNetwork
 
         self.network = TrackingNetwork(self.model, self, int(self.features_gb * 1e9))
 
     def encode(self, sample: Sample) -> Any:
-        """Return the video with a place for its features; `passes` of it counts the frames encoded so far.
+        """Return the video with a cache for its features; its `passes` counts the frames encoded so far.
 
         Raises:
             SegmenterError: the sample is not a video.
-            InvalidInput: it has no frames, or frames without pixels.
+            InvalidInput: the video has no frames, or frames without pixels.
         """
         return self.network.encode(require_video(sample, "sam2-video"))
 

@@ -1,1 +1,1 @@
-"""Segmenters that take one example instead of clicks."""
+"""One-shot segmenters: an example image with a mask replaces clicks."""

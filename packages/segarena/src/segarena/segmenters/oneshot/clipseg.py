@@ -1,4 +1,4 @@
-"""CLIPSeg: a decoder on CLIP that is told what to look for by a picture of it."""
+"""CLIPSeg: a decoder on CLIP, prompted by an image of the object."""
 
 from __future__ import annotations
 
@@ -25,21 +25,24 @@ from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegme
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
-Shown: TypeAlias = Literal["crop", "whole", "cut-out"]
+ObjectView: TypeAlias = Literal["crop", "whole", "cut-out"]
 _MEAN_COLOUR = np.array([0.485, 0.456, 0.406], np.float32) * 255
-_INTENSITY = 0.1
+_BACKGROUND_INTENSITY = 0.1
 _CONTEXT = 0.1
+"""Margin around the object's box, as a share of the box."""
+
+# Blur of 3 pixels in an image of 352 x 352 pixels, as in the authors' code.
 _BLUR_PX = 3
 _BLUR_SIDE = 352
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClipLayers:
-    """What CLIP's image encoder made of an image.
+    """Hidden layers of CLIP's image encoder for one image.
 
     Attributes:
         shape: (H, W) of the image.
-        layers: what the decoder reads, (n, 1, patches + 1, channels), from the first layer to the last.
+        layers: inputs of the decoder, (n, 1, patches + 1, channels), first layer first.
     """
 
     shape: Shape
@@ -51,19 +54,20 @@ class ClipLayers:
 class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
     """CLIPSeg with a support image as its prompt; the logits of several supports are averaged.
 
-    A support is one vector, CLIP's of a picture in which the object stands out (see `show_object`). The image fills a
-    square whatever its ratio; logits are upsampled bilinearly to the image. What was encoded of a support image is not
-    used, since CLIP must see that picture instead. An empty mask makes all of it background.
+    A support becomes one vector: CLIP's for an image in which the object is highlighted (see
+    `highlight_object`). So the encoding of the support image itself is not used. The image is resized
+    to a square without keeping its aspect ratio; logits are upsampled bilinearly to the image. With
+    an empty mask the whole support image is background.
 
     Args:
-        shown: how the object is shown.
-        side_px: of the square, a multiple of the patch size; 352 is the published one.
-        threshold: of the upsampled logits; a pixel above it is in.
+        shown: how the object is highlighted.
+        side_px: side of the square, a multiple of the patch size; 352 is the published one.
+        threshold: of the upsampled logits; pixels above it belong to the object.
 
     Source: Lüddecke and Ecker, Image Segmentation Using Text and Image Prompts, CVPR 2022.
     """
 
-    shown: Shown = "crop"
+    shown: ObjectView = "crop"
     side_px: int = 352
     threshold: float = 0.0
 
@@ -78,10 +82,10 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
             raise PluginInvalid(
                 f"side_px={self.side_px}: expected a multiple of the patch size, {patch_px}"
             )
-        self.batches = self.choose_batches(self.side_px)
+        self.batches = self.create_batch_runner(self.side_px)
 
     def encode(self, sample: Sample) -> ClipLayers:
-        """Return what the decoder reads of the image: one pass of CLIP's image encoder.
+        """Return the inputs of the decoder: one pass of CLIP's image encoder.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
@@ -89,13 +93,13 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         from segarena.pytorch import torch
 
         image = require_image(sample, "clipseg")
-        hidden = self._look(image, output_hidden_states=True).hidden_states
-        return ClipLayers(
-            image.shape[:2], torch.stack([hidden[index + 1] for index in self.model.extract_layers])
-        )
+        hidden = self._clip_features(image, output_hidden_states=True).hidden_states
+        # The first hidden state is the input of the first layer.
+        layers = [hidden[index + 1] for index in self.model.extract_layers]
+        return ClipLayers(image.shape[:2], torch.stack(layers))
 
     def pack(self, encoded: ClipLayers) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays, so that other runs can have it."""
+        """Return an encoding as arrays for the cache."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         return {
@@ -104,31 +108,36 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         }
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> ClipLayers:
-        """Return the encoding that `pack` was given."""
+        """Return the encoding from arrays of `pack`."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
-        layers = tensor_serialization.unpack_tensor(arrays["layers"], self.numbers, self.place)
+        layers = tensor_serialization.unpack_tensor(
+            arrays["layers"], self.torch_dtype, self.torch_device
+        )
         return ClipLayers(tuple(int(length) for length in arrays["shape"]), layers)
 
     def _answer(
-        self, encoded: ClipLayers, asked: Sequence[Supports], memory: Memory
+        self, encoded: ClipLayers, requests: Sequence[Supports], memory: Memory
     ) -> list[Prediction]:
-        # Each support is looked at once, however many dialogues hold it.
-        distinct = {support_key(support): support for support in chain(*asked)}
+        # Each support is decoded once, no matter how many dialogues contain it.
+        distinct = {support_key(support): support for support in chain(*requests)}
         decoded = self.batches.map(
             lambda batch: self._decode(encoded, batch), list(distinct.values())
         )
         logits = dict(zip(distinct, decoded, strict=True))
-        own = [[logits[support_key(support)] for support in supports] for supports in asked]
-        return [self._finish(each, encoded.shape) for each in own]
+        predictions: list[Prediction] = []
+        for supports in requests:
+            own = [logits[support_key(support)] for support in supports]
+            predictions.append(self._finish(own, encoded.shape))
+        return predictions
 
-    def _look(self, image: NDArray[np.uint8], **how: Any) -> Any:
-        """Return what CLIP's image encoder says of an image."""
+    def _clip_features(self, image: NDArray[np.uint8], **how: Any) -> Any:
+        """Return the output of CLIP's image encoder for an image."""
         from segarena.segmenters.learned.promptable.devices import encoding_context
         from segarena.segmenters.learned.promptable.image_preparation import BILINEAR, prepare_image
 
         pixels = prepare_image(image, (self.side_px, self.side_px), BILINEAR).to(
-            self.place, self.numbers
+            self.torch_device, self.torch_dtype
         )
         with encoding_context():
             return self.model.clip.get_image_features(pixels, **how)
@@ -137,13 +146,13 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         """Return the logits of one image for each support, float32 (side, side)."""
         from segarena.pytorch import torch
 
-        pictures = [
+        highlighted = [
             highlight_object(
                 require_image(support.sample, "clipseg"), support.mask, self.shown, self.side_px
             )
             for support in supports
         ]
-        vectors = torch.cat([self._look(picture).pooler_output for picture in pictures])
+        vectors = torch.cat([self._clip_features(picture).pooler_output for picture in highlighted])
         layers = [layer.expand(len(supports), -1, -1) for layer in encoded.layers]
         with torch.inference_mode():
             return list(self.model.decoder(layers, vectors).logits.float())
@@ -153,7 +162,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
         mean = torch.stack(list(logits)).mean(0)
-        check_finite(mean, f"as {self.numbers}")
+        check_finite(mean, f"as {self.torch_dtype}")
         full = functional.interpolate(
             mean[None, None], tuple(shape), mode="bilinear", align_corners=False
         )[0, 0]
@@ -161,29 +170,38 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
 
 
 def highlight_object(
-    image: NDArray[np.uint8], mask: Mask, shown: Shown, side_px: int = 352
+    image: NDArray[np.uint8], mask: Mask, shown: ObjectView, side_px: int = 352
 ) -> NDArray[np.uint8]:
-    """Return a picture in which the object stands out, uint8 (height, width, 3).
+    """Return an image with the object highlighted, uint8 (height, width, 3).
 
-    "crop", the best of the paper: the background blurred and at a tenth of its intensity, cut to the object's box and
-    a tenth more on every side, in the middle of a square. "whole": the same without the cut. "cut-out": the whole
-    image, of the background nothing. An empty mask makes all of it background, and nothing is cut. Intensity is
-    distance from the mean colour of ImageNet, which also fills the square of "crop", `side_px` wide.
+    With an empty mask the whole image is background, and is not cropped. Intensity is the distance
+    from the mean colour of ImageNet, which also fills the square of "crop".
 
-    Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352", "blur3_highlight01" and
-    "overlay" of its code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest
-    pixels.
+    Args:
+        image: uint8 (H, W, 3).
+        mask: of the object.
+        shown: "crop", the best of the paper: the background blurred and at a tenth of its intensity,
+            cropped to the object's box with a margin of a tenth, centred in a square. "whole": the
+            same without the crop. "cut-out": the whole image without its background.
+        side_px: side of the square of "crop".
+
+    Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352",
+    "blur3_highlight01" and "overlay" of its code. There images are first shrunk to 352 x 352 pixels,
+    and the crop is enlarged by nearest neighbours.
     """
     if shown == "cut-out":
         background = _MEAN_COLOUR
     else:
-        background = _MEAN_COLOUR + _INTENSITY * (_blurred(image) - _MEAN_COLOUR)
-    picture = np.rint(np.where(mask[:, :, None], image, background)).clip(0, 255).astype(np.uint8)
-    return _in_square(picture[_with_context(mask)], side_px) if shown == "crop" else picture
+        background = _MEAN_COLOUR + _BACKGROUND_INTENSITY * (_blur(image) - _MEAN_COLOUR)
+    combined = np.where(mask[:, :, None], image, background)
+    highlighted = np.rint(combined).clip(0, 255).astype(np.uint8)
+    if shown != "crop":
+        return highlighted
+    return _centre_in_square(highlighted[_context_window(mask)], side_px)
 
 
-def _blurred(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the image blurred by 3 pixels in 352; larger ones are shrunk to that first, as the blur hides it."""
+def _blur(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Blur an image by 3 pixels in 352; larger ones are shrunk first, which the blur hides."""
     height, width = image.shape[:2]
     scale = min(1.0, _BLUR_SIDE / max(height, width))
     size = max(1, round(width * scale)), max(1, round(height * scale))
@@ -193,21 +211,21 @@ def _blurred(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.asarray(full, np.float32).reshape(image.shape)
 
 
-def _with_context(mask: Mask) -> tuple[slice, slice]:
+def _context_window(mask: Mask) -> tuple[slice, slice]:
     if not mask.any():
         return slice(None), slice(None)
-    rows, columns = (
-        slice(
-            max(0, int(s.start - _CONTEXT * (s.stop - s.start))),
-            min(n, int(s.stop + _CONTEXT * (s.stop - s.start))),
-        )
-        for s, n in zip(bounding_window(mask), mask.shape, strict=True)
-    )
-    return rows, columns
+    rows, columns = bounding_window(mask)
+    return _with_margin(rows, mask.shape[0]), _with_margin(columns, mask.shape[1])
 
 
-def _in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
-    """Return the picture, its longer side as long as the square, in the middle of a square of the mean colour."""
+def _with_margin(extent: slice, length: int) -> slice:
+    """Return an extent with a margin on both sides, clipped to the image."""
+    margin = _CONTEXT * (extent.stop - extent.start)
+    return slice(max(0, int(extent.start - margin)), min(length, int(extent.stop + margin)))
+
+
+def _centre_in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
+    """Resize an image to fit a square of the mean colour, centred."""
     scale = side_px / max(picture.shape[:2])
     height, width = (max(1, round(length * scale)) for length in picture.shape[:2])
     square = np.empty((side_px, side_px, 3), np.uint8)

@@ -1,10 +1,10 @@
-"""Prototypes of patches: what looks like the support's object and unlike its background, to DINOv2 and DINOv3."""
+"""Patch prototypes: patches of DINOv2 or DINOv3 nearer to the support's object than to its background."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
 _ROUNDING = 1e-4
+"""Patches covered up to this rounding error do not count as background."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchFeatures:
-    """What the network made of an image.
+    """Patch features of an image.
 
     Attributes:
         shape: (H, W) of the image.
         features: (rows, columns, channels) of its patches.
-        image: uint8 (H, W, 3), kept where masks are refined on it; else of no pixel.
+        image: uint8 (H, W, 3) for the refinement of masks; without refinement it has no rows.
     """
 
     shape: Shape
@@ -52,24 +53,25 @@ class PatchFeatures:
 @segmenter("dino")
 @dataclass(kw_only=True, eq=False)
 class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
-    """Patches of an image, each nearer to a prototype of the supports' object or of their background.
+    """Classifies patches by the nearest prototype of the supports' object or background.
 
-    Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch counts with the
-    share that the mask covers, and for the background with the rest. A patch scores its cosine with the nearest
-    prototype of the object less that with the nearest of the background, which is 0 where supports have none. Scores
-    are upsampled bilinearly. Nothing is learned, and there is no chance in it. The answer is empty where no support
-    shows an object; an empty mask beside others adds to the background alone.
+    Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch
+    has the weight of its share in the mask, and the rest for the background. Its score is the cosine
+    with the nearest prototype of the object minus that with the nearest of the background (0 without
+    background). Scores are upsampled bilinearly. Nothing is learned, and the answer does not depend
+    on chance. It is empty if no support shows an object; a support with an empty mask beside others
+    adds to the background only.
 
     Args:
         family: "dinov2" (with registers or without) or "dinov3" (ViT or ConvNeXt).
-        side_px: the longer side is resized to about so many pixels, both to whole patches.
-        prototypes: how many stand for the object.
-        background_prototypes: how many stand for the background.
+        side_px: approximate longer side of the resized image; both sides become whole patches.
+        prototypes: number of prototypes of the object.
+        background_prototypes: number of prototypes of the background.
         refine: "grabcut" refines by colour models seeded where the score is most confident.
-        threshold: of the upsampled score, -2 to 2; a pixel above it is in.
+        threshold: of the upsampled score, -2 to 2; pixels above it belong to the object.
 
-    Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked average pooling: Wang et
-    al., PANet, ICCV 2019; there features are not scaled to unit length before they are averaged.
+    Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked average
+    pooling: Wang et al., PANet, ICCV 2019, where features are averaged without scaling to unit length.
     """
 
     family: Literal["dinov2", "dinov3"] = "dinov2"
@@ -92,15 +94,15 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
 
     @cached_property
     def patch_px(self) -> int:
-        """Side of the square that one feature stands for."""
+        """Side of the square of pixels behind one feature."""
         config = self.model.config
-        # A ConvNeXt halves the side before every stage but the first, which sees squares of four pixels.
+        # A ConvNeXt starts with squares of four pixels, and halves the resolution per further stage.
         if hasattr(config, "hidden_sizes"):
             return 4 * 2 ** (len(config.hidden_sizes) - 1)
         return int(config.patch_size)
 
     def encode(self, sample: Sample) -> PatchFeatures:
-        """Return the features of the image's patches: the one pass of the network.
+        """Return the features of the image's patches; the only pass of the network.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
@@ -114,25 +116,27 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         return PatchFeatures((height, width), self._features(image, grid), kept)
 
     def pack(self, encoded: PatchFeatures) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays, so that other runs can have it."""
+        """Return an encoding as arrays for the cache."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         features = tensor_serialization.pack_tensor(encoded.features)
         return {"shape": np.array(encoded.shape), "features": features, "image": encoded.image}
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> PatchFeatures:
-        """Return the encoding that `pack` was given."""
+        """Return the encoding from arrays of `pack`."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
-        features = tensor_serialization.unpack_tensor(arrays["features"], self.numbers, self.place)
+        features = tensor_serialization.unpack_tensor(
+            arrays["features"], self.torch_dtype, self.torch_device
+        )
         return PatchFeatures(
             tuple(int(length) for length in arrays["shape"]), features, arrays["image"]
         )
 
     def _answer(
-        self, encoded: PatchFeatures, asked: Sequence[Supports], memory: Memory
+        self, encoded: PatchFeatures, requests: Sequence[Supports], memory: Memory
     ) -> list[Prediction]:
-        return [self._answer_one(encoded, supports, memory) for supports in asked]
+        return [self._answer_one(encoded, supports, memory) for supports in requests]
 
     def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
         from segarena.segmenters.learned.promptable.devices import encoding_context
@@ -145,12 +149,12 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
 
         size = grid[0] * self.patch_px, grid[1] * self.patch_px
         pixels = prepare_image(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(
-            self.place, self.numbers
+            self.torch_device, self.torch_dtype
         )
         with encoding_context():
             tokens = self.model(pixels).last_hidden_state[0]
-        check_finite(tokens, f"as {self.numbers}")
-        # Before the patches come one token for the whole image, and those that DINOv2 calls registers.
+        check_finite(tokens, f"as {self.torch_dtype}")
+        # The patches follow one token for the whole image and the tokens that DINOv2 calls registers.
         others = 1 + getattr(self.model.config, "num_register_tokens", 0)
         return tokens[others:].reshape(*grid, -1).contiguous()
 
@@ -162,37 +166,39 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
 
         if not shows_object(supports):
             return empty_prediction(encoded.shape)
-        parts = [
-            memory.remember(
-                ("parts", support_key(each)), lambda each=each: self._parts(each, memory)
-            )
-            for each in supports
-        ]
+        parts: list[tuple[Tensor, Tensor, Tensor]] = []
+        for support in supports:
+            key = ("parts", support_key(support))
+            parts.append(memory.remember(key, partial(self._weighted_patches, support, memory)))
         patches = unit_vectors(encoded.features)
         scores = self._score(patches.flatten(0, 1), parts).reshape(patches.shape[:2])
         full = functional.interpolate(
             scores[None, None], tuple(encoded.shape), mode="bilinear", align_corners=False
         )
-        shown = full[0, 0].cpu().numpy()
-        mask = shown > self.threshold
-        return Prediction(
-            mask=refine_by_colours(encoded.image, shown, mask) if self.refine == "grabcut" else mask
-        )
+        upsampled = full[0, 0].cpu().numpy()
+        mask = upsampled > self.threshold
+        if self.refine == "grabcut":
+            mask = refine_by_colours(encoded.image, upsampled, mask)
+        return Prediction(mask=mask)
 
-    def _parts(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
-        """Return a support's patches, and how much each counts for object and background; each sum is 1, or 0."""
+    def _weighted_patches(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a support's patch features and their weights in object and background.
+
+        The weights of each side sum to 1, or are all 0.
+        """
         from segarena.pytorch import torch
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors
 
         features: Tensor = encoding_of(support, self.encode, memory).features
         share = cell_coverage(support.mask, (features.shape[0], features.shape[1])).ravel()
         rest = np.where(share < 1 - _ROUNDING, 1 - share, 0)
-        weights = (
-            torch.from_numpy(part / max(part.sum(), 1e-12)).float().to(self.place)
-            for part in (share, rest)
-        )
-        inside, outside = weights
-        return unit_vectors(features).flatten(0, 1), inside, outside
+
+        def normalized(weights: NDArray[Any]) -> Tensor:
+            total = max(weights.sum(), 1e-12)
+            return torch.from_numpy(weights / total).float().to(self.torch_device)
+
+        patches = unit_vectors(features).flatten(0, 1)
+        return patches, normalized(share), normalized(rest)
 
     def _score(self, patches: Tensor, parts: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
         from segarena.pytorch import torch
@@ -201,10 +207,9 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
             nearest_cosine,
         )
 
-        features, inside, outside = (torch.cat(each) for each in zip(*parts, strict=True))
+        features, inside, outside = map(torch.cat, zip(*parts, strict=True))
         background = features[:0]
         if float(outside.sum()) > 0:
             background = find_prototypes(features, outside, self.background_prototypes)
-        return nearest_cosine(
-            patches, find_prototypes(features, inside, self.prototypes)
-        ) - nearest_cosine(patches, background)
+        foreground = find_prototypes(features, inside, self.prototypes)
+        return nearest_cosine(patches, foreground) - nearest_cosine(patches, background)

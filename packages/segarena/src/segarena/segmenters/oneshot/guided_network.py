@@ -1,4 +1,4 @@
-"""A network of the SAM family that is shown what to look for instead of being clicked on (PerSAM)."""
+"""SAM network guided by a target embedding instead of clicks (PerSAM)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from segarena.segmenters.learned.promptable.network_prompt import NetworkPrompt
 from segarena.segmenters.learned.promptable.sam_network import EmbeddedImage, SamNetwork
 from segarena.segmenters.oneshot.support_segmenter import cell_coverage
 
-_FLAT = 1e-6
+_MIN_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuidedPrompt(NetworkPrompt):
-    """Points, and what the decoder's attention is guided by.
+    """Points, and the guidance of the decoder's attention.
 
     Attributes:
-        similarity: (1, 1, cells), 0 to 1, of each cell of the image's embedding to the target; added to what
-            attention gives that cell before its softmax.
+        similarity: (1, 1, cells), 0 to 1, between each cell of the image's embedding and the target;
+            added to the attention scores of that cell before the softmax.
         target: (1, 1, channels), added to every token.
     """
 
@@ -38,10 +38,10 @@ class GuidedPrompt(NetworkPrompt):
 
 
 class GuidedNetwork(SamNetwork):
-    """A loaded model that segments what a vector in the space of its image embeddings stands for.
+    """A loaded model that segments the objects similar to a vector of its embedding space.
 
-    The first, guided pass asks for one mask whatever the options say. Of the refinements after it, the first is given
-    its logits, the second then also the box of that mask.
+    The first, guided pass predicts one mask regardless of the options. The first refinement after it
+    gets its logits, the second one also the box of that mask.
     """
 
     def __init__(
@@ -51,20 +51,20 @@ class GuidedNetwork(SamNetwork):
         self.refinements = refinements
 
     def target_in(self, encoded: EmbeddedImage, mask: Mask) -> Tensor:
-        """Return the mean embedding, float32 (channels,), of what a mask shows; cells count with the part it covers."""
+        """Return the mean embedding of a mask, float32 (channels,); cells weigh by their covered part."""
         features = _features(encoded)
         _, height, width = features.shape
-        shares = torch.from_numpy(
-            cell_coverage(mask, (height, width), _extent(encoded.space, (height, width)))
-        )
-        return features.flatten(1) @ (shares / shares.sum()).flatten().to(features)
+        grid = (height, width)
+        coverage = torch.from_numpy(cell_coverage(mask, grid, _image_extent(encoded.space, grid)))
+        weights = (coverage / coverage.sum()).flatten().to(features)
+        return features.flatten(1) @ weights
 
     def segment(self, encoded: EmbeddedImage, targets: Sequence[Tensor]) -> list[Prediction]:
         """Return the mask of each target, (channels,).
 
-        The first pass is guided and gives one mask. The second is given its logits, the third also its box; they are
-        not guided, and the best of their masks by the network's own estimate is taken. A mask without a pixel has no
-        box and is the answer.
+        The first pass is guided and predicts one mask. The second gets its logits, the third also its
+        box; these two are not guided, and the answer is their best mask by the network's own
+        estimate. An empty mask has no box, so it is the answer.
 
         Raises:
             SegmenterError: out of memory.
@@ -72,7 +72,7 @@ class GuidedNetwork(SamNetwork):
         """
         prompts: list[NetworkPrompt] = [self._guided(encoded, target) for target in targets]
         answers = self._decode_all(encoded, prompts)
-        plain = [_unguided(prompt) for prompt in prompts]
+        plain = [_without_guidance(prompt) for prompt in prompts]
         if self.refinements > 0:
             plain = [
                 replace(prompt, logits=answer.logits)
@@ -80,16 +80,13 @@ class GuidedNetwork(SamNetwork):
             ]
             answers = self._decode_all(encoded, plain)
         if self.refinements > 1:
-            found = [index for index, answer in enumerate(answers) if answer.mask.any()]
-            boxed = [
-                replace(
-                    plain[index],
-                    logits=answers[index].logits,
-                    box=_box(as_mask(answers[index].mask), encoded.space),
-                )
-                for index in found
-            ]
-            for index, answer in zip(found, self._decode_all(encoded, boxed), strict=True):
+            indices = [index for index, answer in enumerate(answers) if answer.mask.any()]
+            boxed: list[NetworkPrompt] = []
+            for index in indices:
+                answer = answers[index]
+                box = _bounding_box(as_mask(answer.mask), encoded.space)
+                boxed.append(replace(plain[index], logits=answer.logits, box=box))
+            for index, answer in zip(indices, self._decode_all(encoded, boxed), strict=True):
                 answers[index] = answer
         return answers
 
@@ -102,63 +99,60 @@ class GuidedNetwork(SamNetwork):
         arguments = super()._arguments(prompts)
         guided = [prompt for prompt in prompts if isinstance(prompt, GuidedPrompt)]
         if guided:
-            arguments["attention_similarity"] = torch.stack(
-                [prompt.similarity for prompt in guided]
-            ).to(self.dtype)
-            arguments["target_embedding"] = torch.stack([prompt.target for prompt in guided]).to(
-                self.dtype
-            )
+            similarities = torch.stack([prompt.similarity for prompt in guided])
+            targets = torch.stack([prompt.target for prompt in guided])
+            arguments["attention_similarity"] = similarities.to(self.dtype)
+            arguments["target_embedding"] = targets.to(self.dtype)
         return arguments
 
     def _guided(self, encoded: EmbeddedImage, target: Tensor) -> GuidedPrompt:
-        """Return a positive point where the image is most similar to the target, and a negative one where least."""
+        """Return a positive point at the highest similarity to the target, a negative one at the lowest."""
         features = _features(encoded)
-        cosines = functional.normalize(target, dim=0) @ functional.normalize(
-            features.flatten(1), dim=0
-        )
+        directions = functional.normalize(features.flatten(1), dim=0)
+        cosines = functional.normalize(target, dim=0) @ directions
         cells = cosines.reshape(1, 1, *features.shape[1:])
-        low = functional.interpolate(cells, scale_factor=4, mode="bilinear", align_corners=False)[
-            0, 0
-        ]
-        full = encoded.space.upsample(low)
-        shown: NDArray[np.float32] = full.cpu().numpy()
-        extremes = [
-            np.unravel_index(int(index), shown.shape) for index in (shown.argmax(), shown.argmin())
-        ]
-        spread = (cosines - full.mean()) / full.std(unbiased=False).clamp(min=_FLAT)
+        low = functional.interpolate(cells, scale_factor=4, mode="bilinear", align_corners=False)
+        full = encoded.space.upsample(low[0, 0])
+        similarities: NDArray[np.float32] = full.cpu().numpy()
+        extremes: list[tuple[int, int]] = []
+        for index in (similarities.argmax(), similarities.argmin()):
+            row, column = np.unravel_index(int(index), similarities.shape)
+            extremes.append((int(row), int(column)))
+        standardized = (cosines - full.mean()) / full.std(unbiased=False).clamp(min=_MIN_DEVIATION)
         return GuidedPrompt(
-            points=encoded.space.to_network([(int(row), int(column)) for row, column in extremes]),
+            points=encoded.space.to_network(extremes),
             labels=np.array([1, 0], np.int32),
             box=None,
             logits=None,
             is_several=False,
-            similarity=spread.sigmoid()[None, None],
+            similarity=standardized.sigmoid()[None, None],
             target=target[None, None],
         )
 
 
-def _unguided(prompt: NetworkPrompt) -> NetworkPrompt:
+def _without_guidance(prompt: NetworkPrompt) -> NetworkPrompt:
     return NetworkPrompt(
         points=prompt.points, labels=prompt.labels, box=None, logits=None, is_several=True
     )
 
 
 def _features(encoded: EmbeddedImage) -> Tensor:
-    """Return the embedding that the decoder attends to, float32 (channels, height, width)."""
+    """Return the embedding for the decoder's attention, float32 (channels, height, width)."""
     embeddings = encoded.embeddings["image_embeddings"]
+    # SAM 2 and later give several levels, of which the last is the coarsest.
     features = embeddings[-1] if isinstance(embeddings, (list, tuple)) else embeddings
-    return (
-        features[0].float().contiguous()
-    )  # sums round otherwise in another layout, as after `unpack`
+    # Contiguous, because sums round differently in another memory layout, as after `unpack`.
+    return features[0].float().contiguous()
 
 
-def _extent(space: ImageSpace, grid: tuple[int, int]) -> tuple[float, float]:
-    """Return how many cells of the square's grid the image takes along each axis."""
-    return grid[0] * space.inner[0] / space.side, grid[1] * space.inner[1] / space.side
+def _image_extent(space: ImageSpace, grid: tuple[int, int]) -> tuple[float, float]:
+    """Return the size of the image along each axis, in cells of the square's grid."""
+    height, width = space.inner
+    return grid[0] * height / space.side, grid[1] * width / space.side
 
 
-def _box(mask: Mask, space: ImageSpace) -> NDArray[np.floating[Any]]:
+def _bounding_box(mask: Mask, space: ImageSpace) -> NDArray[np.floating[Any]]:
     rows, columns = bounding_window(mask)
-    return space.to_network(
-        [(rows.start, columns.start), (rows.stop - 1, columns.stop - 1)]
-    ).reshape(4)
+    first = (rows.start, columns.start)
+    last = (rows.stop - 1, columns.stop - 1)
+    return space.to_network([first, last]).reshape(4)

@@ -1,9 +1,10 @@
-"""PerSAM: a network of the SAM family prompted by what looks like the support's object."""
+"""PerSAM: a SAM network prompted by the similarity to the support's object."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.comparison import Memory
@@ -29,19 +30,21 @@ if TYPE_CHECKING:
 class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
     """PerSAM without training, on any of the SAM families.
 
-    The mean image embedding of the support's object is the target. The image's embedding is compared with it: a
-    positive point lies where they are most alike, a negative one where least; the decoder's attention is drawn to
-    what is alike, and its tokens are given the target. Two further passes refine: with the logits, then also with the
-    box of the mask. Of several supports the mean of their targets is taken; one with an empty mask has none and does
-    not count, and where all are such the answer is empty.
+    The target is the mean image embedding of the support's object. A positive point lies where the
+    image's embedding is most similar to the target, a negative one where it is least similar; the
+    similarity guides the decoder's attention, and the target is added to its tokens. Two further
+    passes refine the mask, with its logits, then also with its box. Several supports contribute the
+    mean of their targets. Supports with an empty mask do not count; without any other the answer is
+    empty.
 
     Args:
         family: of the weights.
-        refinements: passes after the guided one: 1 is given its logits, 2 then also the box of its mask.
-        threshold: of the upsampled logits; a pixel above it is in.
+        refinements: passes after the guided one: 1 gets its logits, 2 then also the box of its mask.
+        threshold: of the upsampled logits; pixels above it belong to the object.
 
-    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024 (arXiv 2305.03048), the variant
-    without training; docs/segmenters.md says where the published code differs.
+    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024
+    (arXiv 2305.03048), the variant without training; docs/segmenters.md lists the differences to the
+    published code.
     """
 
     family: Literal["sam", "sam-hq", "sam2", "edgetam", "sam3-tracker"] = "sam"
@@ -51,35 +54,42 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
     name = "persam"
 
     def __post_init__(self) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
+        # torch is an optional dependency, and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.inference_options import ImageOptions
         from segarena.segmenters.oneshot.guided_network import GuidedNetwork
 
         options = ImageOptions(multimask="always", threshold=self.threshold)
         self.load(self.family)
         self.network = GuidedNetwork(
-            self.model, self.family, options, self.sam_batches(), self.refinements
+            self.model, self.family, options, self.create_sam_batch_runner(), self.refinements
         )
 
-    def _answer(self, encoded: Any, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
-        targets = [self._target(supports, memory) for supports in asked if shows_object(supports)]
-        found = iter(self.network.segment(encoded, targets))
-        answers = [
-            next(found) if shows_object(supports) else empty_prediction(encoded.space.shape)
-            for supports in asked
-        ]
-        # The next round starts over from all supports, so no logits are handed back.
-        return [replace(each, logits=None) for each in answers]
+    def _answer(
+        self, encoded: Any, requests: Sequence[Supports], memory: Memory
+    ) -> list[Prediction]:
+        with_object = [supports for supports in requests if shows_object(supports)]
+        targets = [self._target(supports, memory) for supports in with_object]
+        segmented = iter(self.network.segment(encoded, targets))
+        predictions: list[Prediction] = []
+        for supports in requests:
+            if shows_object(supports):
+                prediction = next(segmented)
+            else:
+                prediction = empty_prediction(encoded.space.shape)
+            # The next round starts over from all supports, so it needs no logits.
+            predictions.append(replace(prediction, logits=None))
+        return predictions
 
     def _target(self, supports: Sequence[Support], memory: Memory) -> Tensor:
         from segarena.pytorch import torch
 
         def target_of(support: Support) -> Tensor:
-            return self.network.target_in(encoding_of(support, self.encode, memory), support.mask)
+            encoded = encoding_of(support, self.encode, memory)
+            return self.network.target_in(encoded, support.mask)
 
-        each = [
-            memory.remember(("target", support_key(one)), lambda one=one: target_of(one))
-            for one in supports
-            if one.mask.any()
-        ]
-        return torch.stack(each).mean(0)
+        targets: list[Tensor] = []
+        for support in supports:
+            if support.mask.any():
+                key = ("target", support_key(support))
+                targets.append(memory.remember(key, partial(target_of, support)))
+        return torch.stack(targets).mean(0)

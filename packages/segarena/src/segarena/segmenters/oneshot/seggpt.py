@@ -1,4 +1,4 @@
-"""SegGPT: a network that paints the mask of an image as it sees the masks of other images painted."""
+"""SegGPT: a network that paints the mask of an image after the painted masks of other images."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegme
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
-_LIKE_PX = 2048
-"""Every patch of image and support attends to every other: one pair takes what a SAM decoder takes at this side."""
+_MEMORY_SIDE_PX = 2048
+"""Input side at which a SAM decoder needs the memory of one pair of image and support here.
+
+The memory is large because every patch of the pair attends to every other.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedImage:
-    """An image as the network takes it: all that can be done before it is paired with a support.
+    """Input of the network for one image, before it is paired with a support.
 
     Attributes:
         shape: (H, W) of the image.
@@ -42,14 +45,14 @@ class PreparedImage:
 @segmenter("seggpt")
 @dataclass(kw_only=True, eq=False)
 class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
-    """SegGPT; several supports are an ensemble of features, as in its paper.
+    """SegGPT; several supports form an ensemble of features, as in its paper.
 
-    The network sees the image and a support one above the other, so every pair costs a whole pass; `encode` only
-    resizes and normalises. Image and support fill a square whatever their ratio.
+    The input of the network is the image above a support, so every pair costs a whole pass; `encode`
+    only resizes and normalizes. Both are resized to a square without keeping their aspect ratio.
 
     Args:
-        embedding_type: which of two learned tokens says what the masks mean.
-        threshold: of the painted grey, 0 (out) to 1 (in); a pixel above it is in.
+        embedding_type: which of two learned tokens describes the kind of masks.
+        threshold: of the painted grey, 0 (background) to 1; pixels above it belong to the object.
 
     Source: Wang et al., SegGPT: Towards Segmenting Everything In Context, ICCV 2023.
     """
@@ -66,10 +69,10 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         _repair(self.model)
         height, width = self.model.config.image_size
         self.size = height // 2, width
-        self.batches = self.choose_batches(_LIKE_PX)
+        self.batches = self.create_batch_runner(_MEMORY_SIDE_PX)
 
     def encode(self, sample: Sample) -> PreparedImage:
-        """Return the image resized and normalised.
+        """Return the image resized and normalized.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -80,79 +83,85 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         return PreparedImage(image.shape[:2], prepare_image(image, self.size, BICUBIC))
 
     def _answer(
-        self, encoded: PreparedImage, asked: Sequence[Supports], memory: Memory
+        self, encoded: PreparedImage, requests: Sequence[Supports], memory: Memory
     ) -> list[Prediction]:
         def paint(batch: Sequence[Supports]) -> Sequence[Tensor]:
             return self._paint(encoded, batch, memory)
 
-        greys = iter(
-            self.batches.map(paint, [supports for supports in asked if len(supports) == 1])
-        )
-        # Features of an ensemble are averaged over its whole batch, so each has one of its own.
-        each = [next(greys) if len(supports) == 1 else paint([supports])[0] for supports in asked]
-        return [self._finish(grey, encoded.shape) for grey in each]
+        single = [supports for supports in requests if len(supports) == 1]
+        single_greys = iter(self.batches.map(paint, single))
+        predictions: list[Prediction] = []
+        for supports in requests:
+            if len(supports) == 1:
+                grey = next(single_greys)
+            else:
+                # The network averages the features of an ensemble over its whole batch, so each
+                # ensemble needs a batch of its own.
+                grey = paint([supports])[0]
+            predictions.append(self._finish(grey, encoded.shape))
+        return predictions
 
     def _paint(
-        self, query: PreparedImage, asked: Sequence[Supports], memory: Memory
+        self, query: PreparedImage, requests: Sequence[Supports], memory: Memory
     ) -> Sequence[Tensor]:
-        """Return a grey for each of several dialogues of one support, or for one dialogue of several supports."""
+        """Return a grey for each of several single supports, or one for an ensemble of supports."""
         from segarena.pytorch import torch
 
-        supports = list(chain(*asked))
+        supports = list(chain(*requests))
         prepared = [encoding_of(support, self.encode, memory) for support in supports]
+        support_pixels = torch.cat([each.pixels for each in prepared])
+        support_masks = torch.cat([self._mask_image(support.mask) for support in supports])
         with torch.inference_mode():
             painted = self.model(
-                pixel_values=self._place(query.pixels).expand(len(supports), -1, -1, -1),
-                prompt_pixel_values=self._place(torch.cat([each.pixels for each in prepared])),
-                prompt_masks=self._place(
-                    torch.cat([self._painted(support.mask) for support in supports])
-                ),
-                feature_ensemble=len(supports) > len(asked),
+                pixel_values=self._to_device(query.pixels).expand(len(supports), -1, -1, -1),
+                prompt_pixel_values=self._to_device(support_pixels),
+                prompt_masks=self._to_device(support_masks),
+                feature_ensemble=len(supports) > len(requests),
                 embedding_type=self.embedding_type,
             ).pred_masks
-            return list(_grey(painted.float())[: len(asked)])
+            return list(_grey(painted.float())[: len(requests)])
 
-    def _place(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self.place, self.numbers)
+    def _to_device(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.torch_device, self.torch_dtype)
 
-    def _painted(self, mask: Mask) -> Tensor:
-        """Return a mask as the network takes it: white on black."""
+    def _mask_image(self, mask: Mask) -> Tensor:
+        """Return a mask as an input image: white on black."""
         from segarena.segmenters.learned.promptable.image_preparation import NEAREST, prepare_image
 
         grey: NDArray[np.uint8] = mask.astype(np.uint8) * np.uint8(255)
         return prepare_image(np.repeat(grey[:, :, None], 3, axis=2), self.size, NEAREST)
 
     def _finish(self, grey: Tensor, shape: Shape) -> Prediction:
-        """Return the mask in full size; each pixel takes the grey that lies nearest, as in the authors' code."""
+        """Return the mask at full size, by nearest neighbours as in the authors' code."""
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
-        check_finite(grey, f"as {self.numbers}")
+        check_finite(grey, f"as {self.torch_dtype}")
         full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")[0, 0]
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 
 
 def _grey(painted: Tensor) -> Tensor:
-    """Return the lower half of what was painted, (n, 3, 2 height, width), as greys of 0 to 1, (n, height, width)."""
+    """Return the lower half of painted images (n, 3, 2 h, w) as greys from 0 to 1, (n, h, w)."""
     from segarena.pytorch import torch
     from segarena.segmenters.learned.promptable.image_preparation import IMAGENET_MEAN, IMAGENET_STD
 
-    mean, std = (
-        torch.tensor(values, device=painted.device)[:, None, None]
-        for values in (IMAGENET_MEAN, IMAGENET_STD)
-    )
+    mean = torch.tensor(IMAGENET_MEAN, device=painted.device)[:, None, None]
+    std = torch.tensor(IMAGENET_STD, device=painted.device)[:, None, None]
     lower = painted[:, :, painted.shape[2] // 2 :]
     return (lower * std + mean).clamp(0, 1).mean(1)
 
 
 def _repair(model: Any) -> None:
-    """Let the layer after which images and masks are merged average each over the ensemble on its own.
+    """Let the last layer before images and masks merge average both separately over the ensemble.
 
-    Up to transformers 5.23 it averages them together; in the authors' code, only later layers do.
+    Up to transformers 5.23 it averages them together; in the authors' code only later layers do.
     """
 
-    def with_two_kinds(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def with_separate_averages(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         hidden_states, _, *others = arguments
         return (hidden_states, 2, *others)
 
-    model.model.encoder.layers[model.config.merge_index].register_forward_pre_hook(with_two_kinds)
+    model.model.encoder.layers[model.config.merge_index].register_forward_pre_hook(
+        with_separate_averages
+    )

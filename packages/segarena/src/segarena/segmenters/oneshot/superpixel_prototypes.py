@@ -1,4 +1,4 @@
-"""Superpixels that look like those of the support's object: one-shot segmentation without weights."""
+"""One-shot segmentation without weights: superpixels similar to those of the support's object."""
 
 from __future__ import annotations
 
@@ -32,17 +32,20 @@ from segarena.segmenters.oneshot.support_segmenter import (
 _WORK_PX = 224 * 224
 _COMPACTNESS = 10.0
 _SCALES_PX = (1.0, 2.0, 4.0)
-_PATTERNS = 10  # uniform local binary patterns of 8 neighbours
+_PATTERNS = 10
+"""Number of uniform local binary patterns of 8 neighbours."""
+
+# Number of features per group: colour, gradients, texture.
 _GROUPS = (3, len(_SCALES_PX), _PATTERNS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescribedSuperpixels:
-    """An image in superpixels.
+    """Superpixels of an image with their features.
 
     Attributes:
         image: uint8 (H, W, 3).
-        labels: intp (h, w), the superpixel of each pixel, at working size.
+        labels: intp (h, w), superpixel of each pixel, at working size.
         features: float64 (n, 16): mean colour, gradients at three scales, histogram of local binary patterns.
     """
 
@@ -54,18 +57,19 @@ class DescribedSuperpixels:
 @segmenter("superpixel-prototypes")
 @dataclass(kw_only=True, eq=False)
 class SuperpixelPrototypes(SupportSegmenter):
-    """Superpixels, each nearer to those of the supports' object than to those of their background.
+    """Classifies superpixels by their distance to the supports' object and background.
 
-    A superpixel is described by its mean colour (CIELAB), the strength of its gradients at three scales and its
-    texture (local binary patterns); in each, a unit is the spread within the supports. It scores the mean distance to
-    the nearest superpixels of the background, as a share of that and the same for the object: 0 to 1. Where no support
-    has any background, all is object. For trying protocols, and to show what colour and texture alone can do; nothing
-    is learned, and the answer does not depend on chance.
+    The features of a superpixel are its mean colour (CIELAB), the strength of its gradients at three
+    scales and its texture (local binary patterns), each group in units of its spread within the
+    supports. With the mean distances d_o and d_b to the nearest superpixels of object and background,
+    the score is d_b / (d_o + d_b), from 0 to 1. Without any background in the supports, everything is
+    object. For trying protocols, and as a baseline from colour and texture alone; nothing is learned,
+    and the answer does not depend on chance.
 
     Args:
-        superpixels: about how many an image has.
-        neighbours: how many of the nearest on either side count.
-        threshold: of the score; a superpixel above it is in.
+        superpixels: approximate number per image.
+        neighbours: number of nearest superpixels on either side in the mean distances.
+        threshold: of the score; superpixels above it belong to the object.
         refine: "grabcut" refines by colour models seeded where the score is most confident.
 
     Raises:
@@ -80,7 +84,8 @@ class SuperpixelPrototypes(SupportSegmenter):
     def __post_init__(self) -> None:
         if self.superpixels < 2 or self.neighbours < 1:
             raise PluginInvalid(
-                f"superpixels={self.superpixels!r}, neighbours={self.neighbours!r}: expected at least 2, and at least 1"
+                f"superpixels={self.superpixels!r}, neighbours={self.neighbours!r}: "
+                "expected at least 2, and at least 1"
             )
         if not 0 <= self.threshold < 1:
             raise PluginInvalid(
@@ -88,7 +93,7 @@ class SuperpixelPrototypes(SupportSegmenter):
             )
 
     def encode(self, sample: Sample) -> DescribedSuperpixels:
-        """Return the superpixels of an image and what they look like, at 50 000 pixels or its own size.
+        """Return the superpixels of an image with features, at 50 000 pixels or its own size.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -100,17 +105,17 @@ class SuperpixelPrototypes(SupportSegmenter):
         return DescribedSuperpixels(image, labels, _describe(small, labels))
 
     def pack(self, encoded: DescribedSuperpixels) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays, so that other runs can have it."""
+        """Return an encoding as arrays for the cache."""
         return {"image": encoded.image, "labels": encoded.labels, "features": encoded.features}
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> DescribedSuperpixels:
-        """Return the encoding that `pack` was given."""
+        """Return the encoding from arrays of `pack`."""
         return DescribedSuperpixels(arrays["image"], arrays["labels"], arrays["features"])
 
     def _answer(
-        self, encoded: DescribedSuperpixels, asked: Sequence[Supports], memory: Memory
+        self, encoded: DescribedSuperpixels, requests: Sequence[Supports], memory: Memory
     ) -> list[Prediction]:
-        return [self._answer_one(encoded, supports, memory) for supports in asked]
+        return [self._answer_one(encoded, supports, memory) for supports in requests]
 
     def _answer_one(
         self, encoded: DescribedSuperpixels, supports: Sequence[Support], memory: Memory
@@ -118,75 +123,83 @@ class SuperpixelPrototypes(SupportSegmenter):
         shape = encoded.image.shape[:2]
         if not shows_object(supports):
             return empty_prediction(shape)
-        parts = [self._parts(support, memory) for support in supports]
+        parts = [self._object_superpixels(support, memory) for support in supports]
         features = np.concatenate([features for features, _ in parts])
         inside = np.concatenate([inside for _, inside in parts])
-        unit = _units(features)
-        shown = features / unit
-        asked = encoded.features / unit
-        near, far = (self._distance(asked, shown[part]) for part in (inside, ~inside))
-        scores = np.divide(far, near + far, out=np.full_like(far, 0.5), where=near + far > 0)
-        scores = scores if not inside.all() else np.ones_like(scores)
+        units = _feature_units(features)
+        references = features / units
+        queries = encoded.features / units
+        to_object = self._distance(queries, references[inside])
+        to_background = self._distance(queries, references[~inside])
+        total = to_object + to_background
+        if inside.all():
+            scores = np.ones_like(total)
+        else:
+            even = np.full_like(total, 0.5)
+            scores = np.divide(to_background, total, out=even, where=total > 0)
         small = scores.astype(np.float32)[encoded.labels]
         full = np.asarray(
             cv2.resize(small, shape[::-1], interpolation=cv2.INTER_NEAREST), np.float32
         )
         mask = full > self.threshold
-        return Prediction(
-            mask=refine_by_colours(encoded.image, full, mask) if self.refine == "grabcut" else mask
-        )
+        if self.refine == "grabcut":
+            mask = refine_by_colours(encoded.image, full, mask)
+        return Prediction(mask=mask)
 
-    def _parts(
+    def _object_superpixels(
         self, support: Support, memory: Memory
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return a support's superpixels and which are the object: more than half covered, else those covered most."""
-        shown: DescribedSuperpixels = encoding_of(support, self.encode, memory)
+        """Return a support's features and which superpixels are the object.
+
+        These are covered by half or more; if none is, those covered most.
+        """
+        described: DescribedSuperpixels = encoding_of(support, self.encode, memory)
         share = np.asarray(
             cv2.resize(
                 support.mask.astype(np.float32),
-                shown.labels.shape[::-1],
+                described.labels.shape[::-1],
                 interpolation=cv2.INTER_AREA,
             )
         )
-        covered = np.bincount(shown.labels.ravel(), share.ravel()) / np.bincount(
-            shown.labels.ravel()
+        covered = np.bincount(described.labels.ravel(), share.ravel()) / np.bincount(
+            described.labels.ravel()
         )
         most = float(covered.max())
-        return shown.features, (covered >= min(0.5, most)) & (covered > 0)
+        return described.features, (covered >= min(0.5, most)) & (covered > 0)
 
     def _distance(
-        self, asked: NDArray[np.float64], shown: NDArray[np.float64]
+        self, queries: NDArray[np.float64], references: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the mean distance of each superpixel to the nearest ones shown; 0 where there are none."""
-        if not len(shown):
-            return np.zeros(len(asked))
+        """Return the mean distance of each query to its nearest references; 0 without references."""
+        if not len(references):
+            return np.zeros(len(queries))
         from scipy.spatial.distance import cdist
 
-        count = min(self.neighbours, len(shown))
-        return np.partition(cdist(asked, shown), count - 1, axis=1)[:, :count].mean(axis=1)
+        count = min(self.neighbours, len(references))
+        distances = cdist(queries, references)
+        nearest = np.partition(distances, count - 1, axis=1)[:, :count]
+        return nearest.mean(axis=1)
 
 
 def _describe(image: NDArray[np.uint8], labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return what each superpixel looks like, float64 (n, 16)."""
+    """Return the features of each superpixel, float64 (n, 16)."""
     from skimage.feature import local_binary_pattern
 
     areas = np.bincount(labels.ravel())
     lab = rgb_to_lab(image)
-    planes = [lab[..., channel] for channel in range(3)] + [
-        gradient(lab, px, scale=px / 4) for px in _SCALES_PX
-    ]
+    planes = [lab[..., channel] for channel in range(3)]
+    planes += [gradient(lab, px, scale=px / 4) for px in _SCALES_PX]
     means = [np.bincount(labels.ravel(), plane.ravel()) / areas for plane in planes]
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
     patterns = np.asarray(local_binary_pattern(grey, 8, 1, "uniform"), np.intp)
     counts = np.bincount((labels * _PATTERNS + patterns).ravel(), minlength=len(areas) * _PATTERNS)
-    # Square roots of shares: the distance of two histograms is then Hellinger's.
-    return np.hstack(
-        [np.stack(means, axis=1), np.sqrt(counts.reshape(-1, _PATTERNS) / areas[:, None])]
-    )
+    # With square roots of shares, the distance of two histograms is Hellinger's.
+    shares = counts.reshape(-1, _PATTERNS) / areas[:, None]
+    return np.hstack([np.stack(means, axis=1), np.sqrt(shares)])
 
 
-def _units(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what to divide features by: each group's spread within the supports, so that all groups count alike."""
+def _feature_units(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the unit of each feature: the spread of its group, so that all groups weigh equally."""
     starts = np.cumsum((0, *_GROUPS))
     units = np.ones(features.shape[1])
     for start, stop in pairwise(starts):

@@ -1,4 +1,4 @@
-"""Several supports for a segmenter that takes one: a prediction from each, and a vote."""
+"""Several supports for a segmenter that takes one: one prediction per support, and a vote."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Rule = Literal["vote", "majority"]
 
 @segmenter("votes")
 class Votes:
-    """A one-shot segmenter asked about each support by itself; the masks are combined by a vote.
+    """One prediction per support from a one-shot segmenter, combined by a vote.
 
     For comparison with segmenters that take several supports at once, and for those that take one.
 
     Args:
-        segmenter: who answers supports: a plug-in as written, or an object.
-        rule: "vote", as HSNet: a pixel's votes, divided by the most that any pixel has, are at least one half;
-            "majority": at least half of the supports.
+        segmenter: the one-shot segmenter, as a plug-in specification or an object.
+        rule: "vote", as in HSNet: a pixel needs half of the maximum number of votes of any pixel;
+            "majority": it needs half of the supports.
 
     Raises:
-        PluginInvalid: another rule, or a segmenter that answers no supports.
+        PluginInvalid: an unknown rule, or a segmenter that takes no supports.
     """
 
     prompt_kinds = SUPPORT_PROMPT_KINDS
 
     def __init__(self, *, segmenter: str | Segmenter, rule: Rule = "vote") -> None:
-        self.segmenter: Any = (
-            build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        )
+        self.segmenter: Any = segmenter
+        if isinstance(segmenter, str):
+            self.segmenter = build("segmenter", segmenter)
         abilities = segmenter_capabilities(self.segmenter)
         if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             raise PluginInvalid(
@@ -50,54 +50,58 @@ class Votes:
         self._rule: Rule = rule
 
     def encode(self, sample: Sample) -> tuple[tuple[int, ...], Any]:
-        """Return the shape of the image, and what the segmenter makes of it."""
+        """Return the shape of the image, and the segmenter's encoding."""
         return sample.shape, self.segmenter.encode(sample)
 
     def predict(
         self, encoded: tuple[tuple[int, ...], Any], dialogues: Sequence[Dialogue]
     ) -> list[Prediction]:
-        """Answer each dialogue; all supports of all dialogues are asked about in one call.
+        """Answer each dialogue; one call predicts all supports of all dialogues.
 
         Raises:
-            PredictionInvalid: the segmenter gives another number of answers, or masks that do not fit.
+            PredictionInvalid: the segmenter gives a wrong number of predictions, or masks of a wrong
+                shape.
         """
         shape, inner = encoded
         supports = [supports_of(dialogue) for dialogue in dialogues]
-        single = [Dialogue(rounds=((_inner(support),),)) for support in chain(*supports)]
+        single: list[Dialogue] = []
+        for support in chain(*supports):
+            single.append(Dialogue(rounds=((_unwrap_encoding(support),),)))
         answers = list(self.segmenter.predict(inner, single))
         if len(answers) != len(single):
             raise PredictionInvalid(f"expected {len(single)} predictions, got {len(answers)}")
-        masks = iter(
-            [np.asarray(as_prediction(answer, shape).mask, dtype=np.bool_) for answer in answers]
-        )
-        # The answers are in the order of the dialogues, and of the supports of each.
-        return [
-            Prediction(mask=combine_votes(list(islice(masks, len(own))), rule=self._rule))
-            for own in supports
-        ]
+        masks: list[Mask] = []
+        for answer in answers:
+            masks.append(np.asarray(as_prediction(answer, shape).mask, dtype=np.bool_))
+        # The masks are in the order of the dialogues, and of the supports of each.
+        remaining = iter(masks)
+        predictions: list[Prediction] = []
+        for own in supports:
+            own_masks = list(islice(remaining, len(own)))
+            predictions.append(Prediction(mask=combine_votes(own_masks, rule=self._rule)))
+        return predictions
 
 
-def _inner(support: Support) -> Support:
-    """Return a support with the encoding that the segmenter itself made."""
+def _unwrap_encoding(support: Support) -> Support:
+    """Return a support with the inner segmenter's own encoding."""
     if support.encoded is None:
         return support
     return replace(support, encoded=support.encoded[1])
 
 
 def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
-    """Return the mask that K predictions make, one from each support.
+    """Combine the masks of K supports into one.
 
-    "vote": a pixel's votes, divided by the most votes that any pixel has, are at least one half; where all agree on
-    little, little is enough. "majority": at least half of the predictions have the pixel. No votes at all give
-    an empty mask; an exact half counts as object in both.
+    An exact half counts as object in both rules. No votes at all give an empty mask.
 
     Args:
         masks: K bool masks of one shape.
-        rule: see above.
+        rule: "vote": a pixel needs half of the maximum number of votes of any pixel, so few votes
+            suffice where the supports rarely agree. "majority": it needs half of the K masks.
 
     Raises:
-        InvalidInput: no masks, or another rule.
-        InvalidMask: shapes or values that do not fit.
+        InvalidInput: no masks, or an unknown rule.
+        InvalidMask: shapes differ, or values are not 0 and 1.
 
     Source: "vote" is HSNet's K-shot rule.
     """
@@ -105,6 +109,10 @@ def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
         raise InvalidInput(
             f"expected at least one mask and rule vote or majority, got {len(masks)} and {rule!r}"
         )
-    votes = np.sum([as_mask(mask, np.shape(masks[0])) for mask in masks], axis=0, dtype=np.int64)
-    most = max(1, int(votes.max(initial=0))) if rule == "vote" else len(masks)
-    return np.asarray(2 * votes >= most, dtype=np.bool_)
+    shape = np.shape(masks[0])
+    votes = np.sum([as_mask(mask, shape) for mask in masks], axis=0, dtype=np.int64)
+    if rule == "vote":
+        reference = max(1, int(votes.max(initial=0)))
+    else:
+        reference = len(masks)
+    return np.asarray(2 * votes >= reference, dtype=np.bool_)

@@ -1,1 +1,1 @@
-"""Segmenters of videos that need no weights."""
+"""Segmenters of videos without weights."""

@@ -1,4 +1,4 @@
-"""Colours and distances in frames with strokes, carried to the others by optical flow."""
+"""Video segmentation by colours and distances in frames with strokes, propagated by optical flow."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from segarena.segmenters.videos.tracking.stroke_segmenter import StrokeSegmenter
 from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo, prepare_video
 
 _UNCOVERED_PX = 4.0
-"""How far around a pixel is looked for what may have been uncovered there."""
+"""Standard deviation of the blur that fills uncovered pixels from their surroundings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedFlow:
-    """What `ColourFlowSegmenter.encode` makes of a video: its working frames, and the colour bin of each pixel."""
+    """Working frames of a video, and the colour bin of each pixel, uint16 (T, h, w)."""
 
     video: WorkingVideo
     bins: NDArray[np.uint16]
@@ -70,41 +70,41 @@ class ColourFlowSegmenter(StrokeSegmenter):
 
     def _advance(self, encoded: EncodedFlow, drawn: StrokeRound) -> Labels:
         found = {frame: drawn.layers(frame) for frame in drawn.marks if frame not in drawn.fresh}
-        # Twice: what is found by the colours of the strokes alone has more colours.
+        # Twice, because the first result has more colours of the objects than their strokes.
         for _ in range(2):
             table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
             found |= {frame: self._cut(encoded, drawn, frame, table) for frame in drawn.fresh}
         table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
         changed = {frame: found[frame] for frame in drawn.fresh}
-        for stretch in drawn.stretches():
-            changed.update(self._carry(encoded, stretch, found, table))
-        return drawn.turn(changed)
+        for span in drawn.open_ranges():
+            changed.update(self._carry(encoded, span, found, table))
+        return drawn.merge(changed)
 
     def _cut(self, encoded: EncodedFlow, drawn: StrokeRound, frame: int, table: Field) -> Field:
-        """Return the labels of a frame with strokes as probabilities (labels, h, w)."""
+        """Return the label probabilities of a frame with strokes, (labels, h, w)."""
         sure = seed_labels(
             drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach
         )
         colour = table[:, encoded.bins[frame]]
         away = _distances(encoded.video.lab[frame], colour, [sure == label for label in drawn.ids])
-        worth = self.colour_weight * colour - self.distance_weight * np.log(away + np.float32(0.5))
-        probabilities = _softmax(self.smooth(encoded.video, frame, worth.astype(np.float32)))
-        _impose(probabilities, drawn.marks[frame], drawn.ids)
+        score = self.colour_weight * colour - self.distance_weight * np.log(away + np.float32(0.5))
+        probabilities = _softmax(self.smooth(encoded.video, frame, score.astype(np.float32)))
+        _fix_marked(probabilities, drawn.marks[frame], drawn.ids)
         return probabilities
 
     def _carry(
-        self, encoded: EncodedFlow, stretch: FrameRange, found: dict[int, Field], table: Field
+        self, encoded: EncodedFlow, span: FrameRange, found: dict[int, Field], table: Field
     ) -> Iterator[tuple[int, Field]]:
-        """Yield each frame of a stretch with its probabilities, from both ends of it."""
-        frames = range(stretch.first, stretch.last + 1)
-        if stretch.after is None:
+        """Yield each frame of a range with its probabilities, propagated from both ends."""
+        frames = range(span.first, span.last + 1)
+        if span.after is None:
             backwards = []
         else:
-            backwards = self._walk(encoded, found[stretch.after], frames[::-1], -1, table)
-        if stretch.before is None:
+            backwards = self._walk(encoded, found[span.after], frames[::-1], -1, table)
+        if span.before is None:
             forwards = []
         else:
-            forwards = self._walk(encoded, found[stretch.before], frames, 1, table)
+            forwards = self._walk(encoded, found[span.before], frames, 1, table)
         for number, frame in enumerate(frames):
             if not (backwards and forwards):
                 yield frame, (forwards or backwards[::-1])[number]
@@ -116,30 +116,36 @@ class ColourFlowSegmenter(StrokeSegmenter):
     def _walk(
         self, encoded: EncodedFlow, start: Field, frames: Sequence[int], step: int, table: Field
     ) -> list[Field]:
-        """Return the probabilities in `frames`, each carried from the one before; `start` lies before the first."""
+        """Return the probabilities in `frames`, each propagated from the one before.
+
+        `start` has the probabilities of the frame before the first.
+        """
         carried: list[Field] = []
         for frame in frames:
-            moved, trust = encoded.video.carry(carried[-1] if carried else start, frame, step)
+            previous = carried[-1] if carried else start
+            moved, trust = encoded.video.carry(previous, frame, step)
             around = np.stack([cv2.GaussianBlur(layer, (0, 0), _UNCOVERED_PX) for layer in moved])
             expected = trust * moved + (1 - trust) * around
-            expected = expected * np.float32(1 - self.floor) + np.float32(
-                self.floor / len(expected)
-            )
-            worth = (
+            share = np.float32(self.floor / len(expected))
+            expected = expected * np.float32(1 - self.floor) + share
+            score = (
                 np.log(np.maximum(expected, np.float32(1e-6)))
                 + np.float32(self.carried_weight) * table[:, encoded.bins[frame]]
             )
-            # A little sharper each time, or borders would wash out on the way.
+            # Slightly sharper in each frame, or borders would blur on the way.
             carried.append(
                 _softmax(
-                    np.float32(1.3) * self.smooth(encoded.video, frame, worth.astype(np.float32))
+                    np.float32(1.3) * self.smooth(encoded.video, frame, score.astype(np.float32))
                 )
             )
         return carried
 
 
 def _distances(lab: NDArray[np.uint8], colour: Field, seeds: Sequence[NDArray[np.bool_]]) -> Field:
-    """Return how far each label's next seed is, over edges and unlikely colours; without seeds, as far as can be."""
+    """Return the geodesic distance of each pixel to each label's seeds, over edges and unlikely colours.
+
+    Labels without seeds get the largest distance of all others.
+    """
     from skimage.graph import MCP_Geometric
 
     smooth = cv2.GaussianBlur(lab.astype(np.float32), (0, 0), 1.0)
@@ -157,13 +163,14 @@ def _distances(lab: NDArray[np.uint8], colour: Field, seeds: Sequence[NDArray[np
     return np.minimum(away, farthest)
 
 
-def _impose(probabilities: Field, marks: LabelMarks, ids: Sequence[int]) -> None:
+def _fix_marked(probabilities: Field, marks: LabelMarks, ids: Sequence[int]) -> None:
+    """Set the probability of marked pixels to 1 for their label."""
     for number, label in enumerate(ids):
         is_marked = marks == label
         probabilities[:, is_marked] = 0
         probabilities[number, is_marked] = 1
 
 
-def _softmax(worth: Field) -> Field:
-    shares = np.exp(worth - worth.max(axis=0))
+def _softmax(score: Field) -> Field:
+    shares = np.exp(score - score.max(axis=0))
     return np.asarray(shares / shares.sum(axis=0), dtype=np.float32)

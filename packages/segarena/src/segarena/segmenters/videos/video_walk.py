@@ -1,4 +1,4 @@
-"""Random walks through a video cut into superpixels, all frames at once."""
+"""Random walks over the superpixels of all frames of a video."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from segarena.segmenters.videos.tracking.superpixel_connections import (
 from segarena.segmenters.videos.tracking.working_video import Field, WorkingVideo, prepare_video
 
 _PULL = 1e3
-"""The conductance by which a superpixel hangs on what is sure of it: large, so that it takes that value."""
+"""Conductance from a superpixel to its sure label: large, so that it takes that value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EncodedWalk:
-    """What `VideoWalkSegmenter.encode` makes of a video.
+    """Superpixels of a video and their connections.
 
     Attributes:
         video: its working frames.
         bins: the colour bin of each pixel, uint16 (T, h, w).
         graphs: the superpixels of each frame.
-        starts: the number of each frame's first superpixel in the whole video, and how many there are.
-        conductances: sparse (n, n), between superpixels of one frame and of neighbouring ones; symmetric.
+        starts: number of each frame's first superpixel in the whole video, and the total.
+        conductances: sparse (n, n), symmetric, within frames and between neighbouring ones.
     """
 
     video: WorkingVideo
@@ -46,7 +46,7 @@ class EncodedWalk:
     conductances: Any
 
     def nodes(self, frame: int) -> slice:
-        """Return the numbers of a frame's superpixels."""
+        """Return the range of a frame's superpixels."""
         return slice(int(self.starts[frame]), int(self.starts[frame + 1]))
 
 
@@ -55,23 +55,24 @@ class EncodedWalk:
 class VideoWalkSegmenter(StrokeSegmenter):
     """Random walks with restart over the superpixels of all frames; one linear system per round.
 
-    A walker steps to superpixels that touch in its frame, rarely across contrast, and along the optical flow to those
-    of the neighbouring frames, rarely to another colour. Now and then it gives up and takes the label that its colours
-    and the round before say. Each superpixel gets the label that its walkers most likely meet first. Borders then move
-    to the pixels' edges.
+    A walker steps to adjacent superpixels of its frame, rarely across contrast, and along the optical
+    flow to those of neighbouring frames, rarely to another colour. With a small probability it stops
+    and takes the label suggested by its colours and the previous round. Each superpixel gets the label
+    that its walkers most likely meet first. Borders then move to the pixels' edges.
 
-    Strokes change the frames up to the next one that had strokes in an earlier round; that one and the rest stay as
-    they were. Between, all frames are decided together.
+    Strokes change the frames up to the next one with strokes of an earlier round; that one and the
+    others keep their labels. All frames in between are solved together.
 
     Args:
-        superpixels: per frame, about.
-        beta: how fast conductance falls with contrast, within a frame and between frames.
+        superpixels: approximate number per frame.
+        beta: decay of conductance with contrast, within a frame and between frames.
         through_time: weight of steps to other frames.
-        restart: weight of giving up.
-        memory: how much the label that a superpixel had before counts for a walker that gives up there, 0 to 1.
+        restart: weight of stopping.
+        memory: weight of a superpixel's previous label for a walker that stops there, 0 to 1.
 
-    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 28(11), 2006; T. H. Kim et al., Generative Image
-    Segmentation Using Random Walks with Restart, ECCV 2008. Through time, along optical flow, is ours.
+    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 28(11), 2006; T. H. Kim et al.,
+    Generative Image Segmentation Using Random Walks with Restart, ECCV 2008. The steps through time
+    along the optical flow are ours.
     """
 
     superpixels: int = 500
@@ -81,7 +82,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
     memory: float = 0.8
 
     def encode(self, sample: Sample) -> EncodedWalk:
-        """Cut every frame into superpixels, and connect those that touch or follow one another.
+        """Cut every frame into superpixels, and connect those that touch or follow one another by flow.
 
         Raises:
             SegmenterError: the sample is not a video.
@@ -112,21 +113,21 @@ class VideoWalkSegmenter(StrokeSegmenter):
     def _advance(self, encoded: EncodedWalk, drawn: StrokeRound) -> Labels:
         old = {frame: drawn.layers(frame) for frame in drawn.marks if frame not in drawn.fresh}
         found: dict[int, Field] = {}
-        # Twice: what is found by the colours of the strokes alone has more colours.
+        # Twice, because the first result has more colours of the objects than their strokes.
         for _ in range(2):
             solved = {frame: found[frame] for frame in drawn.fresh if frame in found}
             table = colour_table(encoded.bins, drawn.ids, drawn.marks, old | solved)
-            for first, last in _reaches(drawn):
+            for first, last in _affected_ranges(drawn):
                 for frame, shares in self._solve(encoded, drawn, table, first, last):
                     if frame not in old:
                         layers = shares[:, encoded.graphs[frame].labels]
                         found[frame] = self.smooth(encoded.video, frame, layers)
-        return drawn.turn(found)
+        return drawn.merge(found)
 
     def _solve(
         self, encoded: EncodedWalk, drawn: StrokeRound, table: Field, first: int, last: int
     ) -> Iterator[tuple[int, Field]]:
-        """Yield the frames `first` to `last` with the share of each label in each superpixel, (labels, superpixels)."""
+        """Yield the frames `first` to `last` with label probabilities, (labels, superpixels)."""
         from scipy import sparse
 
         frames = range(first, last + 1)
@@ -146,7 +147,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
         weight = self.restart * colours.max(axis=0)
         diagonal = inner.sum(axis=1) + weight + _PULL * pulls.sum(axis=0)
         system = (sparse.diags_array(diagonal) - inner).tocsr()
-        shares = _settle(system, diagonal, weight * colours + _PULL * pulls, colours)
+        shares = _solve_rows(system, diagonal, weight * colours + _PULL * pulls, colours)
         for frame in frames:
             own = encoded.nodes(frame)
             yield frame, shares[:, own.start - nodes.start : own.stop - nodes.start]
@@ -154,7 +155,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
     def _expected(
         self, encoded: EncodedWalk, drawn: StrokeRound, frame: int, table: Field
     ) -> NDArray[np.float64]:
-        """Return what colours say, and the labels before: probabilities (labels, superpixels)."""
+        """Return label probabilities from colours and previous labels, (labels, superpixels)."""
         graph = encoded.graphs[frame]
         mean = np.stack([superpixel_means(graph, layer) for layer in table[:, encoded.bins[frame]]])
         shares = np.exp(mean - mean.max(axis=0))
@@ -164,7 +165,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
         return shares / shares.sum(axis=0)
 
     def _sure(self, encoded: EncodedWalk, drawn: StrokeRound, frame: int) -> NDArray[np.float64]:
-        """Return which part of each superpixel is sure to have which label, (labels, superpixels)."""
+        """Return the share of each superpixel that is sure of each label, (labels, superpixels)."""
         graph = encoded.graphs[frame]
         if frame not in drawn.fresh:
             return np.stack([superpixel_means(graph, layer) for layer in drawn.layers(frame)])
@@ -174,31 +175,31 @@ class VideoWalkSegmenter(StrokeSegmenter):
         return np.stack([superpixel_means(graph, sure == label) for label in drawn.ids])
 
 
-def _reaches(drawn: StrokeRound) -> list[tuple[int, int]]:
-    """Return which frames are decided together: fresh ones and all up to, and with, old ones with strokes."""
-    reaches: list[tuple[int, int]] = []
+def _affected_ranges(drawn: StrokeRound) -> list[tuple[int, int]]:
+    """Return the frames to solve together: from fresh ones up to, and including, older stroked ones."""
+    ranges: list[tuple[int, int]] = []
     old = sorted(set(drawn.marks) - set(drawn.fresh))
     for frame in drawn.fresh:
         first = max((other for other in old if other < frame), default=0)
         last = min((other for other in old if other > frame), default=drawn.video.shape[0] - 1)
-        if (first, last) not in reaches:
-            reaches.append((first, last))
-    return reaches
+        if (first, last) not in ranges:
+            ranges.append((first, last))
+    return ranges
 
 
-def _settle(
+def _solve_rows(
     system: Any,
     diagonal: NDArray[np.float64],
-    asked: NDArray[np.float64],
+    right_sides: NDArray[np.float64],
     start: NDArray[np.float64],
 ) -> Field:
-    """Return the solutions of `system` for each row of `asked`, by conjugate gradients scaled with the diagonal."""
+    """Solve `system` for each row of `right_sides` by conjugate gradients, preconditioned by the diagonal."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import cg
 
     scale = diags_array(1.0 / diagonal)
     rows = [
         cg(system, wanted, x0=first, rtol=1e-7, maxiter=2000, M=scale)[0]
-        for wanted, first in zip(asked, start, strict=True)
+        for wanted, first in zip(right_sides, start, strict=True)
     ]
     return np.stack(rows).astype(np.float32)

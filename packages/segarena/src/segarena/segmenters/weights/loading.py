@@ -1,7 +1,7 @@
-"""Models from weights that somebody brings: a folder, a name on the hub, or a file as its authors publish it.
+"""Load models from weights that you bring: a folder, a name on the hub, or the authors' own file.
 
-Nothing is downloaded unless asked, no file can run code, and weights fit to the last tensor or are refused.
-Needs the extra `models`.
+Nothing is downloaded without permission, no file can run code, and weights that do not fit in every
+tensor are rejected. Needs the extra `models`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ INSTALL = 'pip install "segarena[models]"'
 
 @dataclass(frozen=True, slots=True)
 class WeightsFamily:
-    """What the weights of one kind of model are called.
+    """Classes and file formats of one family of models.
 
     Attributes:
         classes: the library's class for each `model_type` that a configuration may have.
-        mapping: our module that reads the authors' files; None: there is none.
-        mark: a tensor that is in those files, and in those of no family listed before with another mark.
+        mapping: the module in this package that converts the authors' files; None without one.
+        mark: a tensor in those files that is in no file of an earlier family with another mark.
     """
 
     classes: Mapping[str, str]
@@ -57,7 +57,7 @@ FAMILIES: Mapping[str, WeightsFamily] = {
         {"dinov3_vit": "DINOv3ViTModel", "dinov3_convnext": "DINOv3ConvNextModel"}
     ),
 }
-# Files that people have and that no family reads, by a tensor in them.
+# Common files that no family can read, by a tensor in them.
 UNSUPPORTED_FILES = {
     "image_encoder.patch_embed.seq.0.c.weight": "the TinyViT encoder of MobileSAM, for which the library has no model",
 }
@@ -71,19 +71,19 @@ def load_model(
     dtype: str = "float32",
     allow_download: bool = False,
 ) -> nn.Module:
-    """Return a model with its weights, ready for prediction.
+    """Load a model with its weights, ready for prediction.
 
     Args:
         weights: a folder with config.json and model.safetensors; a name on the hub, such as
-            facebook/sam-vit-base; or a .pth or .pt file as its authors publish it (see `docs/weights.md`).
+            facebook/sam-vit-base; or the authors' own .pth or .pt file (see `docs/weights.md`).
         family: one of `FAMILIES`.
-        device: where the model goes, in torch's words.
+        device: a torch device, such as "cuda:0".
         dtype: float32, float16 or bfloat16.
-        allow_download: whether a name on the hub may be fetched; else it must be in the local cache.
+        allow_download: whether to download a model of the hub that is not in the local cache.
 
     Raises:
-        InvalidInput: there is nothing under that name, it is cut or not of this family, it could run code, its
-            tensors and its configuration do not fit.
+        InvalidInput: there is nothing under that name; or the file is truncated, of another family,
+            could run code, or its tensors do not fit its configuration.
         MissingExtra: torch or transformers is not installed.
     """
     if family not in FAMILIES:
@@ -120,26 +120,32 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
         raise InvalidInput(
             f"{path}: its tensors have no shapes of a {family} model: {error}"
         ) from error
-    name = next(iter(FAMILIES[family].classes.values()))
-    kind = getattr(_transformers(), name)
-    built = kind.config_class(**config)
-    return _filled(kind, None, f"{path}", dtype, config=built, state_dict=renamed)
+    class_name = next(iter(FAMILIES[family].classes.values()))
+    model_class = getattr(_transformers(), class_name)
+    configuration = model_class.config_class(**config)
+    return _fill_weights(
+        model_class, None, f"{path}", dtype, config=configuration, state_dict=renamed
+    )
 
 
 def _check_mark(path: Path, state: Mapping[str, Any], family: str) -> None:
-    reason = next((text for mark, text in UNSUPPORTED_FILES.items() if mark in state), None)
-    if reason:
-        raise InvalidInput(f"{path} holds {reason}")
-    found = next(
-        (name for name, known in FAMILIES.items() if known.mapping and known.mark in state), None
-    )
+    """Raise InvalidInput unless the file contains the tensor that marks the family."""
+    for mark, reason in UNSUPPORTED_FILES.items():
+        if mark in state:
+            raise InvalidInput(f"{path} holds {reason}")
+    found = ""
+    for name, known in FAMILIES.items():
+        if known.mapping and known.mark in state:
+            found = name
+            break
     if found and FAMILIES[found].mark == FAMILIES[family].mark:
         return
     if found:
         raise InvalidInput(f"{path} holds a model of the family {found!r}, not {family!r}")
     if FAMILIES[family].mapping is None:
         raise InvalidInput(
-            f"{family}: single files are not read; give a folder with config.json and model.safetensors"
+            f"{family}: single files are not read; "
+            "give a folder with config.json and model.safetensors"
         )
     raise InvalidInput(
         f"{path} has {len(state)} tensors, and not {FAMILIES[family].mark!r} of a {family} model"
@@ -151,14 +157,17 @@ def _from_folder(path: Path, family: str, dtype: str) -> Any:
         raise InvalidInput(
             f"{path} has no config.json; expected a folder with config.json and model.safetensors"
         )
-    if not any((path / f"model.safetensors{more}").is_file() for more in ("", ".index.json")):
+    # Large models are split into several files with an index.
+    single = path / "model.safetensors"
+    index = path / "model.safetensors.index.json"
+    if not single.is_file() and not index.is_file():
         raise InvalidInput(
             f"{path} has no model.safetensors; weights in other formats are not read from folders"
         )
     try:
         return _from_library(str(path), family, dtype, local=True)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {_in_a_line(error)}") from error
+        raise InvalidInput(f"{path} cannot be read: {_as_one_line(error)}") from error
 
 
 def _from_hub(name: str, family: str, dtype: str, allow_download: bool) -> Any:
@@ -175,7 +184,7 @@ def _from_hub(name: str, family: str, dtype: str, allow_download: bool) -> Any:
     except OSError as error:
         if allow_download:
             raise InvalidInput(
-                f"{name} cannot be fetched from the hub: {_in_a_line(error)}"
+                f"{name} cannot be fetched from the hub: {_as_one_line(error)}"
             ) from error
         raise InvalidInput(
             f"there is no folder {name}, nor is a model of that name in the hub's local cache, and nothing "
@@ -200,19 +209,29 @@ def _from_library(source: str, family: str, dtype: str, *, local: bool) -> Any:
         raise InvalidInput(
             f"{source} is a {model_type!r} model; {family} takes {', '.join(classes)}{hint}"
         )
-    kind = getattr(library, classes[model_type])
-    return _filled(kind, source, source, dtype, local_files_only=local, use_safetensors=True)
+    model_class = getattr(library, classes[model_type])
+    return _fill_weights(
+        model_class, source, source, dtype, local_files_only=local, use_safetensors=True
+    )
 
 
-def _filled(kind: Any, source: str | None, shown: str, dtype: str, **how: Any) -> Any:
-    """Return the model with its weights, refusing whatever does not fit."""
+def _fill_weights(model_class: Any, source: str | None, shown: str, dtype: str, **how: Any) -> Any:
+    """Return the model with its weights; reject weights that do not fit.
+
+    Args:
+        model_class: of the library.
+        source: folder or name for the library; None with a configuration and weights in `how`.
+        shown: name of the source in messages.
+        dtype: of the weights.
+        how: further arguments of the library.
+    """
     import torch
     from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
     try:
         with _quiet():
-            model, info = kind.from_pretrained(
+            model, info = model_class.from_pretrained(
                 source,
                 dtype=getattr(torch, dtype),
                 output_loading_info=True,
@@ -221,7 +240,7 @@ def _filled(kind: Any, source: str | None, shown: str, dtype: str, **how: Any) -
             )
     except ImportError as error:
         raise MissingExtra(
-            f"{shown}: the library needs one more package: {_in_a_line(error)}"
+            f"{shown}: the library needs one more package: {_as_one_line(error)}"
         ) from error
     except (
         SafetensorError,
@@ -234,17 +253,18 @@ def _filled(kind: Any, source: str | None, shown: str, dtype: str, **how: Any) -
         RuntimeError,
     ) as error:
         raise InvalidInput(
-            f"{shown} cannot be loaded: {type(error).__name__}: {_in_a_line(error)}"
+            f"{shown} cannot be loaded: {type(error).__name__}: {_as_one_line(error)}"
         ) from error
     misfits = _misfits(info)
     if misfits:
         raise InvalidInput(
-            f"{shown} does not fit the {kind.__name__} of its configuration: {misfits}"
+            f"{shown} does not fit the {model_class.__name__} of its configuration: {misfits}"
         )
     return model
 
 
 def _misfits(info: Mapping[str, Any]) -> str:
+    """Return which tensors do not fit the model, "" when all do."""
     from segarena.files.checkpoint import abbreviated_keys
 
     shapes = [
@@ -272,7 +292,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keep the library's own report and progress bar away; what is wrong, we say ourselves."""
+    """Silence the library's own report and progress bar; `_misfits` reports the problems."""
     logging = importlib.import_module("transformers.utils.logging")
     level = logging.get_verbosity()
     bar = logging.is_progress_bar_enabled()
@@ -286,5 +306,5 @@ def _quiet() -> Generator[None]:
             logging.enable_progress_bar()
 
 
-def _in_a_line(error: Exception) -> str:
+def _as_one_line(error: Exception) -> str:
     return " ".join(str(error).split("\n\n")[0].split())

@@ -1,7 +1,7 @@
-"""The authors' files of SAM (ViT-B, L, H) and of models that keep its shape, such as MedSAM.
+"""Convert the authors' files of SAM (ViT-B, L, H) and of models with its architecture, such as MedSAM.
 
-Sizes are read from the shapes of the tensors, so there is no list of variants. The original decoder uses the layer
-norm epsilon 1e-5 where the library's default is 1e-6; the configuration says so.
+All sizes come from the shapes of the tensors, so there is no list of variants. The original decoder
+uses the layer norm epsilon 1e-5 instead of the library's default 1e-6; the configuration sets it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     """Return the configuration and the weights in the library's names.
 
     Raises:
-        KeyError: a tensor that tells a size is missing.
+        KeyError: a tensor that determines a size is missing.
 
     Source: facebookresearch/segment-anything, segment_anything/modeling and build_sam.py.
     """
@@ -70,11 +70,15 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 def sam_weights(
     weights: Mapping[str, Any], more: Rules = (), perceptrons: str = PERCEPTRONS
 ) -> dict[str, Any]:
-    """Return the weights in the library's names; `more` rules come first."""
+    """Return the weights in the library's names; the rules `more` come first."""
     new = rename_tensors(
         weights, (*more, *ENCODER_RULES, *PROMPT_RULES, *DECODER_RULES), perceptrons
     )
-    return new | {copy: new[source] for copy, source in TIED.items() if source in new}
+    # The library stores shared weights twice.
+    for copy, source in TIED.items():
+        if source in new:
+            new[copy] = new[source]
+    return new
 
 
 def sam_config(shapes: Shapes) -> dict[str, Any]:
@@ -111,9 +115,13 @@ def sam_config(shapes: Shapes) -> dict[str, Any]:
 
 
 def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
-    """Return the configuration of the mask decoder, whose `mlp` is the first tensor of its first perceptron.
+    """Return the configuration of the mask decoder.
 
-    No shape tells its number of heads; every published file has 8.
+    The shapes do not determine the number of heads; every published file has 8.
+
+    Args:
+        shapes: of all tensors.
+        mlp: name of the first tensor of the decoder's first perceptron.
     """
     width = shapes["mask_decoder.iou_token.weight"][1]
     cross = shapes["mask_decoder.transformer.layers.0.cross_attn_token_to_image.q_proj.weight"]
@@ -132,7 +140,10 @@ def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
 
 
 def _attention(shapes: Shapes, width: int, grid: int) -> dict[str, Any]:
-    """Read heads, windows and global layers from the tables of relative positions: 2n - 1 rows for n positions."""
+    """Return heads, windows and global layers, from the tables of relative positions.
+
+    A table has 2n - 1 rows for n positions.
+    """
     depth = count_numbered(shapes, r"image_encoder\.blocks\.(\d+)\.")
     tables = [shapes[f"image_encoder.blocks.{index}.attn.rel_pos_h"] for index in range(depth)]
     sides = [(rows + 1) // 2 for rows, _ in tables]

@@ -1,12 +1,14 @@
-"""The authors' files of SAM 2 and SAM 2.1 (tiny, small, base+, large), for single images.
+"""Convert the authors' files of SAM 2 and SAM 2.1 (tiny, small, base+, large), for single images.
 
-Heads, windows and global layers of the encoder cannot be seen in shapes; they are looked up by width and depth.
+The shapes do not determine heads, windows and global layers of the encoder; a table lists them by
+width and depth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from segarena.errors import InvalidInput
@@ -79,14 +81,14 @@ MORE_PERCEPTRONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """What shapes do not tell of an encoder.
+class EncoderVariant:
+    """Sizes of a published encoder that its shapes do not determine.
 
     Attributes:
         heads: attention heads of the first stage; each next stage has twice as many.
-        global_blocks: blocks that see the whole image.
-        windows: sides of the windows, by stage.
-        side_px: side of the images that it was trained on.
+        global_blocks: blocks with attention over the whole image.
+        windows: sides of the attention windows, by stage.
+        side_px: side of the training images.
     """
 
     heads: int
@@ -96,20 +98,20 @@ class Variant:
 
 
 # By width of the first stage and blocks per stage. Source: facebookresearch/sam2, sam2/configs.
-VARIANTS: dict[tuple[int, tuple[int, ...]], Variant] = {
-    (96, (1, 2, 7, 2)): Variant(1, (5, 7, 9)),
-    (96, (1, 2, 11, 2)): Variant(1, (7, 10, 13)),
-    (112, (2, 3, 16, 3)): Variant(2, (12, 16, 20)),
-    (144, (2, 6, 36, 4)): Variant(2, (23, 33, 43), windows=(8, 4, 16, 8)),
+VARIANTS: dict[tuple[int, tuple[int, ...]], EncoderVariant] = {
+    (96, (1, 2, 7, 2)): EncoderVariant(1, (5, 7, 9)),
+    (96, (1, 2, 11, 2)): EncoderVariant(1, (7, 10, 13)),
+    (112, (2, 3, 16, 3)): EncoderVariant(2, (12, 16, 20)),
+    (144, (2, 6, 36, 4)): EncoderVariant(2, (23, 33, 43), windows=(8, 4, 16, 8)),
 }
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration and the weights in the library's names, those of the memory among them.
+    """Return the configuration and the weights in the library's names, including the memory.
 
     Raises:
-        KeyError: a tensor that tells a size is missing.
-        InvalidInput: the encoder is of no published size.
+        KeyError: a tensor that determines a size is missing.
+        InvalidInput: the encoder has no published size.
 
     Source: facebookresearch/sam2, sam2/modeling and sam2/configs.
     """
@@ -119,7 +121,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def sam2_config(shapes: Shapes) -> dict[str, Any]:
-    """Return the configuration of encoder, prompts and decoder; names are without their "sam_"."""
+    """Return the configuration of encoder, prompts and decoder; names have no prefix "sam_"."""
     backbone = _backbone(shapes)
     side_px = backbone["image_size"][0]
     width = shapes["image_encoder.neck.convs.0.conv.weight"][0]
@@ -148,15 +150,15 @@ def sam2_config(shapes: Shapes) -> dict[str, Any]:
 def _backbone(shapes: Shapes) -> dict[str, Any]:
     depth = count_numbered(shapes, r"image_encoder\.trunk\.blocks\.(\d+)\.")
     # The first block of each later stage widens its input, and has a projection for it.
-    starts = [
-        n for n in range(depth) if n == 0 or f"image_encoder.trunk.blocks.{n}.proj.weight" in shapes
-    ]
-    stages = tuple(after - start for start, after in zip(starts, [*starts[1:], depth], strict=True))
+    starts = [0]
+    for block in range(1, depth):
+        if f"image_encoder.trunk.blocks.{block}.proj.weight" in shapes:
+            starts.append(block)
+    stages = tuple(after - start for start, after in pairwise([*starts, depth]))
     widths = [shapes[f"image_encoder.trunk.blocks.{start}.attn.proj.weight"][0] for start in starts]
     if (widths[0], stages) not in VARIANTS:
-        raise InvalidInput(
-            f"no published encoder has {' + '.join(map(str, stages))} blocks of width {widths[0]} first"
-        )
+        blocks = " + ".join(map(str, stages))
+        raise InvalidInput(f"no published encoder has {blocks} blocks of width {widths[0]} first")
     variant = VARIANTS[widths[0], stages]
     return {
         "model_type": "sam2_hiera_det_model",

@@ -1,4 +1,4 @@
-"""The authors' files of SAM 2 and SAM 2.1, for videos: the same files, with the memory."""
+"""Convert the authors' files of SAM 2 and SAM 2.1 for videos: the same files, with the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.segmenters.weights.tensor_renaming import Shapes, count_numbered, 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the configuration and the weights in the library's names.
 
-    SAM 2.1 added two parts; where a file lacks them, it is of SAM 2 and the configuration says so.
+    SAM 2.1 added two parts; for a file of SAM 2, which lacks them, the configuration disables them.
 
     Raises:
         KeyError, InvalidInput: see `segarena.segmenters.weights.sam2.convert`.
@@ -20,10 +20,11 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     Source: facebookresearch/sam2, sam2/modeling/sam2_base.py and sam2/configs.
     """
     config, new = convert_image(weights)
-    return config | _memory(shapes_of(weights), config["prompt_encoder_config"]["image_size"]), new
+    side_px = config["prompt_encoder_config"]["image_size"]
+    return config | _memory_config(shapes_of(weights), side_px), new
 
 
-def _memory(shapes: Shapes, side_px: int) -> dict[str, Any]:
+def _memory_config(shapes: Shapes, side_px: int) -> dict[str, Any]:
     width = shapes["no_mem_embed"][-1]
     channels = shapes["memory_encoder.out_proj.weight"][0]
     return {

@@ -1,4 +1,4 @@
-"""The authors' files of SAM-HQ (ViT-B, L, H): SAM, and the parts that sharpen its masks."""
+"""Convert the authors' files of SAM-HQ (ViT-B, L, H): SAM and the parts that sharpen its masks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     """Return the configuration and the weights in the library's names.
 
     Raises:
-        KeyError: a tensor that tells a size is missing.
+        KeyError: a tensor that determines a size is missing.
 
     Source: SysCV/sam-hq, segment_anything/modeling/mask_decoder_hq.py and build_sam.py.
     """
@@ -33,24 +33,26 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def repair(model: Any) -> None:
-    """Make the library's decoder upscale the image as its transformer leaves it, which is what the authors' code does.
+    """Make the library's decoder upscale its transformer's output, as in the authors' code.
 
-    Up to transformers 5.23 the decoder drops that result and upscales its own input, rows and columns exchanged, so
-    every mask is wrong. Where the library does it right, this changes nothing.
+    Up to transformers 5.23 the decoder drops that output and upscales its own input, with rows and
+    columns exchanged, so every mask is wrong. In a library without this bug nothing changes.
     """
     image = _AttendedImage()
     model.mask_decoder.transformer.register_forward_hook(image.keep)
-    model.mask_decoder.upscale_conv1.register_forward_pre_hook(image.hand_over)
+    model.mask_decoder.upscale_conv1.register_forward_pre_hook(image.replace_input)
 
 
 class _AttendedImage:
+    """Hooks that carry the transformer's image from its output to the upscaling layer."""
+
     def __init__(self) -> None:
         self._image: Any = None
 
     def keep(self, _module: Any, _inputs: Any, outputs: tuple[Any, ...]) -> None:
         self._image = outputs[1]  # (image, prompt set, position, channel)
 
-    def hand_over(self, _module: Any, inputs: tuple[Any, ...]) -> tuple[Any]:
+    def replace_input(self, _module: Any, inputs: tuple[Any, ...]) -> tuple[Any]:
         height, width = inputs[0].shape[-2:]
         image = self._image
         self._image = None

@@ -1,4 +1,4 @@
-"""From the names of one published model definition to those of another: ordered rules, and sizes read from shapes."""
+"""Rename tensors from the authors' model definition to the library's, and read sizes from shapes."""
 
 from __future__ import annotations
 
@@ -13,54 +13,68 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def shapes_of(weights: Mapping[str, Any]) -> Shapes:
-    """Return the shapes of tensors, by name, in the order of the file."""
+    """Return the shapes of tensors by name, in file order."""
     return {name: tuple(map(int, tensor.shape)) for name, tensor in weights.items()}
 
 
 def rename_tensors(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -> dict[str, Any]:
     """Return the tensors under new names.
 
-    The first rule that matches at the start of a name is applied, and no other; a name that no rule matches stays.
-    Perceptrons, whose names match `perceptrons` and go on with `.layers.N.`, become `.proj_in.` for their first layer,
-    `.proj_out.` for their last and `.layers.N.` from 0 for those between.
+    Only the first rule that matches the start of a name applies; a name without a matching rule
+    stays. In perceptrons, whose names match `perceptrons` followed by `.layers.N.`, the first layer
+    becomes `.proj_in.`, the last one `.proj_out.`, and those between `.layers.N.` counted from 0.
     """
     layer = re.compile(rf"({perceptrons})\.layers\.(\d+)\.")
     last: dict[str, int] = {}
-    for match in filter(None, map(layer.match, weights)):
-        last[match[1]] = max(last.get(match[1], 0), int(match[2]))
+    for name in weights:
+        match = layer.match(name)
+        if match is not None:
+            perceptron = match[1]
+            last[perceptron] = max(last.get(perceptron, 0), int(match[2]))
 
-    def in_perceptron(match: re.Match[str]) -> str:
+    def rename_layer(match: re.Match[str]) -> str:
+        perceptron = match[1]
         number = int(match[2])
-        place = {0: "proj_in", last[match[1]]: "proj_out"}.get(number, f"layers.{number - 1}")
-        return f"{match[1]}.{place}."
+        # A perceptron of one layer has an output layer only.
+        if number == last[perceptron]:
+            return f"{perceptron}.proj_out."
+        if number == 0:
+            return f"{perceptron}.proj_in."
+        return f"{perceptron}.layers.{number - 1}."
 
-    return {
-        _by_first_rule(layer.sub(in_perceptron, name, count=1), rules): tensor
-        for name, tensor in weights.items()
-    }
+    tensors: dict[str, Any] = {}
+    for name, tensor in weights.items():
+        name_in_library = layer.sub(rename_layer, name, count=1)
+        tensors[_apply_first_rule(name_in_library, rules)] = tensor
+    return tensors
 
 
 def stack_rules(stack: str, prefix: str, layers: Mapping[int, str]) -> Rules:
-    """Return a rule for each numbered layer of a stack that has a name of its own elsewhere: `prefix` and that name."""
+    """Return a rule per numbered layer of a stack; the new name is `prefix` and the layer's name."""
     return tuple(
         (rf"{re.escape(stack)}\.{number}\.", f"{prefix}{name}.") for number, name in layers.items()
     )
 
 
 def count_numbered(shapes: Shapes, pattern: str) -> int:
-    """Return how many items a numbered list has: 1 + the highest number that the pattern's group finds in names.
+    """Return the length of a numbered list: 1 + the highest number in the pattern's group.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no name matches.
     """
-    numbers = [int(match.group(1)) for name in shapes if (match := re.match(pattern, name))]
+    numbers: list[int] = []
+    for name in shapes:
+        match = re.match(pattern, name)
+        if match is not None:
+            numbers.append(int(match.group(1)))
     if not numbers:
         raise KeyError(pattern.replace("\\", ""))
     return 1 + max(numbers)
 
 
-def _by_first_rule(name: str, rules: Rules) -> str:
+def _apply_first_rule(name: str, rules: Rules) -> str:
     for pattern, replacement in rules:
-        if match := re.match(pattern, name):
+        match = re.match(pattern, name)
+        if match is not None:
             return match.expand(replacement) + name[match.end() :]
     return name

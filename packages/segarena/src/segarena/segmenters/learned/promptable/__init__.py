@@ -1,1 +1,1 @@
-"""What stands behind segmenters that are networks. Its modules import torch, so plug-in files import them late."""
+"""Promptable networks in torch; plug-in files import these modules only when they load a network."""

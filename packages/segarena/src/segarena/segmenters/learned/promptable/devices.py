@@ -1,4 +1,4 @@
-"""Where a network runs, in which numbers, and how much of it at once."""
+"""Device of a network, its batch size, and errors when memory runs out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.pytorch import torch
 
 LARGEST_BATCH = 64
-"""Beyond this a larger batch gains nothing that would be worth its memory."""
+"""A larger batch gains no time that would be worth its memory."""
 
 _BYTES_PER_DIALOGUE = 128 * 2**20
-"""What one dialogue takes in a decoder for 1024 pixels in float32, counted from its layers and doubled."""
+"""Memory of one dialogue in a decoder for 1024 pixels in float32: the sum over layers, doubled."""
+_DEFAULT_SIDE_PX = 1024
+_FLOAT32_BYTES = 4
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -26,32 +28,50 @@ def choose_device(name: str) -> torch.device:
     Raises:
         PluginInvalid: there is no such device.
     """
-    there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    devices = ["cpu", *gpus]
     if name == "auto":
-        wanted = there[min(1, len(there) - 1)]
+        wanted = gpus[0] if gpus else "cpu"
+    elif name == "cuda":
+        wanted = "cuda:0"
     else:
-        wanted = "cuda:0" if name == "cuda" else name
-    if wanted not in there:
-        raise PluginInvalid(
-            f"device={name!r} is not there; available: 'auto', {', '.join(map(repr, there))}"
-        )
+        wanted = name
+    if wanted not in devices:
+        available = ", ".join(map(repr, devices))
+        raise PluginInvalid(f"device={name!r} is not there; available: 'auto', {available}")
     return torch.device(wanted)
 
 
 def check_batch_size(size: int | str) -> None:
     """Raise `PluginInvalid` unless `size` is "auto" or a whole number of at least 1."""
-    if size != "auto" and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+    if size == "auto":
+        return
+    is_whole = isinstance(size, int) and not isinstance(size, bool)
+    if not is_whole or int(size) < 1:
         raise PluginInvalid(f"batch_size={size!r}: expected 'auto' or a whole number of at least 1")
 
 
 def choose_batch_size(
-    size: int | str, device: torch.device, *, side_px: int = 1024, bytes_per_number: int = 4
+    size: int | str,
+    device: torch.device,
+    *,
+    side_px: int = _DEFAULT_SIDE_PX,
+    bytes_per_number: int = _FLOAT32_BYTES,
 ) -> int:
     """Return how many dialogues to decode at once.
 
-    On the CPU always 1: batches gain no time there, and kernels that round otherwise in another batch would make a
-    result depend on its neighbours. On a GPU, "auto" takes half of the free memory, and at most `LARGEST_BATCH`: the
-    less, the larger the square that the network sees and the wider its numbers. Raises as `check_batch_size`.
+    On the CPU always 1: batches gain no time there, and kernels that round differently in other
+    batch sizes would make a result depend on its neighbours. On a GPU, "auto" fills half of the free
+    memory, at most `LARGEST_BATCH`.
+
+    Args:
+        size: "auto" or a fixed number.
+        device: of the network.
+        side_px: side of the network's input; the memory of a dialogue grows with its square.
+        bytes_per_number: of the network's number format.
+
+    Raises:
+        PluginInvalid: as `check_batch_size`.
     """
     check_batch_size(size)
     if device.type == "cpu":
@@ -59,12 +79,14 @@ def choose_batch_size(
     if isinstance(size, int):
         return size
     free_bytes, _ = torch.cuda.mem_get_info(device)
-    each_bytes = _BYTES_PER_DIALOGUE * (side_px / 1024) ** 2 * bytes_per_number / 4
+    each_bytes = (
+        _BYTES_PER_DIALOGUE * (side_px / _DEFAULT_SIDE_PX) ** 2 * bytes_per_number / _FLOAT32_BYTES
+    )
     return max(1, min(LARGEST_BATCH, int(free_bytes / 2 / each_bytes)))
 
 
 class BatchRunner:
-    """Does work in batches of at most `size`, and halves that for good when memory runs out."""
+    """Run work in batches of at most `size`; halve the size permanently when memory runs out."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -72,26 +94,30 @@ class BatchRunner:
     def map(
         self, work: Callable[[Sequence[Item]], Sequence[Answer]], items: Sequence[Item]
     ) -> list[Answer]:
-        """Return one answer per item, in order. Warns the first time that memory runs out.
+        """Return one answer per item, in order; warn when memory runs out.
 
         Raises:
             SegmenterError: memory runs out for a single item.
         """
-        done: list[Answer] = []
-        while len(done) < len(items):
-            batch = items[len(done) : len(done) + self.size]
+        finished: list[Answer] = []
+        while len(finished) < len(items):
+            batch = items[len(finished) : len(finished) + self.size]
             answers = self._try(work, batch)
             if answers is None:
                 self._halve(len(batch))
             else:
-                done.extend(answers)
-        return done
+                finished.extend(answers)
+        return finished
 
     @staticmethod
     def _try(
         work: Callable[[Sequence[Item]], Sequence[Answer]], batch: Sequence[Item]
     ) -> Sequence[Answer] | None:
-        """Return the answers, or None when memory ran out: outside of the handler nothing holds the failed tensors."""
+        """Return the answers, None when memory ran out.
+
+        The caller retries outside of the exception handler, where no traceback keeps the tensors
+        of the failed attempt alive.
+        """
         try:
             return work(batch)
         except torch.OutOfMemoryError as error:
@@ -104,7 +130,7 @@ class BatchRunner:
         torch.cuda.empty_cache()
         warnings.warn(
             f"out of memory with {failed} dialogues at once; going on with {self.size}. "
-            f"Set batch_size={self.size} to start so",
+            f"Set batch_size={self.size} to start with that",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -112,7 +138,7 @@ class BatchRunner:
 
 @contextmanager
 def encoding_context() -> Generator[None]:
-    """Let a network look at an image, without keeping what training would need.
+    """Run a network without gradients; report running out of memory in one line.
 
     Raises:
         SegmenterError: out of memory.
@@ -124,9 +150,10 @@ def encoding_context() -> Generator[None]:
         raise out_of_memory_error("encoding one image", error) from error
 
 
-def out_of_memory_error(doing: str, error: Exception) -> SegmenterError:
-    """Return the error to raise when even the smallest piece of work does not fit."""
-    first: Any = str(error).partition("\n")[0]
+def out_of_memory_error(activity: str, error: Exception) -> SegmenterError:
+    """Return the error for work of the smallest size that still does not fit into memory."""
+    first_line: Any = str(error).partition("\n")[0]
     return SegmenterError(
-        f"out of memory while {doing}: {first}; take dtype='bfloat16', smaller weights or another device"
+        f"out of memory while {activity}: {first_line}; "
+        "take dtype='bfloat16', smaller weights or another device"
     )

@@ -1,4 +1,4 @@
-"""From an image to the pixels that a network takes, as the networks' own processors make them."""
+"""Resize and normalize images for networks, as the networks' own processors do."""
 
 from __future__ import annotations
 
@@ -19,26 +19,30 @@ NEAREST = Image.Resampling.NEAREST
 
 
 def prepare_image(image: NDArray[np.uint8], size: tuple[int, int], resample: Any) -> Tensor:
-    """Return an image resized to `size` whatever its ratio, and normalised with ImageNet's statistics.
+    """Resize an image without keeping its aspect ratio, and normalize it with ImageNet statistics.
 
     Args:
         image: uint8 (H, W, 3), RGB.
         size: (height, width) of the result.
-        resample: `BICUBIC`, `BILINEAR` or `NEAREST`; Pillow's, so with antialiasing.
+        resample: `BICUBIC`, `BILINEAR` or `NEAREST` of Pillow, with antialiasing.
 
     Returns:
         float32 (1, 3, height, width).
     """
     height, width = size
     resized = np.asarray(Image.fromarray(image).resize((width, height), resample))
-    return torch.from_numpy(
-        np.ascontiguousarray(normalize_image(resized, IMAGENET_MEAN, IMAGENET_STD))
-    )[None]
+    normalized = normalize_image(resized, IMAGENET_MEAN, IMAGENET_STD)
+    return torch.from_numpy(np.ascontiguousarray(normalized))[None]
 
 
 def normalize_image(
     image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]
 ) -> NDArray[np.float32]:
-    """Return an image (H, W, 3), by mean and deviation of each channel of values 0..1, as float32 (3, H, W)."""
-    grey = (image * (1 / 255)).astype(np.float32)  # rounded once, as the processors do
-    return ((grey - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)).transpose(2, 0, 1)
+    """Return an image (H, W, 3) as float32 (3, H, W), normalized per channel.
+
+    Mean and standard deviation refer to values of 0..1.
+    """
+    # Rounded to float32 once after the multiplication, as in the networks' processors.
+    scaled = (image * (1 / 255)).astype(np.float32)
+    centred = scaled - np.asarray(mean, np.float32)
+    return (centred / np.asarray(std, np.float32)).transpose(2, 0, 1)

@@ -1,8 +1,8 @@
-"""From an image to the square that a network sees, and back: pixels, positions and masks.
+"""Coordinates between an image and the network's square input: pixels, positions and masks.
 
-Everything here is done as the models' own processors do it, because weights were trained with exactly that: positions
-are scaled without a shift of half a pixel, masks are upsampled with pixel centres at halves. Positions are
-(row, column) on this side and (x, y) on the network's.
+All conversions follow the models' own processors, because the weights were trained with them:
+positions are scaled without a shift of half a pixel, masks are upsampled with pixel centres at
+halves. Positions are (row, column) in the image and (x, y) in the square.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, Shape
 from segarena.segmenters.learned.promptable.image_preparation import normalize_image
 
-_SURE = 10.0
-"""The logit of a pixel that a drawn mask says is in, or with a minus, out (SAM 2's own values for masks as input)."""
+_MASK_LOGIT = 10.0
+"""Logit of the pixels in a mask prompt, negated outside of it (SAM 2's values for mask inputs)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageSpace:
-    """How one image lies in the square of a network.
+    """Position and scale of an image in the square input of a network.
 
     Attributes:
         shape: (H, W) of the image.
         inner: (h, w) of the image after resizing; the rest of the square is padding below and to the right.
-        side: of the square, in pixels.
-        is_padded: whether the side lengths keep their ratio (SAM), or the image fills the square (SAM 2 and later).
+        side: side of the square, in pixels.
+        is_padded: whether the image keeps its aspect ratio (SAM), or fills the square (SAM 2 and
+            later).
     """
 
     shape: Shape
@@ -40,30 +41,31 @@ class ImageSpace:
 
     @classmethod
     def of(cls, shape: Shape, side: int, *, is_padded: bool) -> ImageSpace:
-        """Return the space of an image of `shape`: its longer side becomes `side`, or both do."""
+        """Return the space of an image whose longer side, or both sides, are scaled to `side`."""
         if not is_padded:
             return cls(shape, (side, side), side, is_padded)
         scale = side / max(shape)
-        # A very long image keeps one pixel of its shorter side.
+        # A very long image keeps at least one pixel of its shorter side.
         height, width = (max(1, int(length * scale + 0.5)) for length in shape)
         return cls(shape, (height, width), side, is_padded)
 
     def to_network(self, positions: Sequence[tuple[float, ...]]) -> NDArray[np.floating]:
         """Return (row, column) positions as (x, y) in the square, (n, 2).
 
-        The numbers are those of the models' processors: float64 for SAM, float32 for SAM 2 and later.
+        The precision is that of the models' processors: float64 for SAM, float32 for SAM 2 and
+        later.
         """
-        exact = np.float64 if self.is_padded else np.float32
-        points = np.asarray(positions, dtype=exact).reshape(-1, 2)[:, ::-1]
+        dtype = np.float64 if self.is_padded else np.float32
+        points = np.asarray(positions, dtype=dtype).reshape(-1, 2)[:, ::-1]
         scale = np.array(
-            [self.inner[1] / self.shape[1], self.inner[0] / self.shape[0]], dtype=exact
+            [self.inner[1] / self.shape[1], self.inner[0] / self.shape[0]], dtype=dtype
         )
         return points * scale
 
     def pixels(
         self, image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]
     ) -> Tensor:
-        """Return the image as the network takes it: resized, normalised, padded with 0; float32 (1, 3, side, side)."""
+        """Return the network's input, float32 (1, 3, side, side): resized, normalized, zero-padded."""
         square = np.zeros((3, self.side, self.side), np.float32)
         square[:, : self.inner[0], : self.inner[1]] = normalize_image(
             self._resize(image), mean, std
@@ -71,7 +73,7 @@ class ImageSpace:
         return torch.from_numpy(square)[None]
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the image in its inner size. The two ways differ by at most one grey level."""
+        """Return the image at its inner size; the two implementations differ by one grey level at most."""
         if self.is_padded:
             height, width = self.inner
             picture = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
@@ -83,7 +85,7 @@ class ImageSpace:
         return resized[0].permute(1, 2, 0).numpy()
 
     def upsample(self, logits: Tensor) -> Tensor:
-        """Return low-resolution logits (h, w) as logits of the image, (H, W), without the padding."""
+        """Upsample low-resolution logits (h, w) to the image, (H, W), without the padding."""
         planes = logits[None, None]
         if self.is_padded:
             planes = functional.interpolate(
@@ -95,9 +97,9 @@ class ImageSpace:
         ]
 
     def mask_logits(self, mask: Mask, low_side: int) -> NDArray[np.float32]:
-        """Return a drawn mask as low-resolution logits from -10 (out) to 10 (in), float32 (low_side, low_side).
+        """Return a mask prompt as logits from -10 (outside) to 10, float32 (low_side, low_side).
 
-        Padding is out. In between lie the low-resolution pixels that the mask covers in part.
+        Padding is outside. Low-resolution pixels that the mask covers in part lie in between.
         """
         planes = torch.from_numpy(mask.astype(np.float32))[None, None]
         if self.is_padded:
@@ -110,4 +112,4 @@ class ImageSpace:
         low = functional.interpolate(
             planes, (low_side, low_side), mode="bilinear", align_corners=False, antialias=True
         )
-        return (low[0, 0] * (2 * _SURE) - _SURE).numpy()
+        return (low[0, 0] * (2 * _MASK_LOGIT) - _MASK_LOGIT).numpy()

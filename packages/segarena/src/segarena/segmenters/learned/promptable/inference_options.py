@@ -1,6 +1,7 @@
-"""The choices that papers leave open or make differently: options of the SAM family; see docs/segmenters.md."""
+"""Options of the SAM family on which papers are silent or differ; see docs/segmenters.md."""
 
-# Annotations are not postponed here: subclasses in other modules inherit these options, which are checked by them.
+# Annotations are not postponed here: the options of subclasses in other modules are validated
+# by these annotations, which must be types at run time.
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -16,16 +17,17 @@ _MASK_CHOICES = {"best-iou": None, "first": 0, "second": 1, "third": 2}
 
 @dataclass(kw_only=True, eq=False)
 class ImageOptions:
-    """How a network for images is asked, and which of its masks is taken.
+    """Options of a network for images: which masks it predicts and which one is the answer.
 
     Args:
-        mask_choice: which of several masks is taken: the "best-iou" by the network's own estimate (the first of
-            equals), or the "first", "second" or "third".
-        multimask: when the network gives several masks to choose from: after a "first-click" and nothing else, "always"
-            or "never".
-        after_negative: "keep" always hands previous logits back; "published-reset" drops them while there is at most
-            one click of either kind, as the code of RClicks does.
-        threshold: of the upsampled logits; a pixel above it is in. 0 is a probability of one half.
+        mask_choice: which of several masks is the answer: the "best-iou" by the network's own estimate
+            (the first one on ties), or the "first", "second" or "third".
+        multimask: when the network predicts several masks to choose from: after a "first-click" that
+            is the only prompt, "always" or "never".
+        after_negative: "keep" always feeds back the previous logits; "published-reset" drops them as
+            long as there is at most one click of each kind, as in the code of RClicks.
+        threshold: of the upsampled logits; pixels above it belong to the object. 0 is a probability
+            of one half.
 
     Raises:
         PluginInvalid: a threshold that is not finite.
@@ -40,37 +42,43 @@ class ImageOptions:
         check_logit(self.threshold)
 
     def wants_several(self, dialogue: Dialogue) -> bool:
-        """Tell whether the network shall give several masks: the prompts are ambiguous."""
+        """Tell whether the network should predict several masks, because the prompts are ambiguous."""
         if self.multimask == "first-click":
             return len(dialogue.prompts) == 1 and len(dialogue.clicks) == 1
         return self.multimask == "always"
 
     def forgets_logits(self, dialogue: Dialogue) -> bool:
-        """Tell whether the previous logits are dropped: as published, while there is at most one click of a kind."""
+        """Tell whether to drop the previous logits, as published, while no kind has two clicks."""
+        if self.after_negative != "published-reset":
+            return False
         positive = sum(click.is_positive for click in dialogue.clicks)
-        return (
-            self.after_negative == "published-reset"
-            and max(positive, len(dialogue.clicks) - positive) == 1
-        )
+        negative = len(dialogue.clicks) - positive
+        return max(positive, negative) == 1
 
     def choose(self, scores: NDArray[np.float32]) -> int:
-        """Return which of the masks is taken; of equally good ones the first."""
+        """Return the index of the mask to answer; the first one on ties."""
         index = _MASK_CHOICES[self.mask_choice]
-        return int(scores.argmax()) if index is None else min(index, len(scores) - 1)
+        if index is None:
+            return int(scores.argmax())
+        # A network that predicts a single mask has no second or third one.
+        return min(index, len(scores) - 1)
 
 
 @dataclass(kw_only=True, eq=False)
 class VideoOptions:
-    """How a network for videos is asked.
+    """Options of a network for videos: how prompts reach it and how it tracks.
 
     Args:
-        scribbles: "points" along a scribble are clicks; with "mask", positive scribbles go to the prompt encoder as a
-            mask of logits of ±10, drawn one pixel wide, and negative ones stay points.
-        scribble_points: points per scribble: the middles of pieces of equal length; shorter lines give fewer.
-        corrections: frames marked in later rounds are decoded with the "memory" of what was tracked, or "alone".
-        feed_logits: whether marked frames also get the logits of the previous prediction.
-        backwards: whether frames before the first marked one are tracked too.
-        threshold: of the upsampled logits; a pixel above it is in.
+        scribbles: "points" turns points along a scribble into clicks; with "mask", positive scribbles
+            reach the prompt encoder as a mask of logits of ±10, drawn one pixel wide, and negative
+            ones become points.
+        scribble_points: points per scribble, in the middles of pieces of equal length; short lines
+            give fewer.
+        corrections: frames prompted in later rounds are decoded with the "memory" of tracked frames,
+            or "alone".
+        feed_logits: whether prompted frames also get the logits of the previous prediction.
+        backwards: whether frames before the first prompted one are tracked too.
+        threshold: of the upsampled logits; pixels above it belong to the object.
 
     Raises:
         PluginInvalid: a number out of range.

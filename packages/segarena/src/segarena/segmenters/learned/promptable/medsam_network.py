@@ -1,4 +1,4 @@
-"""MedSAM's way to feed SAM's network, and to read its masks."""
+"""SAM's network with the input and output of MedSAM."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 
 class MedSamNetwork(SamNetwork):
-    """SAM's network on a square of values from 0 to 1; masks are upsampled as probabilities."""
+    """SAM's network on images with values from 0 to 1; upsamples masks as probabilities."""
 
     def __init__(self, model: Any, batches: BatchRunner) -> None:
         super().__init__(
             model, "sam", ImageOptions(multimask="never", mask_choice="first"), batches
         )
-        self.family = replace(self.family, is_padded=False)
+        self.variant = replace(self.variant, is_padded=False)
 
     def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
         """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically and stretched to 0..1.
@@ -34,12 +34,14 @@ class MedSamNetwork(SamNetwork):
             SegmenterError: out of memory.
         """
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
-        square = np.ascontiguousarray(resize_to_unit_square(image, self.side).transpose(2, 0, 1))
+        resized = resize_to_unit_square(image, self.side)
+        square = np.ascontiguousarray(resized.transpose(2, 0, 1))
         with encoding_context():
             pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
-            return EmbeddedImage(space, self.family.embed(self.model, pixels))
+            return EmbeddedImage(space, self.variant.embed(self.model, pixels))
 
     def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
         check_finite(masks[0], f"as {self.dtype}")
-        mask = (space.upsample(masks[0].sigmoid()) > 0.5).cpu().numpy()
+        probabilities = space.upsample(masks[0].sigmoid())
+        mask = (probabilities > 0.5).cpu().numpy()
         return Prediction(mask=mask, score=float(scores[0]))

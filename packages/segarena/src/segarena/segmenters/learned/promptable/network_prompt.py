@@ -1,7 +1,8 @@
-"""What a dialogue says, in the words of a network of the SAM family."""
+"""Convert a dialogue to the prompt of a network of the SAM family."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +20,14 @@ IMAGE_PROMPT_KINDS = frozenset({"click", "box", "mask"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkPrompt:
-    """One dialogue in the space of a network.
+    """All prompts of one dialogue in the coordinates of the network.
 
     Attributes:
         points: float (n, 2), (x, y) of all clicks, in the order given.
         labels: int32 (n,), 1 positive, 0 negative.
-        box: float (4,), x and y of the first and of the last pixel in it; None without.
-        logits: float32 (low, low), the previous logits or a drawn mask; None without.
-        is_several: whether the network shall give several masks.
+        box: float (4,), x and y of its first and last pixel; None without a box.
+        logits: float32 (low, low), the previous logits or a drawn mask; None without either.
+        is_several: whether the network should predict several masks.
     """
 
     points: NDArray[np.floating]
@@ -37,17 +38,17 @@ class NetworkPrompt:
 
     @property
     def form(self) -> tuple[int, bool, bool, bool]:
-        """What must be equal for two prompts to go through the network together without padding."""
+        """Key of prompts that fit into one batch without padding."""
         return len(self.points), self.box is not None, self.logits is not None, self.is_several
 
 
 def build_network_prompt(
     dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
 ) -> NetworkPrompt:
-    """Return what the dialogue says.
+    """Return the network's prompt for a dialogue.
 
-    All clicks count, the newest box, and of masks the newest: one drawn in this round, else the previous logits,
-    else the last one drawn.
+    It contains all clicks, the newest box, and one mask: the one drawn in this round, else the
+    previous logits, else the last one drawn.
 
     Raises:
         SegmenterError: no prompt in this round, one of another kind, or about another object than the first.
@@ -60,27 +61,34 @@ def build_network_prompt(
     check_prompt_kinds(dialogue.prompts, IMAGE_PROMPT_KINDS)
     for prompt in dialogue.prompts:
         check_prompt(prompt, space.shape)
+    clicks = dialogue.clicks
     boxes = [prompt for prompt in dialogue.prompts if isinstance(prompt, Box)]
     return NetworkPrompt(
-        points=space.to_network([click.position for click in dialogue.clicks]),
-        labels=np.array([click.is_positive for click in dialogue.clicks], dtype=np.int32),
-        box=_corners(boxes[-1], space) if boxes else None,
-        logits=_dense(dialogue, space, low_side, options),
+        points=space.to_network([click.position for click in clicks]),
+        labels=np.array([click.is_positive for click in clicks], dtype=np.int32),
+        box=_box_corners(boxes, space),
+        logits=_mask_logits(dialogue, space, low_side, options),
         is_several=options.wants_several(dialogue),
     )
 
 
-def _corners(box: Box, space: ImageSpace) -> NDArray[np.floating]:
-    last = tuple(stop - 1 for stop in box.stop)
-    return space.to_network([box.start, last]).reshape(4)
+def _box_corners(boxes: Sequence[Box], space: ImageSpace) -> NDArray[np.floating] | None:
+    """Return the first and last pixel of the newest box in the square, float (4,)."""
+    if not boxes:
+        return None
+    newest = boxes[-1]
+    last_pixel = tuple(stop - 1 for stop in newest.stop)
+    return space.to_network([newest.start, last_pixel]).reshape(4)
 
 
-def _dense(
+def _mask_logits(
     dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
 ) -> NDArray[np.float32] | None:
     drawn = [prompt for prompt in dialogue.prompts if isinstance(prompt, MaskPrompt)]
     is_new = any(isinstance(prompt, MaskPrompt) for prompt in dialogue.rounds[-1])
-    previous = None if dialogue.previous is None else dialogue.previous.logits
+    previous = None
+    if dialogue.previous is not None:
+        previous = dialogue.previous.logits
     if previous is not None and not is_new and not options.forgets_logits(dialogue):
         if previous.shape != (low_side, low_side):
             raise SegmenterError(
@@ -88,4 +96,6 @@ def _dense(
                 "they come from another segmenter"
             )
         return np.asarray(previous, dtype=np.float32)
-    return space.mask_logits(drawn[-1].mask, low_side) if drawn else None
+    if not drawn:
+        return None
+    return space.mask_logits(drawn[-1].mask, low_side)

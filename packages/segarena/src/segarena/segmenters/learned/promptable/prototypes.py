@@ -1,61 +1,68 @@
-"""Prototypes: what stands for a part of some images, as directions in a space of features."""
+"""Prototypes of feature sets: weighted means or k-means centres on the unit sphere."""
 
 from __future__ import annotations
 
 from segarena.pytorch import Tensor, functional, torch
 
-_ROUNDS = 50
-_ALIKE = 1e-6
+_MAX_ITERATIONS = 50
+_MIN_RELATIVE_DISTANCE = 1e-6
 
 
 def unit_vectors(features: Tensor) -> Tensor:
-    """Return features (..., c) scaled to unit length, float32; zeros stay."""
+    """Scale features (..., c) to unit length, float32; zero vectors stay zero."""
     return functional.normalize(features.float(), dim=-1)
 
 
 def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
-    """Return at most `count` directions, (m, c), that stand for the features; fewer when they are fewer or alike.
+    """Return at most `count` prototypes of the features, (m, c), of unit length.
 
-    One is the weighted mean (masked average pooling). Several are the centres of weighted spherical k-means. It starts
-    from the feature nearest to the mean, then from those that lie farthest from the ones before, so there is no chance
-    in it; the first of equals is taken. Features (n, c) have unit length; weights (n,) are not negative and not all 0.
+    A single prototype is the weighted mean (masked average pooling). Several are the centres of
+    weighted spherical k-means, deterministically initialized: first the feature nearest to the mean,
+    then in turn the one farthest from those chosen; ties go to the first. There are fewer than
+    `count` when there are fewer distinct features.
+
+    Args:
+        features: (n, c), of unit length.
+        weights: (n,), not negative and not all 0.
+        count: maximum number of prototypes.
     """
     features = features[weights > 0]
     weights = weights[weights > 0]
     mean = functional.normalize(weights @ features, dim=0)[None]
     if count == 1:
         return mean
-    return _cluster(features, weights, _spread(features, weights, mean, count))
+    centres = _initial_centres(features, weights, mean, count)
+    return _refine_centres(features, weights, centres)
 
 
 def nearest_cosine(features: Tensor, prototypes: Tensor) -> Tensor:
-    """Return the cosine of each feature, (n, c), with the nearest prototype, (m, c), as (n,); 0 where m is 0."""
+    """Return the cosine of each feature (n, c) with its nearest prototype (m, c), (n,); 0 if m is 0."""
     if not len(prototypes):
         return features.new_zeros(len(features))
     return (features @ prototypes.T).amax(1)
 
 
-def _spread(features: Tensor, weights: Tensor, mean: Tensor, count: int) -> Tensor:
-    """Return features to start from: the one nearest to the mean, then the farthest, where heavy ones seem farther."""
+def _initial_centres(features: Tensor, weights: Tensor, mean: Tensor, count: int) -> Tensor:
+    """Return the feature nearest to the mean, then the farthest by weighted distance, and so on."""
     chosen = features[(features @ mean[0]).argmax()][None]
     while len(chosen) < min(count, len(features)):
         distances = (1 - nearest_cosine(features, chosen)) * weights
-        if float(distances.max()) <= _ALIKE * float(weights.max()):
+        if float(distances.max()) <= _MIN_RELATIVE_DISTANCE * float(weights.max()):
             break
         chosen = torch.cat([chosen, features[distances.argmax()][None]])
     return chosen
 
 
-def _cluster(features: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
-    """Return the centres after features and centres have found each other; one without features stays."""
+def _refine_centres(features: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
+    """Return the centres after k-means has converged; a centre without features stays in place."""
     nearest = None
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         before = nearest
         nearest = (features @ centres.T).argmax(1)
         if before is not None and torch.equal(before, nearest):
             break
         members = functional.one_hot(nearest, len(centres)).T * weights
-        centres = torch.where(
-            members.sum(1)[:, None] > 0, functional.normalize(members @ features, dim=1), centres
-        )
+        means = functional.normalize(members @ features, dim=1)
+        has_members = members.sum(1)[:, None] > 0
+        centres = torch.where(has_members, means, centres)
     return centres

@@ -1,4 +1,4 @@
-"""A network of the SAM family: encode an image once, decode dialogues about it in batches."""
+"""Network of the SAM family: encode an image once, decode dialogues about it in batches."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from segarena.segmenters.learned.promptable.network_prompt import (
     build_network_prompt,
 )
 
-_HALVES = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+_SAM3_STATISTICS = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamVariant:
-    """What the members of the family do differently.
+    """Differences between the members of the SAM family.
 
     Attributes:
         is_padded: see `ImageSpace`.
-        normal: mean and standard deviation of each channel.
-        logits_limit: previous logits are handed back within plus and minus so much; None sets no limit.
-        embed: (model, pixels) to the decoder's arguments that hold the embeddings, of batch size 1: tensors, or lists.
+        normalization: mean and standard deviation of each channel.
+        logits_limit: previous logits are clipped to plus and minus this value; None clips nothing.
+        embed: function from (model, pixels) to the decoder's arguments with the embeddings, of batch
+            size 1: tensors, or lists of tensors.
     """
 
     is_padded: bool
-    normal: tuple[tuple[float, ...], tuple[float, ...]] = (IMAGENET_MEAN, IMAGENET_STD)
+    normalization: tuple[tuple[float, ...], tuple[float, ...]] = (IMAGENET_MEAN, IMAGENET_STD)
     logits_limit: float | None
     embed: Callable[[Any, Tensor], dict[str, Any]]
 
@@ -56,16 +57,18 @@ SAM_VARIANTS = {
     "sam-hq": SamVariant(is_padded=True, logits_limit=None, embed=_embed_with_layers),
     "sam2": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
     "edgetam": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
-    "sam3-tracker": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed, normal=_HALVES),
+    "sam3-tracker": SamVariant(
+        is_padded=False, logits_limit=32.0, embed=_embed, normalization=_SAM3_STATISTICS
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedImage:
-    """What the encoder made of an image; its tensors stay on the device.
+    """Embeddings of an image; the tensors stay on the device.
 
     Attributes:
-        space: how the image lies in the network's square.
+        space: position of the image in the network's square input.
         embeddings: the decoder's arguments, of batch size 1.
     """
 
@@ -74,18 +77,20 @@ class EmbeddedImage:
 
 
 class SamNetwork:
-    """A loaded model with the choices it is used with.
+    """A loaded network of the SAM family with its options.
 
     Args:
         model: in evaluation mode, on its device.
         family: a key of `FAMILIES`.
-        options: which mask is taken, and so on.
-        batches: how many dialogues are decoded at once.
+        options: which masks to predict and to answer.
+        batches: runs the decoder on several dialogues at once.
     """
 
-    def __init__(self, model: Any, family: str, options: ImageOptions, batches: BatchRunner) -> None:
+    def __init__(
+        self, model: Any, family: str, options: ImageOptions, batches: BatchRunner
+    ) -> None:
         self.model = model
-        self.family = SAM_VARIANTS[family]
+        self.variant = SAM_VARIANTS[family]
         self.options = options
         self.batches = batches
         weight = next(model.parameters())
@@ -93,6 +98,7 @@ class SamNetwork:
         self.dtype = weight.dtype
         settings = model.config.prompt_encoder_config
         self.side = int(settings.image_size)
+        # The decoder upsamples its grid of patches four times.
         self.low_side = 4 * (self.side // int(settings.patch_size))
 
     def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
@@ -101,24 +107,24 @@ class SamNetwork:
         Raises:
             SegmenterError: out of memory.
         """
-        space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.family.is_padded)
-        pixels = space.pixels(image, *self.family.normal).to(self.device, self.dtype)
+        space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.variant.is_padded)
+        pixels = space.pixels(image, *self.variant.normalization).to(self.device, self.dtype)
         with encoding_context():
-            return EmbeddedImage(space, self.family.embed(self.model, pixels))
+            return EmbeddedImage(space, self.variant.embed(self.model, pixels))
 
     def pack(self, encoded: EmbeddedImage) -> dict[str, NDArray[Any]]:
-        """Return the encoding as named arrays of numbers; `unpack` gives back the same to the last bit."""
+        """Return the encoding as named arrays, from which `unpack` restores every bit."""
         arrays: dict[str, NDArray[Any]] = {"shape": np.array(encoded.space.shape)}
         for name, value in encoded.embeddings.items():
-            several = isinstance(value, list)
-            for index, tensor in enumerate(value if several else [value]):
-                arrays[f"{name}.{index}" if several else name] = tensor_serialization.pack_tensor(
-                    tensor
-                )
+            if isinstance(value, list):
+                for index, tensor in enumerate(value):
+                    arrays[f"{name}.{index}"] = tensor_serialization.pack_tensor(tensor)
+            else:
+                arrays[name] = tensor_serialization.pack_tensor(value)
         return arrays
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EmbeddedImage:
-        """Return the encoding that `pack` was given, on this network's device."""
+        """Return the encoding from arrays of `pack`, on this network's device."""
         height, width = (int(length) for length in arrays["shape"])
         embeddings: dict[str, Any] = {}
         for name, array in arrays.items():
@@ -130,15 +136,14 @@ class SamNetwork:
                 embeddings.setdefault(argument, []).append(tensor)
             else:
                 embeddings[argument] = tensor
-        return EmbeddedImage(
-            ImageSpace.of((height, width), self.side, is_padded=self.family.is_padded), embeddings
-        )
+        space = ImageSpace.of((height, width), self.side, is_padded=self.variant.is_padded)
+        return EmbeddedImage(space, embeddings)
 
     def predict(self, encoded: EmbeddedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue, in order.
 
-        Dialogues with as many clicks, and alike in having a box and a mask, are decoded together, so that no prompt
-        is ever padded: the decoder would attend to the padding.
+        A batch contains dialogues with the same number of clicks that agree in having a box and a mask.
+        So no prompt needs padding, to which the decoder would attend.
 
         Raises:
             SegmenterError, InvalidPrompt: see `translate`; out of memory.
@@ -151,11 +156,10 @@ class SamNetwork:
         predictions: dict[int, Prediction] = {}
         order = sorted(range(len(prompts)), key=lambda index: prompts[index].form)
         for _, group in groupby(order, key=lambda index: prompts[index].form):
-            alike = list(group)
-            answers = self.batches.map(
-                lambda batch: self._decode(encoded, batch), [prompts[index] for index in alike]
-            )
-            predictions.update(zip(alike, answers, strict=True))
+            indices = list(group)
+            batch = [prompts[index] for index in indices]
+            answers = self.batches.map(lambda part: self._decode(encoded, part), batch)
+            predictions.update(zip(indices, answers, strict=True))
         return [predictions[index] for index in range(len(prompts))]
 
     def _decode(self, encoded: EmbeddedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
@@ -172,7 +176,7 @@ class SamNetwork:
             ]
 
     def _arguments(self, prompts: Sequence[NetworkPrompt]) -> dict[str, Any]:
-        """Return the prompts as the model takes them: one image, one object per dialogue."""
+        """Return the prompts as the model's arguments: one image, one object per dialogue."""
         arguments: dict[str, Any] = {}
         first = prompts[0]
         if len(first.points):
@@ -181,27 +185,27 @@ class SamNetwork:
         if first.box is not None:
             arguments["input_boxes"] = self._stack([prompt.box for prompt in prompts])
         if first.logits is not None:
-            arguments["input_masks"] = self._stack([prompt.logits for prompt in prompts]).to(
-                self.dtype
-            )
+            masks = self._stack([prompt.logits for prompt in prompts])
+            arguments["input_masks"] = masks.to(self.dtype)
         return arguments
 
     def _stack(self, arrays: Sequence[Any]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)[:, None]).to(self.device)
 
     def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
-        """Return the chosen one of the masks (k, low, low), upsampled, and what the next round needs."""
+        """Return the prediction from the chosen one of k masks, (k, low, low), with its logits."""
         index = self.options.choose(scores)
         low = masks[index]
         tensor_serialization.check_finite(low, f"as {self.dtype}")
         mask = (space.upsample(low) > self.options.threshold).cpu().numpy()
-        limit = self.family.logits_limit
-        kept = low if limit is None else low.clamp(-limit, limit)
-        return Prediction(mask=mask, logits=kept.cpu().numpy(), score=float(scores[index]))
+        limit = self.variant.logits_limit
+        if limit is not None:
+            low = low.clamp(-limit, limit)
+        return Prediction(mask=mask, logits=low.cpu().numpy(), score=float(scores[index]))
 
 
 def _expand(value: Any, count: int) -> Any:
-    """Return tensors of batch size 1, in whatever they are nested, as views of batch size `count`."""
+    """Return tensors of batch size 1, nested in dicts or lists, as views of batch size `count`."""
     if isinstance(value, dict):
         return {key: _expand(inner, count) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,8 @@
-"""Tensors as arrays that can be kept, and what stands for all weights of a network."""
+"""Convert tensors to arrays and back, hash the weights of a network, and check its output."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,28 +14,38 @@ from segarena.pytorch import Tensor, torch
 
 
 def pack_tensor(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return a tensor's bytes, its last axis as many times longer as a number has bytes: NumPy has no bfloat16."""
+    """Return the bytes of a tensor; its last axis grows by the bytes per number.
+
+    As bytes, because NumPy has no bfloat16.
+    """
     return tensor.contiguous().cpu().view(torch.uint8).numpy()
 
 
 def unpack_tensor(array: NDArray[Any], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the tensor of `dtype` that `pack` was given, on `device`."""
+    """Return the tensor of `dtype` on `device` from the bytes of `pack_tensor`."""
     return torch.from_numpy(array).view(dtype).to(device)
 
 
 def model_fingerprint(model: Any) -> str:
     """Return a hash of all weights and of the configuration."""
-    parts = [model.config.to_json_string(use_diff=False)]
+    return sha256_of_parts(_fingerprint_parts(model))
+
+
+def _fingerprint_parts(model: Any) -> Iterator[Any]:
+    yield model.config.to_json_string(use_diff=False)
     for name, tensor in sorted(model.state_dict().items()):
-        parts += [name, tensor]
-    return sha256_of_parts(
-        part if isinstance(part, str) else pack_tensor(part.reshape(-1)).data for part in parts
-    )
+        yield name
+        yield pack_tensor(tensor.reshape(-1)).data
 
 
-def check_finite(answer: Tensor, where: object) -> None:
-    """Raise `PredictionInvalid` if a network answers with NaN or infinity `where`: "as bfloat16", "in frame 3"."""
-    if not bool(torch.isfinite(answer).all()):
+def check_finite(output: Tensor, where: object) -> None:
+    """Raise `PredictionInvalid` if the output of a network contains NaN or infinity.
+
+    Args:
+        output: of the network.
+        where: place for the message, such as "as bfloat16" or "in frame 3".
+    """
+    if not bool(torch.isfinite(output).all()):
         raise PredictionInvalid(
             f"the network gave NaN or infinity {where}; take dtype='float32' or other weights"
         )

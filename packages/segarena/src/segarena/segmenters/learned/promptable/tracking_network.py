@@ -1,4 +1,4 @@
-"""A network that tracks objects through a video, asked from nothing but a dialogue."""
+"""Network that tracks objects through a video, from the prompts of one dialogue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import VideoOptions
 from segarena.segmenters.learned.promptable.sam_network import SAM_VARIANTS
 from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
-from segarena.segmenters.learned.promptable.video_features import EncodedVideo, Maps
+from segarena.segmenters.learned.promptable.video_features import EncodedVideo, FeatureMaps
 from segarena.segmenters.learned.promptable.video_prompts import (
     FrameMarks,
     corrected_frames,
@@ -32,16 +32,22 @@ from segarena.segmenters.learned.promptable.video_session import (
     TrackingSession,
 )
 
-FAMILY = SAM_VARIANTS["sam2"]
-BOX_CORNERS = [2, 3]
-"""The labels of points that are the corners of a box."""
+VARIANT = SAM_VARIANTS["sam2"]
+BOX_LABELS = [2, 3]
+"""Point labels of the two corners of a box."""
 
 LOGITS_LIMIT = 32.0
-"""Previous logits are handed back within plus and minus so much, as in the authors' code."""
+"""Previous logits are clipped to plus and minus this value, as in the authors' code."""
 
 
 class TrackingNetwork:
-    """A loaded SAM 2 for videos, with the choices it is used with, and what kept features of one video may take."""
+    """A loaded SAM 2 for videos.
+
+    Args:
+        model: in evaluation mode, on its device.
+        options: of prompts and tracking.
+        limit_bytes: size of the feature cache of one video.
+    """
 
     def __init__(self, model: Any, options: VideoOptions, limit_bytes: int) -> None:
         self.model = model
@@ -54,55 +60,59 @@ class TrackingNetwork:
         self.low_side = int(model.prompt_encoder.mask_input_size[0])
 
     def encode(self, sample: VideoSample) -> EncodedVideo:
-        """Return the video; its frames are encoded when they are first needed."""
-        space = ImageSpace.of(sample.frame_shape, self.side, is_padded=FAMILY.is_padded)
+        """Return the video; its frames are encoded on first use."""
+        space = ImageSpace.of(sample.frame_shape, self.side, is_padded=VARIANT.is_padded)
 
-        def look(image: NDArray[np.uint8]) -> tuple[Maps, Maps]:
-            pixels = space.pixels(image, *FAMILY.normal).to(self.device, self.dtype)
-            seen = self.model.get_image_features(pixels, return_dict=True)
-            return seen.fpn_hidden_states, seen.fpn_position_encoding
+        def encode_frame(image: NDArray[np.uint8]) -> tuple[FeatureMaps, FeatureMaps]:
+            pixels = space.pixels(image, *VARIANT.normalization).to(self.device, self.dtype)
+            features = self.model.get_image_features(pixels, return_dict=True)
+            return features.fpn_hidden_states, features.fpn_position_encoding
 
-        return EncodedVideo(sample, space, look, self.device, self.limit_bytes)
+        return EncodedVideo(sample, space, encode_frame, self.device, self.limit_bytes)
 
     def predict(self, encoded: EncodedVideo, dialogue: Dialogue) -> Prediction:
-        """Answer a dialogue: every object it names is tracked from the start, with the prompts of all rounds.
+        """Answer a dialogue: track every prompted object from scratch, with all rounds' prompts.
 
         Raises:
-            SegmenterError, InvalidPrompt: see `read_marks`; out of memory.
+            SegmenterError, InvalidPrompt: see `read_marks`; or out of memory.
             PredictionInvalid: the network gave NaN or infinity.
         """
-        told = self._told(encoded, dialogue)
-        last = 0 if self.options.backwards else min(map(min, told.values()))
-        answer = _Answer(encoded.sample, sorted(told), self.options, self.low_side)
+        inputs = self._object_inputs(encoded, dialogue)
+        last = 0
+        if not self.options.backwards:
+            last = min(min(frames) for frames in inputs.values())
+        result = _VideoResult(encoded.sample, sorted(inputs), self.options, self.low_side)
+        session = TrackingSession(self.model, encoded, inputs)
         try:
-            with (
-                torch.inference_mode(),
-                closing(TrackingSession(self.model, encoded, told).run(last)) as frames,
-            ):
+            with torch.inference_mode(), closing(session.run(last)) as frames:
                 for tracked in frames:
-                    answer.add(tracked, encoded.space)
+                    result.add(tracked, encoded.space)
         except torch.OutOfMemoryError as error:
             raise out_of_memory_error("tracking through one video", error) from error
-        return Prediction(mask=answer.mask, logits=answer.logits)
+        return Prediction(mask=result.mask, logits=result.logits)
 
-    def _told(self, encoded: EncodedVideo, dialogue: Dialogue) -> ObjectInputs:
-        previous = self._previous(dialogue, encoded.sample.shape[0])
+    def _object_inputs(self, encoded: EncodedVideo, dialogue: Dialogue) -> ObjectInputs:
+        """Return the network's inputs of each object and frame from the prompts of all rounds."""
+        previous = self._previous_logits(dialogue, encoded.sample.shape[0])
         newest = len(dialogue.rounds) - 1
-        told: dict[int, dict[int, FrameInputs]] = {}
-        for object_id, frames in read_marks(dialogue, encoded.sample.shape, self.options).items():
+        inputs: dict[int, dict[int, FrameInputs]] = {}
+        marks_by_object = read_marks(dialogue, encoded.sample.shape, self.options)
+        for object_id, frames in marks_by_object.items():
             corrected = corrected_frames(frames, self.options)
             for frame, marks in frames.items():
+                hint = None
                 if object_id in previous:
                     hint = previous[object_id][frame].astype(np.float32)
-                else:
-                    hint = None
+                # A drawn mask replaces the previous logits only in the round that draws it.
                 if marks.drawn is not None and (hint is None or marks.drawn_in == newest):
                     hint = encoded.space.mask_logits(marks.drawn, self.low_side)
-                inputs = self._inputs(marks, encoded.space, hint, is_correction=frame in corrected)
-                told.setdefault(object_id, {})[frame] = inputs
-        return told
+                frame_inputs = self._frame_inputs(
+                    marks, encoded.space, hint, is_correction=frame in corrected
+                )
+                inputs.setdefault(object_id, {})[frame] = frame_inputs
+        return inputs
 
-    def _inputs(
+    def _frame_inputs(
         self,
         marks: FrameMarks,
         space: ImageSpace,
@@ -111,33 +121,45 @@ class TrackingNetwork:
         is_correction: bool,
     ) -> FrameInputs:
         corners = [] if marks.box is None else list(marks.box)
-        labels = BOX_CORNERS[: len(corners)] + [
-            int(is_positive) for is_positive in marks.is_positive
-        ]
+        labels = BOX_LABELS[: len(corners)]
+        labels += [int(is_positive) for is_positive in marks.is_positive]
         return FrameInputs(
             points=torch.from_numpy(space.to_network([*corners, *marks.points])),
             labels=torch.tensor(labels, dtype=torch.int32),
             hint=None if hint is None else torch.from_numpy(hint),
-            mask=None if marks.mask is None else _resized(marks.mask, self.side),
+            mask=None if marks.mask is None else _resize_mask(marks.mask, self.side),
             is_correction=is_correction,
         )
 
-    def _previous(self, dialogue: Dialogue, frames: int) -> dict[int, NDArray[np.float16]]:
-        """Return the logits of the round before, (frames, low, low), by object id; none when they are not fed."""
-        logits = None if dialogue.previous is None else dialogue.previous.logits
-        if logits is None or not self.options.feed_logits:
+    def _previous_logits(self, dialogue: Dialogue, frames: int) -> dict[int, NDArray[np.float16]]:
+        """Return the logits of the previous round, (frames, low, low), by object id.
+
+        Empty if there are none or the option `feed_logits` is off.
+        """
+        if dialogue.previous is None or not self.options.feed_logits:
+            return {}
+        logits = dialogue.previous.logits
+        if logits is None:
             return {}
         ids = prompted_object_ids(chain(*dialogue.rounds[:-1]))
         expected = (len(ids), frames, self.low_side, self.low_side)
         if np.shape(logits) != expected:
             raise SegmenterError(
-                f"previous logits: expected shape {expected}, got {np.shape(logits)}; they come from another segmenter"
+                f"previous logits: expected shape {expected}, got {np.shape(logits)}; "
+                "they come from another segmenter"
             )
         return dict(zip(ids, logits, strict=True))
 
 
-class _Answer:
-    """The masks of a video with these objects, ascending, filled frame by frame; frames that never come are empty."""
+class _VideoResult:
+    """Labels and logits of a video, filled frame by frame; frames that are never added stay empty.
+
+    Args:
+        sample: the video.
+        ids: of the objects, ascending.
+        options: threshold, and whether to keep logits.
+        low_side: side of the low-resolution logits.
+    """
 
     def __init__(
         self, sample: VideoSample, ids: list[int], options: VideoOptions, low_side: int
@@ -147,28 +169,35 @@ class _Answer:
         self._labels: Labels = np.zeros(sample.shape, dtype=np.uint8)
         self.logits: NDArray[np.float16] | None = None
         if options.feed_logits:
-            self.logits = np.full(
-                (len(ids), len(sample.frames), low_side, low_side), -LOGITS_LIMIT, np.float16
-            )
+            shape = (len(ids), len(sample.frames), low_side, low_side)
+            self.logits = np.full(shape, -LOGITS_LIMIT, np.float16)
 
     @property
     def mask(self) -> Mask | Labels:
-        """Bool when nothing but object 1 was asked for, else labels: where objects overlap, the likeliest."""
-        return self._labels.astype(np.bool_) if self._ids.tolist() == [1] else self._labels
+        """Bool mask if object 1 is the only one, else labels."""
+        if self._ids.tolist() == [1]:
+            return self._labels.astype(np.bool_)
+        return self._labels
 
     def add(self, tracked: TrackedFrame, space: ImageSpace) -> None:
-        """Enter a frame, replacing what was there; raises `PredictionInvalid` for NaN or infinity."""
+        """Enter a frame, replacing earlier labels; where objects overlap, the highest logit wins.
+
+        Raises:
+            PredictionInvalid: NaN or infinity among the logits.
+        """
         check_finite(tracked.logits, f"in frame {tracked.frame}")
         low = tracked.logits[np.argsort(tracked.object_ids).tolist()]
         full = torch.stack([space.upsample(plane) for plane in low]).cpu().numpy()
         likeliest = self._ids[full.argmax(axis=0)]
-        self._labels[tracked.frame] = np.where(full.max(axis=0) > self._threshold, likeliest, 0)
+        is_object = full.max(axis=0) > self._threshold
+        self._labels[tracked.frame] = np.where(is_object, likeliest, 0)
         if self.logits is not None:
-            self.logits[:, tracked.frame] = low.clamp(-LOGITS_LIMIT, LOGITS_LIMIT).cpu().numpy()
+            clipped = low.clamp(-LOGITS_LIMIT, LOGITS_LIMIT)
+            self.logits[:, tracked.frame] = clipped.cpu().numpy()
 
 
-def _resized(mask: Mask, side: int) -> Tensor:
-    """Return the mask in the network's square, 0 and 1, as the library's video processor makes it."""
+def _resize_mask(mask: Mask, side: int) -> Tensor:
+    """Return the mask in the network's square as 0 and 1, as the library's video processor does."""
     planes = torch.from_numpy(mask.astype(np.float32))[None, None]
     if mask.shape != (side, side):
         planes = functional.interpolate(

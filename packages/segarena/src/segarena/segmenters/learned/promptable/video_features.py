@@ -1,4 +1,4 @@
-"""A video as a tracking network sees it: frames encoded when first needed, and kept as far as memory allows."""
+"""Features of a video's frames: encoded on first use and cached within a memory limit."""
 
 from __future__ import annotations
 
@@ -13,74 +13,79 @@ from segarena.samples import VideoSample
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.videos.tracking.working_video import read_frame
 
-Maps = list[Tensor]
+FeatureMaps = list[Tensor]
 """Feature maps of one frame, fine to coarse."""
 
 
 class EncodedVideo:
-    """The frames of a video, and what the encoder made of those that were needed so far.
+    """Frames of a video with a cache of their features in main memory.
 
-    What is kept is kept for good, the first frames that fit: frames are visited in order, so a memory of the latest
-    would drop each just before it is asked for again. The others are encoded again each time. No result depends on it.
+    The cache keeps the first frames that fit, permanently. Frames are visited in order, so a cache of
+    the latest ones would drop each frame just before its next use. The other frames are encoded
+    again each time. No result depends on the cache.
 
     Args:
         sample: the video.
-        space: how each frame lies in the network's square.
-        look: from a frame, uint8 (H, W, 3), to its feature maps and their position embeddings, on the device.
-        device: where the network runs. Features are kept in main memory.
-        limit_bytes: what is kept may take so much.
+        space: position of each frame in the network's square input.
+        encode_frame: function from a frame, uint8 (H, W, 3), to its feature maps and their position
+            embeddings, on the device.
+        device: of the network.
+        limit_bytes: size of the cache.
     """
 
     def __init__(
         self,
         sample: VideoSample,
         space: ImageSpace,
-        look: Callable[[NDArray[np.uint8]], tuple[Maps, Maps]],
+        encode_frame: Callable[[NDArray[np.uint8]], tuple[FeatureMaps, FeatureMaps]],
         device: torch.device,
         limit_bytes: int,
     ) -> None:
         self.sample = sample
         self.space = space
         self.pass_seconds: list[float] = []
-        self._look = look
+        self._encode_frame = encode_frame
         self._device = device
         self._free_bytes = limit_bytes
-        self._kept: dict[int, Maps] = {}
-        self._position: Maps = []
-        self._current: tuple[int, Maps] = (-1, [])
+        self._cache: dict[int, FeatureMaps] = {}
+        self._position: FeatureMaps = []
+        self._current: tuple[int, FeatureMaps] = (-1, [])
 
     @property
     def passes(self) -> int:
-        """How many passes of the encoder were made so far."""
+        """Number of encoder passes so far."""
         return len(self.pass_seconds)
 
-    def get_vision_features(self, frame_idx: int) -> dict[str, Maps]:
-        """Return the features of a frame, on the device; the library's session asks its cache by this name.
+    def get_vision_features(self, frame_idx: int) -> dict[str, FeatureMaps]:
+        """Return the features of a frame, on the device.
+
+        The method name is that of the cache in the library's video session.
 
         Raises:
-            InvalidImage: the frame is not an 8-bit image of the shape that the video has.
+            InvalidImage: the frame is not an 8-bit image of the video's shape.
         """
         if self._current[0] != frame_idx:
-            kept = self._kept.get(frame_idx)
-            if kept is None:
+            cached = self._cache.get(frame_idx)
+            if cached is None:
                 maps = self._encode(frame_idx)
             else:
-                maps = [part.to(self._device) for part in kept]
+                maps = [part.to(self._device) for part in cached]
             self._current = (frame_idx, maps)
         return {"vision_feats": self._current[1], "vision_pos_embeds": self._position}
 
-    def _encode(self, frame: int) -> Maps:
+    def _encode(self, frame: int) -> FeatureMaps:
         image = read_frame(self.sample, frame)
         started = time.perf_counter()
-        maps, position = self._look(image)
-        self._keep(frame, maps)
+        maps, position = self._encode_frame(image)
+        self._store(frame, maps)
         self.pass_seconds.append(time.perf_counter() - started)
-        # It depends on nothing but the shape, and takes several times the room of the features.
+        # The position embeddings depend on the shape only, and are several times larger than the
+        # features, so one copy serves all frames.
         self._position = self._position or position
         return maps
 
-    def _keep(self, frame: int, maps: Maps) -> None:
+    def _store(self, frame: int, maps: FeatureMaps) -> None:
         size_bytes = sum(part.numel() * part.element_size() for part in maps)
         if size_bytes <= self._free_bytes:
             self._free_bytes -= size_bytes
-            self._kept[frame] = [part.cpu() for part in maps]
+            self._cache[frame] = [part.cpu() for part in maps]

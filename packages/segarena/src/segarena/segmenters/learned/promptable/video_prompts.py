@@ -1,4 +1,4 @@
-"""What a dialogue about a video says: per object, which frame is marked how, and what the tracker makes of it."""
+"""Prompts of a video dialogue, grouped by object and frame."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ from segarena.segmenters.videos.tracking.frame_strokes import (
 )
 
 VIDEO_PROMPT_KINDS = frozenset({"click", "box", "mask", "scribble"})
-Place = tuple[float, ...]
+Point = tuple[float, ...]
 
 
 @dataclass(slots=True)
 class FrameMarks:
-    """What is said of one object in one frame.
+    """All prompts about one object in one frame.
 
     Attributes:
         points: (row, column), in the order given.
-        is_positive: of each point, whether it is on the object.
-        box: the first and the last pixel in it; None without.
-        mask: bool (H, W), the object as the user drew it and nobody has corrected since; None without.
-        drawn: bool (H, W), what was drawn and is only a hint: a mask with later points, or scribbles that are not
-            made points of; None without.
-        drawn_in: the round of the newest of it.
-        since: the round that first said where the object is, not only where it is not; None: no round did.
+        is_positive: for each point, whether it is on the object.
+        box: its first and last pixel; None without a box.
+        mask: bool (H, W), the object as drawn by the user and not corrected since; None without.
+        drawn: bool (H, W), drawings that are only a hint: a mask with later points, or scribbles that
+            do not become points; None without.
+        drawn_in: round of the newest drawing.
+        since: first round with a positive prompt; None without one.
     """
 
-    points: list[Place] = field(default_factory=list[Place])
+    points: list[Point] = field(default_factory=list[Point])
     is_positive: list[bool] = field(default_factory=list[bool])
-    box: tuple[Place, Place] | None = None
+    box: tuple[Point, Point] | None = None
     mask: Mask | None = None
     drawn: Mask | None = None
     drawn_in: int = -1
     since: int | None = None
 
-    def add_points(self, points: list[Place], is_positive: bool, round_: int) -> None:
-        """Add points. A mask given before says the same already, or becomes a hint."""
-        if self.mask is not None and all(
-            self.mask[_pixel(point)] == is_positive for point in points
-        ):
-            return
-        self._doubt_mask()
+    def add_points(self, points: list[Point], is_positive: bool, round_: int) -> None:
+        """Add points, unless an earlier mask agrees with all of them; else the mask becomes a hint."""
+        if self.mask is not None:
+            agreements = [self.mask[_pixel(point)] == is_positive for point in points]
+            if all(agreements):
+                return
+        self._demote_mask()
         self.points.extend(points)
         self.is_positive.extend([is_positive] * len(points))
         if is_positive:
             self._begin(round_)
 
-    def set_box(self, first: Place, last: Place, round_: int) -> None:
-        """Replace the box; a mask given before becomes a hint."""
-        self._doubt_mask()
+    def set_box(self, first: Point, last: Point, round_: int) -> None:
+        """Replace the box; an earlier mask becomes a hint."""
+        self._demote_mask()
         self.box = (first, last)
         self._begin(round_)
 
     def set_mask(self, mask: Mask, round_: int) -> None:
-        """Replace all that was said by the object itself."""
+        """Replace all earlier prompts by the mask of the object."""
         self.points = []
         self.is_positive = []
         self.box = None
@@ -77,27 +77,28 @@ class FrameMarks:
         self._begin(round_)
 
     def draw(self, line: Mask, round_: int) -> None:
-        """Add a hint."""
-        self._doubt_mask()
+        """Add a drawn line as a hint."""
+        self._demote_mask()
         self.drawn = line if self.drawn is None else self.drawn | line
         self.drawn_in = round_
         self._begin(round_)
 
-    def _doubt_mask(self) -> None:
+    def _demote_mask(self) -> None:
         if self.mask is not None:
             self.drawn = self.mask
             self.mask = None
 
     def _begin(self, round_: int) -> None:
-        self.since = round_ if self.since is None else self.since
+        if self.since is None:
+            self.since = round_
 
 
 def read_marks(
     dialogue: Dialogue, shape: Shape, options: VideoOptions
 ) -> dict[int, dict[int, FrameMarks]]:
-    """Return what all rounds say, by object id and frame, both ascending.
+    """Return the prompts of all rounds by object id and frame, both ascending.
 
-    Marks of the background are negative for every object.
+    Prompts of the background are negative prompts of every object.
 
     Raises:
         SegmenterError: no prompt in this round, one of another kind, nothing about an object, or a box or scribble
@@ -113,50 +114,65 @@ def read_marks(
     for number, prompts in enumerate(dialogue.rounds):
         for prompt in prompts:
             own = getattr(prompt, "object_id", 1)
-            for object_id in marks if own == BACKGROUND else (own,):
-                _mark(marks[object_id], prompt, shape[1:], number, options)
-    marks = {object_id: dict(sorted(frames.items())) for object_id, frames in marks.items()}
-    silent = [object_id for object_id, frames in marks.items() if not frames]
-    if silent or not marks:
-        raise SegmenterError(
-            f"nothing is said about object {silent[0] if silent else 1}; expected a mark of it in a frame"
-        )
+            targets = list(marks) if own == BACKGROUND else [own]
+            for object_id in targets:
+                _add_prompt(marks[object_id], prompt, shape[1:], number, options)
+    if not marks:
+        raise _no_prompt_error(1)
+    for object_id, frames in marks.items():
+        if not frames:
+            raise _no_prompt_error(object_id)
+        marks[object_id] = dict(sorted(frames.items()))
     return marks
 
 
+def _no_prompt_error(object_id: int) -> SegmenterError:
+    return SegmenterError(
+        f"nothing is said about object {object_id}; expected a mark of it in a frame"
+    )
+
+
 def prompted_object_ids(prompts: Iterable[Prompt]) -> list[int]:
-    """Return the ids of the objects that the prompts are about, ascending; the background is none."""
+    """Return the ids of the prompted objects, ascending, without the background."""
     return sorted({getattr(prompt, "object_id", 1) for prompt in prompts} - {BACKGROUND})
 
 
 def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> frozenset[int]:
-    """Return the frames of an object whose marks correct what was tracked; its other frames say what to track.
+    """Return the frames whose prompts correct the tracked object; its other frames start tracking.
 
-    What the first round about the object says is what to track, and so is every mask. Later marks, and those that only
-    say where the object is not, correct. An object of which nothing else is said is tracked from these.
+    The prompts of the first round about the object start tracking, and so does every mask. Later
+    prompts, and frames with negative prompts only, are corrections. An object with negative prompts
+    only is tracked from these.
     """
-    first = min((marks.since for marks in frames.values() if marks.since is not None), default=None)
-    if options.corrections == "alone" or first is None:
+    first_rounds = [marks.since for marks in frames.values() if marks.since is not None]
+    if options.corrections == "alone" or not first_rounds:
         return frozenset()
-    return frozenset(
-        frame for frame, marks in frames.items() if marks.since != first and marks.mask is None
-    )
+    first = min(first_rounds)
+    corrected: set[int] = set()
+    for frame, marks in frames.items():
+        if marks.since != first and marks.mask is None:
+            corrected.add(frame)
+    return frozenset(corrected)
 
 
-def points_along(points: tuple[Place, ...], count: int) -> list[Place]:
-    """Return `count` points of a line, (row, column): the middles of as many pieces of equal length.
+def points_along(points: tuple[Point, ...], count: int) -> list[Point]:
+    """Return `count` points of a line, (row, column), in the middles of pieces of equal length.
 
-    A line shorter than that many pixels gives one point per pixel of its length and one more, so a dot gives one.
+    A line shorter than `count` pixels gives one point per pixel of its length and one more, so a dot
+    gives one.
     """
     corners = np.asarray(points, dtype=np.float64)
-    lengths = np.hypot(*np.diff(corners, axis=0).T) if len(corners) > 1 else np.zeros(0)
-    at = np.concatenate([[0.0], np.cumsum(lengths)])
-    count = min(count, 1 + int(at[-1]))
-    middles = (np.arange(count) + 0.5) / count * at[-1]
-    return [
-        (float(row), float(column))
-        for row, column in zip(*(np.interp(middles, at, c) for c in corners.T), strict=True)
-    ]
+    if len(corners) > 1:
+        lengths = np.hypot(*np.diff(corners, axis=0).T)
+    else:
+        lengths = np.zeros(0)
+    distances = np.concatenate([[0.0], np.cumsum(lengths)])
+    total = distances[-1]
+    count = min(count, 1 + int(total))
+    middles = (np.arange(count) + 0.5) / count * total
+    rows = np.interp(middles, distances, corners[:, 0])
+    columns = np.interp(middles, distances, corners[:, 1])
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def _check(prompt: Prompt, shape: Shape) -> None:
@@ -170,36 +186,35 @@ def _check(prompt: Prompt, shape: Shape) -> None:
         )
 
 
-def _mark(
+def _add_prompt(
     frames: dict[int, FrameMarks], prompt: Prompt, shape: Shape, round_: int, options: VideoOptions
 ) -> None:
-    """Enter the prompt into the frames of one object."""
-    is_positive = (
-        getattr(prompt, "is_positive", True) and getattr(prompt, "object_id", 1) != BACKGROUND
-    )
+    """Add a prompt to its frames of one object."""
+    is_background = getattr(prompt, "object_id", 1) == BACKGROUND
+    is_positive = getattr(prompt, "is_positive", True) and not is_background
     for frame in _frames_of(prompt):
         marks = frames.setdefault(frame, FrameMarks())
         match prompt:
             case Click():
                 marks.add_points([prompt.position[1:]], is_positive, round_)
             case Box():
-                marks.set_box(prompt.start[1:], tuple(stop - 1 for stop in prompt.stop[1:]), round_)
+                last = tuple(stop - 1 for stop in prompt.stop[1:])
+                marks.set_box(prompt.start[1:], last, round_)
             case MaskPrompt():
                 marks.set_mask(prompt.mask[frame], round_)
             case Scribble():
                 line = tuple(point[1:] for point in prompt.points)
                 if is_positive and options.scribbles == "mask":
-                    marks.draw(_drawn(line, shape), round_)
+                    marks.draw(_draw_line(line, shape), round_)
                 else:
-                    marks.add_points(
-                        points_along(line, options.scribble_points), is_positive, round_
-                    )
+                    points = points_along(line, options.scribble_points)
+                    marks.add_points(points, is_positive, round_)
             case _:
                 pass
 
 
 def _frames_of(prompt: Prompt) -> Iterator[int]:
-    """Yield the frames that the prompt is in: several for a mask, else one."""
+    """Yield the frames of a prompt: several for a mask, else one."""
     if isinstance(prompt, MaskPrompt):
         yield from (int(frame) for frame in np.flatnonzero(prompt.mask.any(axis=(1, 2))))
     elif isinstance(prompt, Box):
@@ -213,13 +228,14 @@ def _frames_of(prompt: Prompt) -> Iterator[int]:
         yield frame_of_prompt(prompt)
 
 
-def _drawn(line: tuple[Place, ...], shape: Shape) -> Mask:
+def _draw_line(line: tuple[Point, ...], shape: Shape) -> Mask:
     canvas: NDArray[np.uint8] = np.zeros(shape, np.uint8)
-    # The last point twice: of a single one OpenCV draws nothing.
-    corners = np.array([_pixel(point)[::-1] for point in (*line, line[-1])], dtype=np.int32)
+    # OpenCV draws nothing for a single point, so the last one is repeated.
+    pixels = [_pixel(point) for point in (*line, line[-1])]
+    corners = np.array(pixels, dtype=np.int32)[:, ::-1].copy()
     cv2.polylines(canvas, [corners], isClosed=False, color=1, thickness=1)
     return canvas.astype(np.bool_)
 
 
-def _pixel(point: Place) -> tuple[int, ...]:
+def _pixel(point: Point) -> tuple[int, ...]:
     return tuple(round(coordinate) for coordinate in point)

@@ -1,1 +1,1 @@
-"""What video segmenters without weights share: strokes, frames with optical flow, colour models, smoothing."""
+"""Shared parts of video segmenters without weights: strokes, optical flow, colour models, smoothing."""

@@ -1,4 +1,4 @@
-"""What colours an object has: smoothed histograms in CIELAB."""
+"""Colour models of labels: smoothed histograms in CIELAB."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 BINS = (16, 32, 32)
 _SHIFTS = (4, 3, 3)
-_LEAST = 5e-5
-"""Share of a label's samples that any bin is given: so that one odd pixel decides nothing."""
+_MIN_SHARE = 5e-5
+"""Share of a label's samples added to every bin, so that single outliers decide nothing."""
 
 
 def colour_bins(lab: NDArray[np.uint8]) -> NDArray[np.uint16]:
@@ -21,28 +21,32 @@ def colour_bins(lab: NDArray[np.uint8]) -> NDArray[np.uint16]:
 
 
 class ColourModels:
-    """The colours of so many labels, from samples; one without any has the mean of the others' colours."""
+    """Colour histograms of labels; one without samples gets the mean of the others."""
 
     def __init__(self, labels: int) -> None:
         self._counts = np.zeros((labels, int(np.prod(BINS))), dtype=np.float64)
 
     def learn(self, label: int, bins: NDArray[np.uint16]) -> None:
-        """Add pixels, which count 1 together, however many they are."""
+        """Add the pixels of one frame; together they have weight 1."""
         if bins.size:
             self._counts[label] += (
                 np.bincount(bins.ravel(), minlength=self._counts.shape[1]) / bins.size
             )
 
     def log_table(self) -> NDArray[np.float32]:
-        """Return the logarithm of the share of each label in each bin, float32 (labels, bins); shares add up to 1."""
+        """Return the log share of each label in each bin, float32 (labels, bins); shares sum to 1."""
         from scipy.ndimage import gaussian_filter
 
         smooth: Sequence[Any] = [
             gaussian_filter(counts.reshape(BINS), 1.0).ravel() for counts in self._counts
         ]
         totals = self._counts.sum(axis=1)
-        likelihood = np.stack(smooth) / np.maximum(totals, 1e-12)[:, None] + _LEAST
-        likelihood[totals == 0] = likelihood[totals > 0].mean(axis=0) if (totals > 0).any() else 1.0
+        likelihood = np.stack(smooth) / np.maximum(totals, 1e-12)[:, None] + _MIN_SHARE
+        has_samples = totals > 0
+        if has_samples.any():
+            likelihood[~has_samples] = likelihood[has_samples].mean(axis=0)
+        else:
+            likelihood[:] = 1.0
         return np.log(likelihood / likelihood.sum(axis=0)).astype(np.float32)
 
 
@@ -52,10 +56,13 @@ def colour_table(
     marks: Mapping[int, NDArray[np.int16]],
     found: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """Return `ColourModels.log_table` of strokes and of what was found, which count alike in each frame.
+    """Return `ColourModels.log_table` of strokes and label probabilities, with equal weight per frame.
 
-    What strokes say, (h, w), and the layers found, (labels, h, w) in the order of `ids`, are given by frame; of these
-    what is more likely than not is learned.
+    Args:
+        bins: colour bin of each pixel, (T, h, w).
+        ids: of the labels.
+        marks: strokes by frame, (h, w).
+        found: label probabilities by frame, (labels, h, w); pixels above one half are learned.
     """
     models = ColourModels(len(ids))
     for number, label in enumerate(ids):

@@ -1,4 +1,4 @@
-"""Strokes in a video: what clicks and scribbles say of the pixels of a frame."""
+"""Strokes in a video: clicks and scribbles of single frames, and the pixels they mark."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LabelMarks: TypeAlias = NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True)
 class FrameStroke:
-    """A click or scribble.
+    """A click or scribble in one frame.
 
     Attributes:
-        frame: the frame it is drawn in.
+        frame: its frame.
         corners: (row, column), sub-pixel.
-        label: what it says of the pixels under it; a negative one says background, whatever object it is about.
-        object_id: the object it is about.
+        label: of the marked pixels; background for negative prompts of any object.
+        object_id: the prompted object.
     """
 
     frame: int
@@ -46,13 +46,13 @@ def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[FrameStroke]:
 
     Raises:
         SegmenterError: a prompt of another kind, or a scribble over several frames.
-        InvalidPrompt: a prompt outside of the video, or of an object that labels cannot name.
+        InvalidPrompt: a prompt outside of the video, or an object id that labels cannot hold.
     """
     return [_stroke(prompt, shape) for prompt in prompts]
 
 
 def stroke_object_ids(strokes: Iterable[FrameStroke]) -> tuple[int, ...]:
-    """Return the ids of the objects that strokes are about, ascending; the background is none."""
+    """Return the ids of the objects with strokes, ascending, without the background."""
     return tuple(sorted({stroke.object_id for stroke in strokes} - {BACKGROUND}))
 
 
@@ -63,28 +63,32 @@ def draw_strokes(
     scale: tuple[float, float] = (1.0, 1.0),
     width_px: int = 1,
 ) -> LabelMarks:
-    """Return what strokes of one frame say of its pixels; where they cross, the later one wins.
+    """Draw the strokes of one frame; where they cross, the later one wins.
 
-    What is drawn on has `shape` (H, W), which is the frame's times `scale`, by rows and columns.
+    Args:
+        strokes: of one frame.
+        shape: (H, W) of the result.
+        scale: size of the result relative to the frame, along rows and columns.
+        width_px: of the lines in the result.
     """
     marks = np.full(shape, UNMARKED, dtype=np.int16)
     for stroke in strokes:
-        # Middles of pixels: a position of whole numbers is the middle of its pixel in any size.
+        # Whole numbers are pixel centres, which scale with a shift of half a pixel.
         corners = (np.asarray(stroke.corners) + 0.5) * scale - 0.5
         pixels = np.rint(corners).astype(np.int32).clip(0, np.asarray(shape) - 1)[:, ::-1]
-        # The last point twice: of a single one OpenCV draws nothing.
+        # OpenCV draws nothing for a single point, so the last one is repeated.
         line = np.ascontiguousarray(np.concatenate([pixels, pixels[-1:]]))
         cv2.polylines(marks, [line], isClosed=False, color=stroke.label, thickness=width_px)
     return marks
 
 
 def apply_marks_to_labels(labels: Labels, marks: LabelMarks) -> Labels:
-    """Return `labels`, and as marked where anything is marked."""
+    """Return labels with the marked pixels set to their marks."""
     return np.where(marks == UNMARKED, labels, marks).astype(np.uint8)
 
 
 def check_round(dialogue: Dialogue, kinds: Iterable[str] = STROKE_PROMPT_KINDS) -> None:
-    """Raise `SegmenterError` unless the newest round says something."""
+    """Raise `SegmenterError` unless the newest round has prompts."""
     if not dialogue.rounds or not dialogue.rounds[-1]:
         raise SegmenterError(
             f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(kinds))}"
@@ -92,7 +96,7 @@ def check_round(dialogue: Dialogue, kinds: Iterable[str] = STROKE_PROMPT_KINDS) 
 
 
 def group_by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
-    """Return the strokes of each frame that has any; frames ascend, strokes stay in order."""
+    """Return the strokes by frame; frames ascending, strokes in the order given."""
     frames: dict[int, list[FrameStroke]] = {}
     for stroke in sorted(strokes, key=lambda stroke: stroke.frame):
         frames.setdefault(stroke.frame, []).append(stroke)
@@ -100,28 +104,35 @@ def group_by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke
 
 
 def check_in_video(prompt: Prompt, shape: Shape) -> int:
-    """Return the object that a prompt is about, 1 where it does not say.
+    """Return the object id of a prompt; 1 for prompts without one.
 
     Raises:
-        InvalidPrompt: a prompt outside of the video (T, H, W), or of an object that labels cannot name.
+        InvalidPrompt: a prompt outside of the video (T, H, W), or an object id that labels cannot
+            hold.
     """
     check_prompt(prompt, shape)
     object_id = getattr(prompt, "object_id", 1)
     if not BACKGROUND <= object_id <= HIGHEST_OBJECT:
         raise InvalidPrompt(
-            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, 0 for the background, got {object_id}"
+            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, "
+            f"0 for the background, got {object_id}"
         )
     return object_id
 
 
 def frame_of_prompt(prompt: Click | Scribble) -> int:
-    """Return the frame of a click or scribble; raises `SegmenterError` for a line through several, or between two."""
+    """Return the frame of a click or scribble.
+
+    Raises:
+        SegmenterError: the line goes through several frames, or lies between two.
+    """
     points = (prompt.position,) if isinstance(prompt, Click) else prompt.points
     frames = {point[0] for point in points}
     frame = min(frames)
     if len(frames) > 1 or frame != int(frame):
         raise SegmenterError(
-            f"scribble: expected all its points in one frame, got {sorted(frames)}; give one per frame"
+            f"scribble: expected all its points in one frame, got {sorted(frames)}; "
+            "give one per frame"
         )
     return int(frame)
 

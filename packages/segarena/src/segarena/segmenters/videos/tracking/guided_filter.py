@@ -1,4 +1,4 @@
-"""Edge-aware smoothing of label costs: the guided filter."""
+"""Guided filter: edge-aware smoothing of label costs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Field = NDArray[np.float32]
 
 
 class GuidedFilter:
-    """Smooths layers so that they keep the edges of a grey image.
+    """Smooths layers while keeping the edges of a grey image.
 
     Args:
         guide: uint8 or float (H, W), 0 to 255.
         radius_px: of the square window.
-        edge: contrasts well below this many levels are smoothed away.
+        edge: contrasts well below this number of grey levels are smoothed away.
 
     Source: He, Sun, Tang, Guided Image Filtering, TPAMI 35(6), 2013; for label costs: Hosni et al., Fast Cost-Volume
     Filtering, TPAMI 35(2), 2013.

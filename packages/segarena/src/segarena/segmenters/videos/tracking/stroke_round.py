@@ -1,4 +1,4 @@
-"""Round after round: new strokes change their own frame, and the others only up to the next frame with strokes."""
+"""One round of strokes: new strokes change their own frame, and others up to the next stroked frame."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from segarena.segmenters.videos.tracking.working_video import Field, WorkingVide
 
 Rounds: TypeAlias = Sequence[Sequence[FrameStroke]]
 Advance: TypeAlias = Callable[[Labels | None, Rounds], Labels]
-"""Labels (T, H, W) of the round before, None in the first, and the strokes of all rounds, to new labels."""
+"""Function from the previous labels (T, H, W), None in round one, and all strokes to new labels."""
 
 
 class FrameRange(NamedTuple):
-    """Frames to solve again, `first` to `last`, and the frames with strokes before and after them, if any."""
+    """Frames `first` to `last` to solve again, and the frames with strokes before and after, if any."""
 
     first: int
     last: int
@@ -42,15 +42,15 @@ class FrameRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StrokeRound:
-    """What a round is answered from.
+    """Strokes and previous labels of one round.
 
     Attributes:
         video: at working size.
-        previous: uint8 (T, H, W), labels of the round before; None in the first.
+        previous: uint8 (T, H, W), labels of the previous round; None in the first.
         strokes: of all rounds, by frame.
-        marks: the same, drawn at working size; in the first round with the border of `mark_border`.
-        fresh: those of this round, drawn at working size.
-        ids: 0 and the objects' numbers, ascending; layers are in this order.
+        marks: the same, drawn at working size; in the first round with `mark_border`.
+        fresh: strokes of this round, drawn at working size.
+        ids: 0 and the object ids, ascending; layers are in this order.
     """
 
     video: WorkingVideo
@@ -91,7 +91,7 @@ class StrokeRound:
 
     @property
     def has_object(self) -> bool:
-        """Whether any stroke so far says where an object is."""
+        """Whether any stroke so far is positive."""
         return any(stroke.label != BACKGROUND for stroke in chain(*self.strokes.values()))
 
     def empty(self) -> Labels:
@@ -99,14 +99,17 @@ class StrokeRound:
         return np.zeros(self.video.shape, dtype=np.uint8)
 
     def previous_at(self, frame: int) -> Labels | None:
-        """Return the labels of the round before in one frame, at working size; None in the first round."""
+        """Return the previous labels of a frame, at working size; None in the first round."""
         if self.previous is None:
             return None
         return np.asarray(self.ids, dtype=np.uint8)[self.layers(frame).argmax(axis=0)]
 
     def layers(self, frame: int) -> Field:
-        """Return the labels of the round before in one frame as layers, float32 (labels, h, w)."""
-        labels = self.empty()[frame] if self.previous is None else self.previous[frame]
+        """Return the previous labels of a frame as layers, float32 (labels, h, w)."""
+        if self.previous is None:
+            labels = self.empty()[frame]
+        else:
+            labels = self.previous[frame]
         size = self.video.size[::-1]
         stack = [
             cv2.resize((labels == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)
@@ -114,8 +117,8 @@ class StrokeRound:
         ]
         return np.stack(stack).astype(np.float32)
 
-    def stretches(self) -> Iterator[FrameRange]:
-        """Yield the stretches between neighbouring frames with strokes, of which at least one has fresh ones."""
+    def open_ranges(self) -> Iterator[FrameRange]:
+        """Yield the ranges between neighbouring frames with strokes, at least one of them fresh."""
         ends: list[int | None] = [None, *sorted(self.marks), None]
         for before, after in pairwise(ends):
             first = 0 if before is None else before + 1
@@ -123,8 +126,8 @@ class StrokeRound:
             if first <= last and (before in self.fresh or after in self.fresh):
                 yield FrameRange(first, last, before, after)
 
-    def turn(self, layers: Mapping[int, Field]) -> Labels:
-        """Return new labels: in these frames the highest layer, else those of the round before, and strokes obeyed."""
+    def merge(self, layers: Mapping[int, Field]) -> Labels:
+        """Return new labels: the highest layer in these frames, previous labels elsewhere, then strokes."""
         labels = self.empty() if self.previous is None else self.previous.copy()
         shape = (self.video.shape[1], self.video.shape[2])
         for frame, stack in layers.items():
@@ -146,19 +149,27 @@ class StrokeRound:
 
 
 def answer_round(dialogue: Dialogue, shape: Shape, advance: Advance) -> Prediction:
-    """Return the prediction of the newest round; rounds without a prediction before them are gone through in order.
+    """Return the prediction of the newest round; without a previous prediction, solve all rounds in order.
 
-    Bool while nothing but object 1 and the background was asked about, else labels.
+    The mask is bool if all prompts are about object 1 or the background, else labels.
 
     Raises:
-        SegmenterError: no prompt in this round, or one that cannot be taken.
+        SegmenterError: no prompt in this round, or one of a wrong kind.
         InvalidPrompt: a prompt outside of the video.
     """
     check_round(dialogue)
     rounds = [read_strokes(prompts, shape) for prompts in dialogue.rounds]
-    labels = None if dialogue.previous is None else dialogue.previous.mask.astype(np.uint8)
-    for count in range(1 if labels is None else len(rounds), len(rounds) + 1):
+    if dialogue.previous is None:
+        labels = None
+        first = 1
+    else:
+        labels = dialogue.previous.mask.astype(np.uint8)
+        first = len(rounds)
+    for count in range(first, len(rounds) + 1):
         labels = advance(labels, rounds[:count])
-    answer = np.zeros(shape, dtype=np.uint8) if labels is None else labels
-    is_one = set(stroke_object_ids(chain(*rounds))) <= {1}
-    return Prediction(mask=answer == 1 if is_one else answer)
+    if labels is None:
+        labels = np.zeros(shape, dtype=np.uint8)
+    has_one_object = set(stroke_object_ids(chain(*rounds))) <= {1}
+    if has_one_object:
+        return Prediction(mask=labels == 1)
+    return Prediction(mask=labels)

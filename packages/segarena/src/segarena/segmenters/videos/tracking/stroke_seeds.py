@@ -1,4 +1,4 @@
-"""What is sure in a frame with strokes: the strokes, and what they leave standing of the labels before."""
+"""Seeds of a frame with strokes: the strokes, and previous labels that they do not contradict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from segarena.samples import Labels
 from segarena.segmenters.videos.tracking.frame_strokes import BACKGROUND, UNMARKED, LabelMarks
 
 _BAND_PX = 2
-"""How near a border of the labels before nothing is sure."""
+"""Width of the band along borders of previous labels in which nothing is sure."""
 
 
 def seed_labels(
@@ -35,9 +35,8 @@ def seed_labels(
         depth = np.minimum(cv2.distanceTransform(region, cv2.DIST_L2, 3), farthest)
         contradicted = (region > 0) & (fresh != UNMARKED) & (fresh != label)
         for row, column in np.argwhere(contradicted):
-            cv2.circle(
-                doubt, (int(column), int(row)), int(1.5 * depth[row, column]) + _BAND_PX, 1, -1
-            )
+            radius = int(1.5 * depth[row, column]) + _BAND_PX
+            cv2.circle(doubt, (int(column), int(row)), radius, 1, -1)
         core = cv2.erode(region, square, borderType=cv2.BORDER_CONSTANT, borderValue=1)
         sure[np.asarray(core) > 0] = label
     sure[doubt > 0] = UNMARKED
@@ -45,9 +44,9 @@ def seed_labels(
 
 
 def mark_border(marks: LabelMarks, *, reach: float) -> LabelMarks:
-    """Return `marks` with the frame's border as background where it is far from all strokes of objects.
+    """Mark the frame's border as background where it is far from all strokes of objects.
 
-    Far is more than `reach` of the frame's longer side.
+    Far means more than `reach` times the frame's longer side.
     """
     is_object = marks > BACKGROUND
     if not is_object.any():

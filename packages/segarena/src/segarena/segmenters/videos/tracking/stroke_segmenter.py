@@ -1,6 +1,7 @@
-"""What the segmenters of videos share that answer strokes with labels of all frames."""
+"""Base class of video segmenters that answer strokes with labels of all frames."""
 
-# Annotations are not postponed here: subclasses in other modules inherit these options, which are checked by them.
+# Annotations are not postponed here: the options of subclasses in other modules are validated
+# by these annotations, which must be types at run time.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ class StrokeSegmenter(ABC):
     """Answers clicks and scribbles in some frames of a video with labels of all of them.
 
     Args:
-        work_px: frames are shrunk to at most so many pixels.
+        work_px: maximum number of pixels of a shrunk frame.
         stroke_px: width of a stroke, in working pixels.
-        reach: how far around a stroke a previous label may be in doubt, as a share of the frame's longer side.
+        reach: maximum distance from a stroke at which previous labels may be in doubt, as a share of
+            the frame's longer side.
         radius_px: of the windows that smooth along edges, or move borders to them.
-        edge: the step in lightness, of 0 to 255, that is an edge.
+        edge: step in lightness, of 0 to 255, that counts as an edge.
     """
 
     work_px: int = 100_000
@@ -36,10 +38,11 @@ class StrokeSegmenter(ABC):
     sample_kinds: ClassVar[frozenset[str]] = frozenset({"video"})
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue with masks of all frames; no object marked, nothing segmented.
+        """Answer each dialogue with masks of all frames; empty if no object is marked.
 
         Raises:
-            SegmenterError: no prompt in this round, one of another kind, or a scribble over several frames.
+            SegmenterError: no prompt in this round, one of another kind, or a scribble over several
+                frames.
             InvalidPrompt: a prompt outside of the video.
         """
         video: WorkingVideo = encoded.video
@@ -48,15 +51,17 @@ class StrokeSegmenter(ABC):
             drawn = StrokeRound.of(
                 video, previous, rounds, stroke_px=self.stroke_px, reach=self.reach
             )
-            return self._advance(encoded, drawn) if drawn.has_object else drawn.empty()
+            if not drawn.has_object:
+                return drawn.empty()
+            return self._advance(encoded, drawn)
 
         return [answer_round(dialogue, video.shape, advance) for dialogue in dialogues]
 
     def smooth(self, video: WorkingVideo, frame: int, layers: Field) -> Field:
-        """Return layers (n, h, w) of a frame smoothed, their borders moved to its edges."""
+        """Smooth layers (n, h, w) of a frame, moving their borders to its edges."""
         lightness = video.lab[frame, :, :, 0]
         return GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)(layers)
 
     @abstractmethod
     def _advance(self, encoded: Any, drawn: StrokeRound) -> Labels:
-        """Return new labels of all frames, for a round in which some object is marked."""
+        """Return new labels of all frames for a round in which an object is marked."""

@@ -1,4 +1,4 @@
-"""Superpixels of all frames of a video, and how strongly they are connected."""
+"""Conductances between the superpixels of all frames of a video."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.segmenters.drawing.superpixels import SuperpixelGraph
 from segarena.segmenters.videos.tracking.working_video import WorkingVideo
 
 _COLOUR_STEP = 12.0
-"""In 8-bit CIELAB: what counts between frames as the median contrast does within one."""
+"""Colour difference between frames, in 8-bit CIELAB, equivalent to the median contrast in a frame."""
 
 
 def connect_superpixels(
@@ -25,9 +25,10 @@ def connect_superpixels(
 ) -> Any:
     """Return the conductances between all superpixels of a video, sparse (n, n), symmetric.
 
-    In a frame: the length of the common border, in units of the mean, falling with contrast. Between neighbouring
-    frames: the share of pixels that the flow leads from one to the other, falling with the difference of colours, by
-    `beta`, and weighted by `through_time`. `starts` are as in `EncodedWalk`.
+    Within a frame, the conductance is the length of the common border in units of the mean, and falls
+    with contrast. Between neighbouring frames it is the share of pixels that the flow connects, falls
+    with the colour difference by `beta`, and is weighted by `through_time`. `starts` as in
+    `EncodedWalk`.
     """
     from scipy import sparse
 
@@ -38,7 +39,7 @@ def connect_superpixels(
             float(graph.border_px.sum()) / max(len(graph.edges), 1), 1.0
         )
         pairs.append(graph.edges + starts[frame])
-        # The small constant keeps every superpixel reachable.
+        # The small constant keeps every superpixel reachable, so the system has a unique solution.
         values.append((relative * np.exp(-beta * graph.contrasts) + 1e-6).astype(np.float64))
         if frame:
             follow, shares = _following(video, graphs, frame - 1, beta)
@@ -67,7 +68,7 @@ def _mean_colours(graph: SuperpixelGraph, lab: NDArray[np.uint8]) -> NDArray[np.
 def _following(
     video: WorkingVideo, graphs: Sequence[SuperpixelGraph], frame: int, beta: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return pairs of superpixels of `frame` and the next one that the flow connects, and how strongly."""
+    """Return pairs of superpixels that the flow connects from `frame` to the next, with weights."""
     here = graphs[frame]
     there = graphs[frame + 1]
     height, width = video.size

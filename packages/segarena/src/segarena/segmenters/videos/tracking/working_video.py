@@ -1,4 +1,4 @@
-"""A video at working size, with the optical flow between neighbouring frames."""
+"""Video at working size, with the optical flow between neighbouring frames."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from segarena.errors import InvalidImage, InvalidInput, SegmenterError
 from segarena.samples import Sample, VideoSample, as_image
 from segarena.segmenters.drawing.image_size import shrunk_size
 
-LEAST_FLOW_PX = 16
-"""Frames with a shorter side have no flow: nothing is said to move."""
+MIN_FLOW_SIDE_PX = 16
+"""Frames with a shorter side have a flow of 0."""
 
 Field = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkingVideo:
-    """Frames shrunk to what a round can afford.
+    """Frames of a video shrunk to a working size.
 
     Attributes:
         shape: (T, H, W) of the video itself.
         lab: uint8 (T, h, w, 3), CIELAB as OpenCV scales it to 8 bits.
-        flows: float16 (2, T, h, w, 2). `flows[0, t]` leads from the pixels of frame t to frame t + 1, `flows[1, t]` to
-            frame t - 1, as (right, down); 0 where there is no such frame.
+        flows: float16 (2, T, h, w, 2). `flows[0, t]` points from the pixels of frame t to frame t + 1,
+            `flows[1, t]` to frame t - 1, as (right, down); 0 where there is no such frame.
     """
 
     shape: tuple[int, int, int]
@@ -44,10 +44,10 @@ class WorkingVideo:
         return self.size[0] / self.shape[1], self.size[1] / self.shape[2]
 
     def carry(self, layers: Field, frame: int, step: int) -> tuple[Field, Field]:
-        """Return layers (n, h, w) of frame `frame` - `step` as they lie in `frame`, and how far that is to be trusted.
+        """Move layers (n, h, w) of frame `frame` - `step` to `frame` by the flow; return also the trust.
 
-        Trust is (h, w), 1 where the flow there and back ends where it began, near 0 where it does not: there, something
-        has been uncovered.
+        Trust is (h, w): 1 where the flow there and back returns to its start, near 0 where it does
+        not, because a pixel was uncovered.
         """
         back = self.flows[1 if step > 0 else 0, frame].astype(np.float32)
         there = self.flows[0 if step > 0 else 1, frame - step].astype(np.float32)
@@ -68,11 +68,11 @@ class WorkingVideo:
 
 
 def require_video(sample: Sample, segmenter: str) -> VideoSample:
-    """Return the sample, which is a video.
+    """Return the sample if it is a video.
 
     Raises:
-        SegmenterError: it is an image or a volume.
-        InvalidInput: it has no frames, or frames without pixels.
+        SegmenterError: the sample is an image or a volume.
+        InvalidInput: the video has no frames, or frames without pixels.
     """
     if not isinstance(sample, VideoSample):
         raise SegmenterError(f"{segmenter} takes videos only, got a {type(sample).__name__}")
@@ -84,11 +84,16 @@ def require_video(sample: Sample, segmenter: str) -> VideoSample:
 
 
 def read_frame(video: VideoSample, number: int) -> NDArray[np.uint8]:
-    """Return a frame, uint8 (H, W, 3); raises `InvalidImage` when it is none of the shape that the video has."""
+    """Return a frame, uint8 (H, W, 3).
+
+    Raises:
+        InvalidImage: it is not an 8-bit image of the video's shape.
+    """
     image = as_image(video.frames[number], name=f"sample {video.id}, frame {number}")
     if image.shape[:2] != video.frame_shape:
         raise InvalidImage(
-            f"sample {video.id}, frame {number}: expected {video.frame_shape} pixels, got {image.shape[:2]}"
+            f"sample {video.id}, frame {number}: expected {video.frame_shape} pixels, "
+            f"got {image.shape[:2]}"
         )
     return image
 
@@ -98,7 +103,7 @@ def prepare_video(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
 
     Raises:
         SegmenterError: the sample is not a video.
-        InvalidInput: it has no frames, or frames without pixels.
+        InvalidInput: the video has no frames, or frames without pixels.
         InvalidImage: a frame is not an 8-bit image of the video's shape.
 
     Source: Kroeger et al., Fast Optical Flow using Dense Inverse Search, ECCV 2016 (OpenCV's implementation).
@@ -117,13 +122,13 @@ def prepare_video(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
         lab[number] = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
         before = grey
         grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
-        if before is not None and min(size) >= LEAST_FLOW_PX:
+        if before is not None and min(size) >= MIN_FLOW_SIDE_PX:
             flows[0, number - 1] = _flow(before, grey)
             flows[1, number] = _flow(grey, before)
     return WorkingVideo(video.shape, lab, flows)  # pyright: ignore[reportArgumentType]
 
 
 def _flow(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.float32]:
-    # A new one each time: its state would let one video's flow depend on the one before.
+    # A new one each time, because with its state the flow of a video depends on earlier videos.
     searcher = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     return np.asarray(searcher.calc(one, other, None), dtype=np.float32)  # pyright: ignore[reportCallIssue, reportArgumentType]

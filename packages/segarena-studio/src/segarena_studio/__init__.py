@@ -1,5 +1,6 @@
-"""The studio: people in the browser, who draw scenes, give prompts, sit in the place of the simulated user, and look.
+"""Studio: annotation, user studies, a human in place of the simulated user, and a viewer, in the browser.
 
-It is a room of the server (`room.py`) and starts alone with `segarena studio FOLDER` (`alone.py`). `pages/` has the
-routes; `drawing/`, `assisting/`, `collecting/`, `seating/` and `looking/` know no HTTP; `static/` is what browsers run.
+It is a section of the server's site (`site_section.py`), or runs alone with `segarena studio
+FOLDER` (`standalone.py`). `pages/` has the routes; `annotation/`, `assistance/`, `studies/`,
+`human_user/` and `viewer/` know no HTTP; `static/` runs in browsers.
 """

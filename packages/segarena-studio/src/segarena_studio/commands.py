@@ -1,4 +1,4 @@
-"""`segarena studio` and `segarena look`: the studio, and its viewer, on this machine alone."""
+"""`segarena studio` and `segarena look`: the studio and its viewer on this machine alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def studio(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="Pictures to draw in; what is drawn is kept beside them.", show_default=False
+            help="Folder of pictures to annotate; drawings are stored in it.", show_default=False
         ),
     ] = None,
     example: Annotated[
         bool,
         typer.Option(
-            "--example", help="Try it: photographs to draw in, and scenes that others drew."
+            "--example", help="Try it: photographs to annotate, and scenes that others drew."
         ),
     ] = False,
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8766,
@@ -33,7 +33,7 @@ def studio(
         typer.Option(
             "--segmenter",
             "-s",
-            help="Helps to draw, beside those without weights: NAME, or sam(...).",
+            help="Further segmenter that answers prompts, beside those without weights: NAME, or sam(...).",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
@@ -44,8 +44,9 @@ def studio(
 
         segarena studio --example
 
-    What is drawn is kept in the folder, in segarena-studio/. Ctrl-C ends it; nothing is lost.
+    Drawings are stored in the folder, in segarena-studio/. Stop with Ctrl-C; nothing is lost.
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors("ended; start it again to go on"):
@@ -57,7 +58,7 @@ def studio(
             raise InvalidInput("name a folder of pictures, or --example to try it without one")
         if folder is not None and not folder.is_dir():
             raise InvalidInput(
-                f"{folder}: expected a folder of pictures; make it, or name another one"
+                f"{folder}: expected a folder of pictures; create it, or name another one"
             )
         log_to(None, logging.WARNING)
         with ExitStack() as stack:
@@ -90,10 +91,10 @@ def _serve(
     site, key = open_standalone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
     if is_example:
-        typer.echo("laying an example, which goes with the end of this command")
+        typer.echo("preparing the example, which is deleted when this command ends")
         create_example(site, person)
     else:
-        added = sync_folder(site, person, folder, _tell_now_and_then)
+        added = sync_folder(site, person, folder, _print_progress)
         typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
         for line in added.refused:
             typer.secho(line, fg="yellow")
@@ -101,16 +102,18 @@ def _serve(
     def welcome(port: int) -> None:
         address = f"http://127.0.0.1:{port}/studio/open?key={key}"
         where = "the example" if is_example else str(folder)
-        typer.echo(f"The studio of {where} is here, for you alone:\n  {address}\nCtrl-C ends it.")
+        typer.echo(
+            f"Open the studio of {where} here; the link is for you alone:\n  {address}\nStop with Ctrl-C."
+        )
         if opens_browser:
             typer.launch(address)
 
     SiteServer(site).run(welcome)
 
 
-def _tell_now_and_then(files: int) -> None:
+def _print_progress(files: int) -> None:
     if files % 100 == 0:
-        typer.echo(f"looked at {files} pictures")
+        typer.echo(f"read {files} pictures")
 
 
 def look(
@@ -126,13 +129,14 @@ def look(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the runs' dataset is now, if its files moved; or OPTION=FOLDER.",
+            help="New location of the runs' dataset, if its files moved; or OPTION=FOLDER.",
         ),
     ] = None,
     trust: Annotated[
         bool,
         typer.Option(
-            "--trust", help="Run what run folders name from files and other packages, for pictures."
+            "--trust",
+            help="Run plug-ins that run folders name from files and other packages, to load samples.",
         ),
     ] = False,
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
@@ -144,9 +148,10 @@ def look(
 
         segarena look runs/graph runs/watershed
 
-    Runs on the same data stand side by side. Only this machine reaches it, by the link that is printed; nothing is
-    kept when Ctrl-C ends it.
+    Runs on the same data appear side by side. Only this machine can open the page, by the printed
+    link; nothing is stored after Ctrl-C.
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors("ended; start it again to go on"):
@@ -167,7 +172,7 @@ def look(
                 for one in shelf.collections:
                     typer.echo(f"{one.name}: {one.counted}")
                 typer.echo(
-                    f"They are here to look at, for you alone:\n  {address}\nCtrl-C ends it."
+                    f"Open the viewer here; the link is for you alone:\n  {address}\nStop with Ctrl-C."
                 )
                 if browser:
                     typer.launch(address)

@@ -1,11 +1,11 @@
-"""How the studio enters a server."""
+"""The studio as a section of the server's site."""
 
 from __future__ import annotations
 
 from segarena_server.extensions.site_sections import SiteSection
 from segarena_studio.annotation import example_projects, personal_data
 from segarena_studio.annotation.export_job import ExportProject
-from segarena_studio.human_user import personal_data as sitting
+from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
     assistance,
     editor_api,
@@ -21,7 +21,7 @@ from segarena_studio.pages import (
     study_participation,
     viewer,
 )
-from segarena_studio.studies import personal_data as leading
+from segarena_studio.studies import personal_data as studies_data
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 
 _PAGES = (
@@ -46,6 +46,6 @@ STUDIO = SiteSection(
     routers=tuple(page.router for page in _PAGES),
     package="segarena_studio",
     kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
-    kept={"drawing": personal_data.KEPT, "studies": leading.KEPT, "seats": sitting.KEPT},
+    kept={"drawing": personal_data.KEPT, "studies": studies_data.KEPT, "seats": seats_data.KEPT},
     show=example_projects.create_demo_example,
 )

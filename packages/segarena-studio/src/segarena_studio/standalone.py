@@ -1,4 +1,4 @@
-"""A studio on this machine alone: a site for one person, who needs no account."""
+"""A studio on this machine alone: a site for one person without an account."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
 
 OWN = "segarena-studio"
-"""What a studio keeps, in the folder that it is about."""
+"""Folder of the studio's data inside the folder of pictures."""
 _NAME = "me"
-_PACE = 10**6
-"""Requests a minute: nobody else can ask, and whoever goes through slices asks often."""
+_REQUESTS_PER_MINUTE = 10**6
+"""High, because nobody else can send requests, and browsing slices sends many."""
 
 
 def open_standalone(
     folder: Path, port: int, *, workers: int = 1, segmenters: Sequence[str] = ()
 ) -> tuple[Site, str]:
-    """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
+    """Open the site of a folder's studio, reachable from this machine alone; return it with a session key.
 
-    Keys that were printed before end. With 0 `workers` it has no processes for long work.
+    Earlier keys are ended. With 0 `workers` there are no processes for long jobs.
 
     Raises:
         SegarenaError: the folder cannot be used.
     """
-    limits = Limits(requests_per_minute=_PACE)
+    limits = Limits(requests_per_minute=_REQUESTS_PER_MINUTE)
     site = open_site(
         folder / OWN,
         Settings(port=port, workers=workers, segmenters=tuple(segmenters), limits=limits),
@@ -58,8 +58,9 @@ def open_standalone(
 
 
 def check_port(port: int) -> None:
-    """Raise `StoreError` when nothing can listen at a port of this machine, before anything is begun for it."""
+    """Raise `StoreError` if a port of this machine cannot be used, before anything else is started."""
     with socket.socket() as tried:
+        # As the server does, so that a port of a server that has just ended counts as free.
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind(("127.0.0.1", port))
@@ -70,17 +71,17 @@ def check_port(port: int) -> None:
 
 
 def open_site_of_folder(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:
-    """Return the site of a server's data folder, or of the folder that `segarena studio` is about.
+    """Open the site of a server's data folder, or of the folder of `segarena studio`.
 
     Args:
         data: the folder.
         db: the database, as for `segarena serve`.
-        is_new: whether it may be made.
+        is_new: whether the folder may be created.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: the folder is neither.
     """
     folder = data / OWN if (data / OWN).is_dir() else data
     if not is_new and not DataFolder(folder).exists:
-        raise InvalidInput(f"{folder} is no folder of a server; name one with --data")
+        raise InvalidInput(f"{folder} is not the folder of a server; name one with --data")
     return open_site(folder, read_settings(own_settings(folder), {"db": db}))

@@ -95,4 +95,4 @@ def test_what_cannot_be_exported_is_told_in_a_line(site, project, tmp_path, opti
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    assert "nothing is" in run(site, tmp_path / "out").output
+    assert "new or empty folder" in run(site, tmp_path / "out").output

@@ -25,7 +25,7 @@ def read(value):
         ({"points": [[0, 0], [1]]}, "length"),
         ({"points": [["1", 2]]}, "float"),
         ({"points": [[1e7, 2]]}, "<= 1000000"),
-        ({"regions": [{"id": "a", "ring": [9]}]}, "names point 9"),
+        ({"regions": [{"id": "a", "ring": [9]}]}, "refers to point 9"),
         ({"regions": [{"id": "a", "ring": [-1]}]}, ">= 0"),
         ({"regions": [{"id": "", "ring": []}]}, "length"),
         ({"regions": [{"id": "a", "ring": [], "name": "x" * 201}]}, "length"),

@@ -125,7 +125,7 @@ def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(
     assert (answered["round"], answered["is_waiting"]) == (2, False)
     os.kill(page_process(out), signal.SIGKILL)
     assert run.process.wait(PATIENCE_S) == 2
-    assert "the page at which people are asked has ended" in run.end()
+    assert "the page for people has ended" in run.end()
 
     again = start()
     assert again.seat() == seat

@@ -153,7 +153,7 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
     anna.draw(first.id, scene(box(10, 10, 60, 60), box(50, 20, 110, 80), names=("dog", "cat")))
     bert.draw(second.id, BERT)
     look = rex.get(f"tasks/{first.id}/look").text
-    assert "Take it for review" in look
+    assert "Review this" in look
     rex.post(f"tasks/{first.id}/review", do="take")
     assert (
         rex.post(
@@ -308,7 +308,7 @@ def test_a_picture_is_removed_while_nobody_has_begun_it_and_its_file_when_nothin
         lea.post(f"projects/{project}/pictures", [("pictures", ("x.png", content, "image/png"))])
     first, second = (tasks_of(site, project)[0] for project in projects)
     file = site.folder.photographs.path(sha256(content))
-    assert "Remove the picture" in lea.get(f"tasks/{first.id}/look").text
+    assert "Remove picture" in lea.get(f"tasks/{first.id}/look").text
     assert lea.post(f"tasks/{first.id}/remove-picture").status_code == 303
     assert (tasks_of(site, projects[0]), file.is_file()) == ([], True)
     give_task(site, second, people["Anna"].id)
@@ -353,7 +353,7 @@ def test_a_lead_frees_what_somebody_left_behind(served, people):
     project = project_of(served.site, lea.id, {"Anna": "annotator"}, is_free=False)
     task = give_task(served.site, tasks_of(served.site, project)[0], anna.id)
     anna.ask("PUT", f"tasks/{task}/draft", save_of(0))
-    assert "Whose task" not in lea.get(f"tasks/{task}/look").text
+    assert "Assignment" not in lea.get(f"tasks/{task}/look").text
     lea.post(f"projects/{project}/members", do="remove", person=str(anna.id))
     assert "left <a href" in lea.get(f"projects/{project}/settings").text
     assert "goes on with what was drawn" in lea.get(f"tasks/{task}/look").text

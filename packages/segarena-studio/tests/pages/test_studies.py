@@ -65,7 +65,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     assert made.headers["location"] == "/studio/studies/on-a-page"
     waiting = leader.get("/studio/studies/on-a-page")
     assert waiting.headers["refresh"] == "2"
-    assert "being made" in leader.get("/studio/studies").text
+    assert "being created" in leader.get("/studio/studies").text
     assert JobRunner(served.site, [MakeStudy()], Here()).run_next()
     page = leader.get("/studio/studies/on-a-page").text
     assert "4 targets" in page
@@ -156,7 +156,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     place, key = f"/studio/studies/{made.slug}", key_of(leader)
     refused = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "graph"})
     assert refused.status_code == 422
-    assert "no click in the first round that counts" in refused.text
+    assert "no click of the first round that counts" in refused.text
     assert 'value="graph"' in refused.text
     for text, why in (
         ("worker('x')", "starts programs"),
@@ -344,9 +344,9 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, bar
         frame = pl.read_parquet(archive.read("prompts.parquet"))
     assert frame.select("kind", "fate").sort("kind").rows() == [("box", ""), ("lasso", "")]
     runner.page.locator("summary").click()
-    runner.page.get_by_label("Delete all that I gave").check()
+    runner.page.get_by_label("Delete all my answers").check()
     runner.page.get_by_role("button", name="Delete").click()
-    runner.page.get_by_role("heading", name="All of it is deleted").wait_for()
+    runner.page.get_by_role("heading", name="Your answers are deleted").wait_for()
     assert barriers(runner.page) == {}
     with export_of(leader, made.slug) as archive:
         assert pl.read_parquet(archive.read("prompts.parquet")).height == 1

@@ -198,5 +198,5 @@ def test_easy_pictures_differ_and_the_shape_is_where_the_mask_says(count):
 
 
 def test_a_slice_whose_spacing_cannot_be_is_refused_before_it_takes_the_memory():
-    with pytest.raises(InvalidInput, match="by its spacing; write the spacing as it is"):
+    with pytest.raises(InvalidInput, match="by its spacing; correct the spacing in the file"):
         resample_to_square_pixels(np.zeros((512, 512, 3), np.uint8), (5000.0, 0.001))

@@ -35,7 +35,7 @@ def test_a_dataset_that_moved_is_a_sentence_beside_the_records(make_run, make_ra
     (here,) = shelf(tmp_path, moved).collections
     assert here.table.count(ALL) == 16
     with pytest.raises(SegarenaError, match=r"cannot be opened .*gone"):
-        here.place(("photo-0", "t0", "centre", 0))
+        here.describe(("photo-0", "t0", "centre", 0))
 
 
 def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_path):
@@ -44,16 +44,16 @@ def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_
     row = here.table.rows(ALL, 0, 1)[0]
     key = row["sample"], row["target"], row["user"], row["repeat"]
     with pytest.raises(SegarenaError, match="not part of segarena"):
-        here.place(key)
+        here.describe(key)
     (here,) = shelf(tmp_path / "again", path, trust=True).collections
-    assert [dialogue.kept for dialogue in here.place(key).dialogues] == [[1, 2, 3, 4]]
+    assert [dialogue.kept for dialogue in here.describe(key).dialogues] == [[1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("empty", "expected a run, or pictures"),
-        ("./nowhere", "nothing here"),
+        ("./nowhere", "does not exist"),
         ("no-such-set", "as a dataset: no"),
     ],
 )

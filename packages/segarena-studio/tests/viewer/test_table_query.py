@@ -17,7 +17,7 @@ KINDS = {"name": "text", "iou": "number", "failure": "text"}
 
 def names(words="", where=(), sort=""):
     frame = pl.DataFrame(ROWS).lazy()
-    return TableQuery.of(words, where, sort).asked_of(frame, KINDS).collect()["name"].to_list()
+    return TableQuery.of(words, where, sort).apply(frame, KINDS).collect()["name"].to_list()
 
 
 @pytest.mark.parametrize(

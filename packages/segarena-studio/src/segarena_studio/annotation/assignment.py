@@ -158,12 +158,15 @@ def assign_task(session: Session, task: Task, person_id: int | None) -> None:
 def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person, int]]:
     """Return people who left a project with unfinished tasks, and how many."""
     members = select(Member.person_id).where(Member.project_id == project_id)
-    begun = select(Person, func.count(Task.id)).join(Person, Person.id == Task.person_id)
-    theirs = begun.where(
-        Task.project_id == project_id, Task.state.in_(OPEN_STATES), Task.person_id.not_in(members)
+    query = (
+        select(Person, func.count(Task.id))
+        .join(Person, Person.id == Task.person_id)
+        .where(Task.project_id == project_id, Task.state.in_(OPEN_STATES))
+        .where(Task.person_id.not_in(members))
+        .group_by(Person.id)
+        .order_by(Person.folded)
     )
-    rows = session.execute(theirs.group_by(Person.id).order_by(Person.folded))
-    return [(person, count) for person, count in rows]
+    return [(person, count) for person, count in session.execute(query)]
 
 
 def release_begun_tasks(session: Session, project_id: int, person_id: int) -> None:

@@ -52,6 +52,7 @@ def export_drawings(
 
     Names what the format cannot represent. The server may keep running.
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():

@@ -97,11 +97,15 @@ class ExportProject(JobKind):
 
     def write(self, session: Session, site: Site, job: Job, result: StoredArchive) -> None:
         """Store the result and drop the export before it; drop both when the project was deleted meanwhile."""
-        if job.said and json.loads(job.said)[0] != result.sha256:
-            _drop(session, site.folder.exports, job)
+        exports = site.folder.exports
+        if job.said:
+            previous_sha256 = json.loads(job.said)[0]
+            # An unchanged project gives the same archive, which must stay.
+            if previous_sha256 != result.sha256:
+                _drop(session, exports, job)
         job.said = json.dumps(result)
         if session.get(Project, _project_of(job)) is None:
-            _drop(session, site.folder.exports, job)
+            _drop(session, exports, job)
 
 
 def is_quick(told: ExportContents) -> bool:

@@ -176,9 +176,15 @@ def list_pictures(
 
 def find_next_review(session: Session, project: Project, person_id: int) -> Task | None:
     """Return the task that has waited longest for review and was drawn by somebody else; None if none waits."""
-    waiting = select(Task).where(Task.project_id == project.id, Task.state == "finished")
-    others = waiting.where(Task.person_id.is_distinct_from(person_id))
-    return session.scalar(others.order_by(Task.finished_at, Task.id).limit(1))
+    waiting = (
+        select(Task)
+        .where(Task.project_id == project.id, Task.state == "finished")
+        # Not `!=`, which would leave out tasks without an annotator.
+        .where(Task.person_id.is_distinct_from(person_id))
+        .order_by(Task.finished_at, Task.id)
+        .limit(1)
+    )
+    return session.scalar(waiting)
 
 
 def _select_pictures(

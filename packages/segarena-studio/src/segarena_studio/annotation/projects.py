@@ -188,8 +188,11 @@ def remove_member(session: Session, project: Project, person_id: int) -> None:
 
 def _keep_one_lead(session: Session, project: Project, person_id: int) -> None:
     """Raise `InvalidInput` if this person is the only lead."""
-    leads = select(Member.person_id).where(Member.project_id == project.id, Member.role == "lead")
-    if list(session.scalars(leads)) == [person_id]:
+    query = (
+        select(Member.person_id).where(Member.project_id == project.id).where(Member.role == "lead")
+    )
+    leads = list(session.scalars(query))
+    if leads == [person_id]:
         raise InvalidInput("a project needs a lead: make somebody else a lead first")
 
 

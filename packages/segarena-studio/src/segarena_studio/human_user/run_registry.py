@@ -78,8 +78,12 @@ def find_run(folder: DataFolder, id_: str) -> ServedRun | None:
 
 
 def _runs_in(folder: Path) -> list[ServedRun]:
-    found = [_read(file) for file in folder.glob("*.json")]
-    runs = {run.id: run for run in found if run is not None}
+    # Several processes may have registered the same run.
+    runs: dict[str, ServedRun] = {}
+    for file in folder.glob("*.json"):
+        run = _read(file)
+        if run is not None:
+            runs[run.id] = run
     return sorted(runs.values(), key=lambda run: (run.title, run.id))
 
 

@@ -1,4 +1,4 @@
-"""Segmenters that help people draw: prompts about the picture of a task come in, a mask goes out as run lengths."""
+"""Segmenter assistance: prompts about the picture of a task come in, a mask goes out as run lengths."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_BYTES = 512 * 1024
 
 
 class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that was said about an object so far, and who is to answer."""
+    """All prompts about an object so far, and the segmenter to answer them."""
 
     segmenter: str
     prompts: PromptMessages
 
 
 class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A picture that is to be made ready: somebody looks at it, or will."""
+    """Segmenter for which to encode a picture that somebody looks at, or will."""
 
     segmenter: str
     is_ahead: bool = False
@@ -40,7 +40,7 @@ class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/key")
 @require_role("participant")
 def give_key(request: Request) -> Response:
-    """Give the key of the session that there is now to a page that was opened in an earlier one."""
+    """Return the form key of the current session to a page opened in an earlier one."""
     visitor = visitor_of(request)
     return _json({"key": visitor.form_key, "person": visitor.person_id})
 
@@ -57,13 +57,13 @@ async def ask(request: Request, task_id: int) -> Response:
         AnswerRequest(picture, asked.prompts), asker=(task_id, _person(request))
     )
     answer, waited_s = await asyncio.wrap_future(answering)
-    return _json(_told(answer, waited_s, time.perf_counter() - came))
+    return _json(_answer_values(answer, waited_s, time.perf_counter() - came))
 
 
 @router.post("/studio/tasks/{task_id:int}/encode")
 @require_role("participant")
 async def encode(request: Request, task_id: int) -> Response:
-    """Make the picture of one's own task ready, so that the first answer about it comes at once."""
+    """Encode the picture of one's own task, so that the first answer is immediate."""
     wanted = await read_page_json(request, EncodeMessage)
     picture = await run_in_threadpool(_picture, request, task_id, wanted.segmenter)
     assistants_of(site_of(request)).of(wanted.segmenter).encode(picture, is_ahead=wanted.is_ahead)
@@ -71,10 +71,10 @@ async def encode(request: Request, task_id: int) -> Response:
 
 
 def _picture(request: Request, task_id: int, segmenter: str) -> PictureFile:
-    """Return the picture of a task of who asks, whose project has this segmenter answer.
+    """Return the picture of the visitor's own task in a project that offers the segmenter.
 
     Raises:
-        Refusal: it is not their task, or the project does not offer the segmenter.
+        Refusal: not their task, or the project does not offer the segmenter.
     """
     site = site_of(request)
     with site.database.reading() as session:
@@ -96,7 +96,7 @@ def _person(request: Request) -> int | None:
     return visitor_of(request).person_id
 
 
-def _told(answer: AssistantAnswer, waited_s: float, total_s: float) -> dict[str, object]:
+def _answer_values(answer: AssistantAnswer, waited_s: float, total_s: float) -> dict[str, object]:
     return {
         "size": answer.shape,
         "counts": answer.runs.tolist(),

@@ -1,6 +1,6 @@
-"""What the editor asks of a task: its draft, its picture, saving, finishing, comments. JSON, for scripts of our pages.
+"""JSON API of the editor: drafts, pictures, saving, finishing, comments.
 
-Saving never asks whether a scene is valid: what an annotator has is kept. Only finishing does.
+Saving accepts invalid scenes, so that no work is lost; only finishing checks them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NEIGHBOURS = 3
 
 
 class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """That a scene is finished: which revision, and the two things that only a person knows."""
+    """Request to finish a task: the revision, and two confirmations that only a person can give."""
 
     base: int
     is_complete: bool
@@ -56,7 +56,7 @@ class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SceneMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scene to look at."""
+    """A scene to check."""
 
     scene: msgspec.Raw
 
@@ -70,13 +70,13 @@ class CommentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResolveMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether a comment is settled."""
+    """Whether a comment is resolved."""
 
     is_done: bool
 
 
 class ReopenMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why a task is opened again."""
+    """Reason for reopening a task."""
 
     text: str = ""
 
@@ -84,7 +84,7 @@ class ReopenMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/tasks/{task_id:int}/draft")
 @require_role("participant")
 def give_draft(request: Request, task_id: int) -> Response:
-    """Give all that the editor begins with."""
+    """Return everything that the editor needs to start."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -97,7 +97,7 @@ def give_draft(request: Request, task_id: int) -> Response:
                 read_undo_history(session, found.task) if found.is_own else b"null"
             ),
             "is_open": found.is_open,
-            "comments": [_told(comment) for comment in list_comments(session, found.task)],
+            "comments": [_comment(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
             "labels": read_labels(found.project),
             "segmenters": assistants_of(site).among(read_segmenters(found.project)),
@@ -114,7 +114,7 @@ def give_draft(request: Request, task_id: int) -> Response:
 @router.put("/studio/tasks/{task_id:int}/draft")
 @require_role("participant")
 async def keep_draft(request: Request, task_id: int) -> Response:
-    """Keep a draft, if it was drawn on the newest."""
+    """Store a draft, if it is based on the newest one."""
     save = await read_page_json(request, SaveRequest, MOST_BYTES)
     return await run_in_threadpool(_keep, request, task_id, save)
 
@@ -138,7 +138,7 @@ def _keep(request: Request, task_id: int, save: SaveRequest) -> Response:
 @router.post("/studio/tasks/{task_id:int}/check")
 @require_role("participant")
 async def check(request: Request, task_id: int) -> Response:
-    """Say what is wrong with a scene; nothing is kept."""
+    """Check a scene; nothing is stored."""
     drawn = await read_page_json(request, SceneMessage, MOST_BYTES)
     return await run_in_threadpool(_check, request, task_id, drawn)
 
@@ -152,7 +152,7 @@ def _check(request: Request, task_id: int, drawn: SceneMessage) -> Response:
 @router.post("/studio/tasks/{task_id:int}/finalise")
 @require_role("participant")
 async def finalise(request: Request, task_id: int) -> Response:
-    """Finish a task, if nothing is wrong with its scene and both boxes are checked."""
+    """Finish a task, if its scene passes the checks and both boxes are ticked."""
     told = await read_page_json(request, FinishMessage)
     return await run_in_threadpool(_finalise, request, task_id, told)
 
@@ -167,10 +167,10 @@ def _finalise(request: Request, task_id: int, told: FinishMessage) -> Response:
         if told.base != found.task.revision:
             return _conflict(read_newest_draft(session, found.task))
         drawn = read_revision(session, found.task)
-    looked = _looked(told, drawn[0] if drawn else None, found)
-    if looked.faults:
-        message = f"not finished yet: {looked.faults[0].message}"
-        return _json({"error": "faults", "message": message, **msgspec.structs.asdict(looked)}, 422)
+    result = _check_finish(told, drawn[0] if drawn else None, found)
+    if result.faults:
+        message = f"not finished yet: {result.faults[0].message}"
+        return _json({"error": "faults", "message": message, **msgspec.structs.asdict(result)}, 422)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         if told.base != found.task.revision:
@@ -182,7 +182,7 @@ def _finalise(request: Request, task_id: int, told: FinishMessage) -> Response:
 @router.post("/studio/tasks/{task_id:int}/reopen")
 @require_role("participant")
 async def open_again(request: Request, task_id: int) -> Response:
-    """Open a task again."""
+    """Reopen a task."""
     why = await read_page_json(request, ReopenMessage)
 
     def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
@@ -201,7 +201,7 @@ async def comment(request: Request, task_id: int) -> Response:
     def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
         made = add_comment(session, found, me, said.text, said.at, said.region, now)
         return {
-            "comments": [_told(one) for one in list_comments(session, found.task)],
+            "comments": [_comment(one) for one in list_comments(session, found.task)],
             "id": made.id,
         }
 
@@ -211,7 +211,7 @@ async def comment(request: Request, task_id: int) -> Response:
 @router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
 @require_role("participant")
 async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
-    """Take a comment for settled, or not any more."""
+    """Mark a comment as resolved, or as unresolved again."""
     done = await read_page_json(request, ResolveMessage)
 
     def change(session: Session, found: TaskAccess, _: int, now: float) -> dict[str, Any]:
@@ -226,19 +226,18 @@ def _change(
     task_id: int,
     change: Callable[[Session, TaskAccess, int, float], dict[str, Any]],
 ) -> Response:
-    """Change something about a task that the visitor may see, and answer with what `change` tells of it."""
+    """Change a task that the visitor may see, and respond with the result of `change`."""
     site = site_of(request)
     me = visitor_of(request).person_id or 0
     with site.database.writing() as session:
-        return _json(
-            change(session, find_task(session, task_id, me, for_change=True), me, site.now())
-        )
+        access = find_task(session, task_id, me, for_change=True)
+        return _json(change(session, access, me, site.now()))
 
 
 @router.get("/studio/tasks/{task_id:int}/picture")
 @require_role("participant")
 def give_picture(request: Request, task_id: int) -> Response:
-    """Give the picture of a task."""
+    """Return the picture of a task."""
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
@@ -248,7 +247,7 @@ def give_picture(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/thumbnail")
 @require_role("participant")
 def give_thumbnail(request: Request, task_id: int) -> Response:
-    """Give a small version of the picture of a task."""
+    """Return a thumbnail of the picture of a task."""
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
@@ -258,7 +257,7 @@ def give_thumbnail(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/neighbours")
 @require_role("participant")
 def give_neighbours(request: Request, task_id: int) -> Response:
-    """Tell which tasks somebody is likely to open next, so that their pictures are made ready."""
+    """Return the tasks that the annotator is likely to open next, so that pages can fetch their pictures ahead."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -274,29 +273,30 @@ def give_neighbours(request: Request, task_id: int) -> Response:
 
 
 def stored_file(request: Request, sha256: str, kind: str) -> Response:
-    """Return a file of a project; whoever may see it once keeps it, as its content never changes."""
+    """Return a file of a project; browsers may cache it, as its content never changes."""
     path = site_of(request).folder.photographs.fetch(sha256)
     headers = {"cache-control": "private, max-age=86400", "etag": f'"{sha256[:32]}"'}
     return FileResponse(path, media_type=kind, headers=headers)
 
 
-def _looked(told: FinishMessage, document: Document | None, found: TaskAccess) -> CheckResult:
-    """Return what keeps a scene from being finished, the check boxes included."""
+def _check_finish(told: FinishMessage, document: Document | None, found: TaskAccess) -> CheckResult:
+    """Return the check of a scene, including unticked boxes."""
     if document is None:
         return CheckResult(
             faults=(
                 Finding(kind="empty", message="expected regions, found none; annotate the image"),
             )
         )
-    looked = check_document(document, found.picture)
+    result = check_document(document, found.picture)
     boxes = [
         (told.is_complete, "complete", "confirm that everything in the picture is segmented"),
         (told.is_ordered, "ordered", "confirm that the depth order is right"),
     ]
-    open_boxes = tuple(
-        Finding(kind=kind, message=message) for is_checked, kind, message in boxes if not is_checked
-    )
-    return CheckResult(faults=(*looked.faults, *open_boxes), remarks=looked.remarks)
+    faults = list(result.faults)
+    for is_ticked, kind, message in boxes:
+        if not is_ticked:
+            faults.append(Finding(kind=kind, message=message))
+    return CheckResult(faults=tuple(faults), remarks=result.remarks)
 
 
 def _why_closed(found: TaskAccess) -> str:
@@ -318,7 +318,7 @@ def _picture(picture: Picture) -> dict[str, Any]:
     return {"name": picture.name, "width": picture.width, "height": picture.height}
 
 
-def _told(comment: Comment) -> dict[str, Any]:
+def _comment(comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
         "text": comment.text,

@@ -1,4 +1,4 @@
-"""The first page of the studio, and the way into one that is on this machine alone."""
+"""Home page of the studio, and sign-in by the printed link on a single-person site."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio")
 @require_role("participant")
 def show_studio(request: Request) -> Response:
-    """Show what there is to do."""
+    """Show the parts of the studio."""
     return studio_page(
         request, "studio.html", title="Studio", looks=Catalog in site_of(request).things
     )
@@ -27,7 +27,7 @@ def show_studio(request: Request) -> Response:
 @router.get("/studio/open")
 @require_role(ANYONE)
 def open_studio(request: Request, key: str = "", to: str = "") -> Response:
-    """Let the one person in whom this machine's studio is for, by the link that was printed, to a page of it."""
+    """Sign in the one person of this machine's studio by the printed link, and lead to a page of it."""
     site = site_of(request)
     with site.database.reading() as session:
         found = find_key(session, "session", key, site.now())

@@ -1,4 +1,4 @@
-"""Who is in a project, and which tasks they have; for its leads."""
+"""Members of a project and assignment of tasks, for its leads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 @router.post("/studio/projects/{project_id:int}/members")
 @require_role("participant")
 def put(request: Request, project_id: int, form: Form) -> Response:
-    """Bring somebody in, give them another role, let them go, or let others go on with what they left behind."""
+    """Add or remove a member, change a role, or free the tasks that somebody left unfinished."""
     site = site_of(request)
     visitor = visitor_of(request)
     person = number_in(form.get("person", ""))
@@ -42,7 +42,7 @@ def put(request: Request, project_id: int, form: Form) -> Response:
 @router.post("/studio/projects/{project_id:int}/deal")
 @require_role("participant")
 def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
-    """Deal the free tasks out to those who are chosen."""
+    """Deal the free tasks out to chosen members."""
     site = site_of(request)
     visitor = visitor_of(request)
     chosen = {number_in(name.removeprefix("to:")) for name in form if name.startswith("to:")}
@@ -52,19 +52,21 @@ def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
         )
         people = [person.id for person, _ in list_members(session, project) if person.id in chosen]
         if not people:
-            raise http_errors.invalid("choose who gets tasks")
+            raise http_errors.invalid("expected at least one chosen member; choose who gets tasks")
         left = deal_tasks(session, project, people)
         log_action(session, request, "tasks dealt", project)
-    told = "All tasks are given."
+    told = "All tasks are assigned."
     if left:
-        told = f"{left} tasks are left: everybody who is chosen has these pictures already. Choose more people."
+        told = (
+            f"{left} tasks remain: everybody chosen has these pictures already. Choose more people."
+        )
     return settings_page(request, project_id, dealt=told)
 
 
 @router.post("/studio/tasks/{task_id:int}/give")
 @require_role("participant")
 def give_task(request: Request, task_id: int, form: Form) -> Response:
-    """Give a task to a member, or take it back: one that nobody began, or whose annotator left."""
+    """Assign a task to a member, or free it: one that nobody began, or whose annotator left."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

@@ -1,4 +1,4 @@
-"""What was drawn, to take along; and what was drawn elsewhere, to begin with."""
+"""Export of drawings, and import of earlier annotations."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from segarena_studio.pages.rendering import studio_page
 router = APIRouter(include_in_schema=False)
 MOST_START_BYTES = 256 * 2**20
 _making = threading.Lock()
-"""An export of a large project takes all of a core: one at a time."""
+"""An export takes all of a core: one at a time while people wait."""
 
 
 @router.get("/studio/projects/{project_id:int}/export")
 @require_role("participant")
 def show_export(request: Request, project_id: int) -> Response:
-    """Show what can be taken along, and how far the last large export is that one asked for."""
+    """Show the export form, and the state of the visitor's last large export."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -60,7 +60,7 @@ def show_export(request: Request, project_id: int) -> Response:
 @router.post("/studio/projects/{project_id:int}/export")
 @require_role("participant")
 def make_export(request: Request, project_id: int, form: Form) -> Response:
-    """Give what was drawn as a zip; what takes long is made by a job."""
+    """Return the drawings as a zip; a large export is made by a job."""
     site = site_of(request)
     visitor = visitor_of(request)
     wanted = ExportOptions(
@@ -73,9 +73,8 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
     with site.database.reading() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
         told = collect_export(session, project, wanted, site.now())
-    if is_quick(told) and _making.acquire(
-        blocking=False
-    ):  # who waited for others would keep a thread from all
+    # Not blocking: waiting here would occupy a server thread.
+    if is_quick(told) and _making.acquire(blocking=False):
         try:
             answer = _at_once(site, told)
         finally:
@@ -93,7 +92,7 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
 @router.get("/studio/projects/{project_id:int}/export.zip")
 @require_role("participant")
 def give_export(request: Request, project_id: int) -> Response:
-    """Give the last large export that one asked for."""
+    """Return the visitor's last large export."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -106,7 +105,7 @@ def give_export(request: Request, project_id: int) -> Response:
     except StoreUnavailable:
         raise
     except StoreError as error:  # backups leave them out
-        raise http_errors.closed("this export is kept no more; ask for it again") from error
+        raise http_errors.closed("this export was deleted; request it again") from error
     return FileResponse(path, media_type="application/zip", filename=made.name)
 
 
@@ -126,7 +125,7 @@ def _at_once(site: Site, told: ExportContents) -> FileResponse:
 @router.post("/studio/projects/{project_id:int}/start")
 @require_role("participant")
 async def start(request: Request, project_id: int) -> Response:
-    """Begin clean tasks with what a file holds."""
+    """Start clean tasks from an uploaded file."""
     site = site_of(request)
     visitor = visitor_of(request)
 

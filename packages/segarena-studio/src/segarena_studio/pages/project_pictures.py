@@ -1,4 +1,4 @@
-"""Pictures of a project: by upload, from a folder of the server, and with what was drawn before."""
+"""Pictures of a project: upload, and import from a folder of the server."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from segarena_studio.pages.projects import log_action, settings_page
 
 router = APIRouter(include_in_schema=False)
 MOST_FILES = 200
-"""Of one form; a script sends one after the other."""
+"""Limit of one form; a script sends files one after the other."""
 
 
 @router.post("/studio/projects/{project_id:int}/pictures")
 @require_role("participant")
 async def upload(request: Request, project_id: int) -> Response:
-    """Take pictures that were chosen in the browser."""
+    """Add uploaded pictures."""
     await run_in_threadpool(_check_lead, request, project_id)
     most = int(site_of(request).settings.limits.body_mb * 2**20)
     _, files = await read_uploads(request, most, MOST_FILES)
@@ -43,7 +43,7 @@ async def upload(request: Request, project_id: int) -> Response:
 @router.post("/studio/projects/{project_id:int}/folder")
 @require_role("participant")
 def take_folder(request: Request, project_id: int, form: Form) -> Response:
-    """Take the pictures of a folder of the server, below those that its settings name."""
+    """Add the pictures of a folder of the server, below those in its settings."""
     _check_lead(request, project_id)
     site = site_of(request)
     folder = check_folder(Path(form.get("folder", "").strip()), site.settings.roots)
@@ -64,7 +64,7 @@ def remove(request: Request, task_id: int, form: Form) -> Response:
 
 
 def _check_lead(request: Request, project_id: int) -> None:
-    """Raise `Refusal` before a large body is read for somebody who may not."""
+    """Raise `Refusal` before reading a large upload of somebody who may not add pictures."""
     with site_of(request).database.reading() as session:
         find_project(session, project_id, visitor_of(request).person_id, needed="lead")
 
@@ -80,5 +80,5 @@ def _add(request: Request, project_id: int, add: Callable[[], ImportResult]) -> 
     if request.headers.get("accept", "") == "application/json":
         return JSONResponse(msgspec.to_builtins(added))
     if not (added.new or added.known):
-        raise InvalidInput(added.refused[0] if added.refused else "there are no pictures")
+        raise InvalidInput(added.refused[0] if added.refused else "expected pictures, got none")
     return settings_page(request, project_id, added=added)

@@ -1,4 +1,4 @@
-"""Projects: those one is in, a new one, how far one is, and what is next."""
+"""Pages of projects: list, creation, progress, people, settings."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 ON_A_PAGE = 48
-"""Pictures."""
+"""Pictures on a page."""
 
 
 @router.get("/studio/projects")
 @require_role("participant")
 def list_projects(request: Request) -> Response:
-    """List the projects that one is in."""
+    """List the visitor's projects."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -88,7 +88,7 @@ def show_new(request: Request) -> Response:
 @router.post("/studio/projects/new")
 @require_role("organiser")
 def make(request: Request, form: LargeForm) -> Response:
-    """Make a project."""
+    """Create a project."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -107,7 +107,7 @@ def show_project(
     text: str = "",
     page: int = 1,
 ) -> Response:
-    """Show how far a project is: to annotators their own tasks, to reviewers and leads all."""
+    """Show the progress of a project: to annotators their own tasks, to reviewers and leads all."""
     site = site_of(request)
     visitor = visitor_of(request)
     me = visitor.person_id or 0
@@ -130,7 +130,7 @@ def show_project(
             begin=ON_A_PAGE * (max(1, page) - 1),
             **how,
         )
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "counts": count_states(session, project.id) if sees_all else None,
             "own": list(session.scalars(select_open_tasks(project.id, me))),
             "free": count_free_tasks(session, project, me),
@@ -139,7 +139,7 @@ def show_project(
         measured = read_agreement(session, project.id) if sees_all else ()
         is_behind = sees_all and bool(find_pending_pairs(session, project.id, 1))
     query = urlencode({"state": state, "person": person if chosen else "", "text": text[:100]})
-    told |= {
+    values |= {
         "project": project,
         "role": role,
         "sees_all": sees_all,
@@ -147,10 +147,10 @@ def show_project(
         "is_behind": is_behind,
         "states": STATES,
     }
-    told |= {"shown": shown, "count": count, "asked": how, "query": query}
-    told |= {"agreement": agreement_table(measured), "agreed": agreement_by_picture(measured)}
-    told |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
-    answer = studio_page(request, "project.html", title=project.name, **told)
+    values |= {"shown": shown, "count": count, "asked": how, "query": query}
+    values |= {"agreement": agreement_table(measured), "agreed": agreement_by_picture(measured)}
+    values |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
+    answer = studio_page(request, "project.html", title=project.name, **values)
     if is_behind:
         answer.background = BackgroundTask(compare_pending, site, project_id)
     return answer
@@ -159,7 +159,7 @@ def show_project(
 @router.post("/studio/projects/{project_id:int}/next")
 @require_role("participant")
 def go_on(request: Request, project_id: int, form: Form) -> Response:
-    """Lead to what somebody is to annotate next."""
+    """Redirect to the visitor's next task."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -167,15 +167,16 @@ def go_on(request: Request, project_id: int, form: Form) -> Response:
         task = next_task(
             session, project, visitor.person_id or 0, besides=number_in(form.get("besides", ""))
         )
-    return RedirectResponse(
-        f"/studio/tasks/{task.id}" if task else f"/studio/projects/{project_id}?done=1", 303
-    )
+    address = f"/studio/projects/{project_id}?done=1"
+    if task:
+        address = f"/studio/tasks/{task.id}"
+    return RedirectResponse(address, 303)
 
 
 @router.get("/studio/projects/{project_id:int}/people")
 @require_role("participant")
 def show_people(request: Request, project_id: int, since: str = "", until: str = "") -> Response:
-    """Show who did what and how long it took; to annotators their own work alone."""
+    """Show the work and times of everybody; to annotators only their own."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -187,28 +188,28 @@ def show_people(request: Request, project_id: int, since: str = "", until: str =
     sees_all = has_role(role, "reviewer")
     shown = [one for one in work if sees_all or one.person_id == visitor.person_id]
     days = {"since": since if parse_day(since) else "", "until": until if parse_day(until) else ""}
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "project": project,
         "role": role,
         "work": shown,
         "states": STATES,
         **days,
     }
-    told["agreed"] = agreement_by_annotator(measured) if sees_all else {}
-    return studio_page(request, "people.html", title=f"People of {project.name}", **told)
+    values["agreed"] = agreement_by_annotator(measured) if sees_all else {}
+    return studio_page(request, "people.html", title=f"People of {project.name}", **values)
 
 
 @router.get("/studio/projects/{project_id:int}/settings")
 @require_role("participant")
 def show_settings(request: Request, project_id: int) -> Response:
-    """Show what a lead decides."""
+    """Show the settings for the lead."""
     return settings_page(request, project_id)
 
 
 @router.post("/studio/projects/{project_id:int}/settings")
 @require_role("participant")
 def change(request: Request, project_id: int, form: LargeForm) -> Response:
-    """Change what a lead decided."""
+    """Change the settings."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -241,7 +242,7 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
 @router.post("/studio/projects/{project_id:int}/remove")
 @require_role("participant")
 def remove(request: Request, project_id: int, form: Form) -> Response:
-    """Remove a project with all that was drawn in it, for whoever writes its name."""
+    """Delete a project with all drawings, after its name was typed as a confirmation."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -249,19 +250,19 @@ def remove(request: Request, project_id: int, form: Form) -> Response:
             session, project_id, visitor.person_id, needed="lead", for_change=True
         )
         if " ".join(form.get("name", "").split()) != project.name:
-            raise InvalidInput(f"to remove it, write the name of the project: {project.name}")
+            raise InvalidInput(f"to delete the project, type its name: {project.name}")
         log_action(session, request, "project removed", project, project.name)
         remove_project(session, site.folder, project)
     return RedirectResponse("/studio/projects", 303)
 
 
-def settings_page(request: Request, project_id: int, **values: Any) -> Response:
-    """Return the page of what a lead decides, with what came of something that was asked there."""
+def settings_page(request: Request, project_id: int, **results: Any) -> Response:
+    """Return the settings page, with the results of an action."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="lead")
-        told: dict[str, Any] = {
+        page_values: dict[str, Any] = {
             "members": list_members(session, project),
             "counts": count_states(session, project.id),
             "free": count_free_tasks(session, project, 0),
@@ -270,31 +271,40 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
             "dealt": "",
             "added": None,
             "started": None,
-            **values,
+            **results,
         }
     return studio_page(
-        request, "project_settings.html", title=f"Settings of {project.name}", project=project, role=role,
-        rules=read_rules(project), offered=list_segmenters(site), roots=site.settings.roots, **told,
-    )  # fmt: skip
+        request,
+        "project_settings.html",
+        title=f"Settings of {project.name}",
+        project=project,
+        role=role,
+        rules=read_rules(project),
+        offered=list_segmenters(site),
+        roots=site.settings.roots,
+        **page_values,
+    )
 
 
 def list_segmenters(site: Site) -> tuple[str, ...]:
-    """Return what may answer prompts in the editor."""
+    """Return the segmenters that may answer prompts in the editor."""
     return tuple(assistants_of(site).segmenters)
 
 
 def log_action(
     session: Session, request: Request, action: str, project: Project, more: str = ""
 ) -> None:
-    """Put a line about a project into the log."""
+    """Write an action on a project to the audit log."""
     visitor = visitor_of(request)
     now = site_of(request).now()
-    about = f"project {project.id}{': ' if more else ''}{more}"
+    about = f"project {project.id}"
+    if more:
+        about += f": {more}"
     record_event(session, now, action, about, person_id=visitor.person_id, address=visitor.address)
 
 
 def parse_day(text: str, *, after: int = 0) -> float | None:
-    """Return when a day begins, in UTC, or one some days later; None for what is no day."""
+    """Return the beginning of a day in UTC, shifted by some days; None for an invalid date."""
     try:
         day = datetime.date.fromisoformat(text) + datetime.timedelta(days=after)
         return datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()

@@ -1,4 +1,4 @@
-"""Pages of the studio."""
+"""Rendering of studio pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segarena_server.pages.rendering import render_page
 def studio_page(
     request: Request, template: str, *, title: str, status: int = 200, **values: Any
 ) -> HTMLResponse:
-    """Return a page from a template of the studio, which may extend those of the server."""
+    """Render a template of the studio, which may extend those of the server."""
     return render_page(
         request, template, title=title, status=status, package="segarena_studio", **values
     )

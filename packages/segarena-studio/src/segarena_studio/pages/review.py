@@ -1,4 +1,4 @@
-"""The reviewer's page of a task: the picture with what was drawn, what is wrong with it, comments, and the verdict."""
+"""Review page of a task: the picture with the drawing, problems, comments, and the decision."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class RegionView:
 
     Attributes:
         id: in the document.
-        order: from the front, from 1.
-        name: "" where it has none.
+        order: position from the front, from 1.
+        name: "" for none.
         path: SVG path data, in pixels of the picture.
-        colour: its CSS class; the same in every revision.
-        hidden: share of it that others hide; None where it is not known.
-        points: corners.
-        spent_s: time with it; None where nothing was counted.
+        colour: CSS class, the same in every revision.
+        hidden: occluded share; None if unknown.
+        points: number of corners.
+        spent_s: seconds spent on it; None if not measured.
         is_stuff: whether it is stuff.
-        at: (x, y) of its number; None where it has no pixels.
-        is_same: of one as it was, whether its outline has not changed.
+        at: (x, y) of its number; None without pixels.
+        is_same: in a comparison, whether the outline has not changed.
     """
 
     id: str
@@ -77,22 +77,22 @@ class RegionView:
 @router.get("/studio/tasks/{task_id:int}/look")
 @require_role("participant")
 def show_task(request: Request, task_id: int) -> Response:
-    """Show what was drawn: to its annotator, and to reviewers and leads, who may judge it."""
+    """Show a drawing to its annotator, and to reviewers and leads, who may judge it."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
-        told = _told(session, found)
-    document = told.pop("document")
-    told["regions"] = _regions(document, found) if document else []
-    told["looked"] = check_document(document, found.picture) if document else None
-    return studio_page(request, "review.html", title=found.picture.name, **told)
+        values = _task_values(session, found)
+    document = values.pop("document")
+    values["regions"] = _regions(document, found) if document else []
+    values["looked"] = check_document(document, found.picture) if document else None
+    return studio_page(request, "review.html", title=found.picture.name, **values)
 
 
 @router.post("/studio/tasks/{task_id:int}/review")
 @require_role("participant")
 def judge(request: Request, task_id: int, form: Form) -> Response:
-    """Take a task for review, approve it, return it, or open it again."""
+    """Take a task for review, approve it, return it, or reopen it."""
     site = site_of(request)
     visitor = visitor_of(request)
     me = visitor.person_id or 0
@@ -118,22 +118,18 @@ def judge(request: Request, task_id: int, form: Form) -> Response:
             following = find_next_review(session, found.project, me)
         else:
             following = None
-    if following:
-        to = f"/studio/tasks/{following.id}/look"
-    else:
-        to = f"/studio/tasks/{task_id}/look"
-    return RedirectResponse(
-        to, 303, background=BackgroundTask(compare_pending, site, found.project.id)
-    )
+    shown_id = following.id if following else task_id
+    comparison = BackgroundTask(compare_pending, site, found.project.id)
+    return RedirectResponse(f"/studio/tasks/{shown_id}/look", 303, background=comparison)
 
 
 def _check_revision(found: TaskAccess, form: dict[str, str]) -> None:
-    """Raise `Refusal` where somebody would judge another drawing than they saw."""
+    """Raise `Refusal` if the drawing has changed since the reviewer opened the page."""
     if form.get("revision", "") != str(found.task.revision):
-        raise http_errors.conflict("this drawing was changed since you opened it; look again")
+        raise http_errors.conflict("this drawing has changed since you opened it; reload the page")
 
 
-def _told(session: Session, found: TaskAccess) -> dict[str, Any]:
+def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
     task = found.task
     newest = read_revision(session, task)
     returned = find_last_return(session, task)
@@ -188,13 +184,16 @@ def _regions(document: Document, found: TaskAccess) -> list[RegionView]:
 
 
 def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return (x, y) of a region's number: on what is seen of it, where anything is."""
+    """Return (x, y) of a region's number, on its visible part if there is one."""
     at = region_centre(replace(raster, amodal=raster.visible)) or region_centre(raster)
-    return at and (at[1], at[0])
+    if at is None:
+        return None
+    row, column = at
+    return column, row
 
 
 def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
-    """Return the regions of a scene in pixels; None for each where these would be too many, which is a fault of it."""
+    """Rasterise the regions of a scene; None for each if they have too many pixels, which is an error."""
     try:
         return rasterise(scene).regions
     except InvalidMask:
@@ -202,7 +201,7 @@ def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
 
 
 def _outlines(document: Document, now: Document) -> list[RegionView]:
-    """Return the regions of a document as it was."""
+    """Return the regions of an earlier revision."""
     known = {region.id: path for region, path in zip(now.regions, _paths(now), strict=True)}
     return [
         RegionView(
@@ -231,6 +230,7 @@ def _paths(document: Document) -> list[str]:
 
 
 def region_colour(region_id: str) -> str:
-    """Return the CSS class of a region's colour, which stays when the order changes."""
+    """Return the CSS class of a region's colour, which does not depend on the order."""
     digits = "".join(letter for letter in region_id if letter.isdigit())
-    return f"c{(int(digits[-6:]) if digits else len(region_id)) % _COLOURS}"
+    number = int(digits[-6:]) if digits else len(region_id)
+    return f"c{number % _COLOURS}"

@@ -1,4 +1,4 @@
-"""The page on which a scene is drawn."""
+"""Page of the scene editor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio/tasks/{task_id:int}")
 @require_role("participant")
 def show_scene(request: Request, task_id: int) -> Response:
-    """Show the editor of a task to its annotator; whoever else may see it looks at it where it is judged."""
+    """Show the editor of a task to its annotator; others are redirected to the review page."""
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id)
         if not found.is_own:

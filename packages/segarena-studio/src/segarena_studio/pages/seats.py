@@ -1,4 +1,4 @@
-"""Pages of people who sit in the place of a simulated user: the runs that ask them, and the seat itself."""
+"""Pages for people in place of a simulated user: the runs that ask them, and their seats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _YEAR = "private, max-age=31536000, immutable"
 @router.get("/studio/seats")
 @require_role("participant")
 def show_runs(request: Request) -> Response:
-    """Show the runs that ask people."""
+    """List the runs that ask people."""
     runs = [
         (run, measure_progress(run.seats, _person(request, run)))
         for run in list_runs(site_of(request).folder)
@@ -53,27 +53,27 @@ def show_runs(request: Request) -> Response:
 @router.get("/studio/seats/{run}")
 @require_role("participant")
 def show_seat(request: Request, run: str) -> Response:
-    """Show the seat itself; the page asks for what is looked at."""
+    """Show a seat; the page requests its contents."""
     return studio_page(request, "seat.html", title=_run(request, run).title, run=_run(request, run))
 
 
 @router.get("/studio/seats/{run}/dialogues")
 @require_role("organiser")
 def show_dialogues(request: Request, run: str) -> Response:
-    """Show who leads a run how far each dialogue is."""
+    """Show the state of each dialogue to an organiser."""
     found = _run(request, run)
-    rows = [
-        (told, _standing_of(found, told))
-        for name in found.seats.names()
-        if (told := found.seats.seat(name))
-    ]
+    rows: list[tuple[SeatInfo, dict[str, Any]]] = []
+    for name in found.seats.names():
+        info = found.seats.seat(name)
+        if info is not None:
+            rows.append((info, _dialogue_state(found, info)))
     return studio_page(request, "seat_dialogues.html", title=found.title, run=found, rows=rows)
 
 
 @router.post("/studio/seats/{run}/dialogues/{seat}/free")
 @require_role("organiser")
 def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
-    """Let others have a seat that somebody took and at which nothing was given."""
+    """Free a seat that somebody took without giving a prompt."""
     found = _run(request, run)
     found.seats.free(_seat(found, seat).seat)
     return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
@@ -82,16 +82,16 @@ def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
 @router.post("/studio/seats/{run}/dialogues/{seat}/end")
 @require_role("organiser")
 def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
-    """End a dialogue that somebody left, as it stands."""
+    """End an abandoned dialogue as it stands."""
     found = _run(request, run)
-    told = _seat(found, seat)
-    person = found.seats.person(told.seat)
-    if not person or found.seats.is_over(told.seat):
-        raise http_errors.conflict("nobody is in the middle of this dialogue; reload the page")
+    info = _seat(found, seat)
+    person = found.seats.person(info.seat)
+    if not person or found.seats.is_over(info.seat):
+        raise http_errors.conflict("this dialogue is not in progress; reload the page")
     ended = PersonPrompts(
         id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run"
     )
-    found.seats.give(told.seat, sum(1 for _ in found.seats.rounds(told.seat)) + 1, ended)
+    found.seats.give(info.seat, _count_rounds(found, info) + 1, ended)
     return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
 
 
@@ -102,58 +102,59 @@ class _Nothing(msgspec.Struct, frozen=True):
 @router.post("/studio/seats/{run}/take")
 @require_role("participant")
 async def take(request: Request, run: str) -> Response:
-    """Give whoever asks a seat: the one they left, or another; or say that there is none now."""
+    """Assign a seat to the visitor: the one they left, or another; or report that none is free."""
     await read_page_json(request, _Nothing)
     found = _run(request, run)
     person = _person(request, found)
     seat = await run_in_threadpool(take_seat, found.seats, person)
     there = await run_in_threadpool(measure_progress, found.seats, person)
-    told = {"seat": seat, "mine": there.mine, "over": there.over, "seats": there.seats}
-    return _json({**told, "is_answered": found.is_answered})
+    info = {"seat": seat, "mine": there.mine, "over": there.over, "seats": there.seats}
+    return _json({**info, "is_answered": found.is_answered})
 
 
 @router.get("/studio/seats/{run}/{seat}/about")
 @require_role("participant")
 def about(request: Request, run: str, seat: str) -> Response:
-    """Tell what is looked at from a seat."""
-    found, told = _own(request, run, seat)
-    return _json(describe_seat(found.seats, told, _seen(found, told)))
+    """Describe a seat."""
+    found, info = _own(request, run, seat)
+    return _json(describe_seat(found.seats, info, _seen(found, info)))
 
 
 @router.get("/studio/seats/{run}/{seat}/state")
 @require_role("participant")
 def state(request: Request, run: str, seat: str) -> Response:
-    """Tell how far the dialogue at a seat is."""
-    found, told = _own(request, run, seat)
-    return _json(describe_state(found.seats, told))
+    """Return the state of the dialogue at a seat."""
+    found, info = _own(request, run, seat)
+    return _json(describe_state(found.seats, info))
 
 
 @router.put("/studio/seats/{run}/{seat}/rounds/{number}")
 @require_role("participant")
 async def give(request: Request, run: str, seat: str, number: _Number) -> Response:
-    """Take what a person gives in a round, and wait a while for what comes of it.
+    """Store the prompts of a round, and wait a while for the answer.
 
-    What was given stays: the same sent again changes nothing, and something else for the same round is refused.
+    Prompts are final: the same request again changes nothing, and other prompts for the same round
+    are rejected.
     """
     came = await read_page_json(request, RoundMessage, _MOST_BYTES)
-    found, told = await run_in_threadpool(_own, request, run, seat)
-    given = await run_in_threadpool(_give, request, found, told, number, came)
+    found, info = await run_in_threadpool(_own, request, run, seat)
+    given = await run_in_threadpool(_give, request, found, info, number, came)
     if given.id != came.id:
         raise http_errors.conflict(
-            "this round was given already, in another window; this page shows it when it is reloaded"
+            "this round was answered already in another window; reload the page"
         )
     until = time.monotonic() + _PATIENCE_S
-    while found.seats.answered(told.seat, number) is None and time.monotonic() < until:
+    while found.seats.answered(info.seat, number) is None and time.monotonic() < until:
         await asyncio.sleep(_LOOK_S)
-    return _json(await run_in_threadpool(describe_state, found.seats, told))
+    return _json(await run_in_threadpool(describe_state, found.seats, info))
 
 
 @router.get("/studio/seats/{run}/{seat}/picture/{number}")
 @require_role("participant")
 def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
-    """Send an image, or a frame of a video."""
-    found, told = _own(request, run, seat)
-    file = found.seats.sample_folder(told.place) / f"{number:05d}.png"
+    """Return an image, or a frame of a video."""
+    found, info = _own(request, run, seat)
+    file = found.seats.sample_folder(info.place) / f"{number:05d}.png"
     if not file.is_file():
         raise http_errors.unknown()
     return FileResponse(file, media_type="image/png", headers={"cache-control": _YEAR})
@@ -162,9 +163,9 @@ def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
 @router.get("/studio/seats/{run}/{seat}/voxels")
 @require_role("participant")
 def voxels(request: Request, run: str, seat: str) -> Response:
-    """Send the voxels of a volume, 16 bits each."""
-    found, told = _own(request, run, seat)
-    file = found.seats.sample_folder(told.place) / "voxels.gz"
+    """Return the voxels of a volume, 16 bits each."""
+    found, info = _own(request, run, seat)
+    file = found.seats.sample_folder(info.place) / "voxels.gz"
     if not file.is_file():
         raise http_errors.unknown()
     headers = {"cache-control": _YEAR, "content-encoding": "gzip"}
@@ -172,22 +173,26 @@ def voxels(request: Request, run: str, seat: str) -> Response:
 
 
 def _give(
-    request: Request, run: ServedRun, told: SeatInfo, number: int, came: RoundMessage
+    request: Request, run: ServedRun, info: SeatInfo, number: int, came: RoundMessage
 ) -> PersonPrompts:
-    there = run.seats.given(told.seat, number)
+    there = run.seats.given(info.seat, number)
     if there is not None:
         return there
-    if number != sum(1 for _ in run.seats.rounds(told.seat)) + 1 or run.seats.is_over(told.seat):
-        raise http_errors.conflict(f"round {number} is not what comes next here; reload the page")
-    if number > 1 and run.seats.answered(told.seat, number - 1) is None:
-        raise http_errors.conflict("the round before is not answered yet; wait for it")
+    if number != _count_rounds(run, info) + 1 or run.seats.is_over(info.seat):
+        raise http_errors.conflict(f"expected the next round, got round {number}; reload the page")
+    if number > 1 and run.seats.answered(info.seat, number - 1) is None:
+        raise http_errors.conflict("the previous round is not answered yet; wait for it")
     try:
         most = run.seats.info().most_prompts
-        elapsed = elapsed_s(run.seats, told.seat, number)
-        given = build_person_prompts(came, told, most, _person(request, run), elapsed)
+        elapsed = elapsed_s(run.seats, info.seat, number)
+        given = build_person_prompts(came, info, most, _person(request, run), elapsed)
     except InvalidInput as error:
         raise http_errors.invalid(str(error)) from error
-    return run.seats.give(told.seat, number, given)
+    return run.seats.give(info.seat, number, given)
+
+
+def _count_rounds(run: ServedRun, info: SeatInfo) -> int:
+    return sum(1 for _ in run.seats.rounds(info.seat))
 
 
 def _run(request: Request, id_: str) -> ServedRun:
@@ -198,38 +203,38 @@ def _run(request: Request, id_: str) -> ServedRun:
 
 
 def _seat(run: ServedRun, name: str) -> SeatInfo:
-    told = run.seats.seat(name)
-    if told is None:
+    info = run.seats.seat(name)
+    if info is None:
         raise http_errors.unknown()
-    return told
+    return info
 
 
 def _own(request: Request, run: str, seat: str) -> tuple[ServedRun, SeatInfo]:
-    """Return a run and the seat of whoever asks; others are told that there is none."""
+    """Return a run and the visitor's seat; for seats of others the answer is as for a missing page."""
     found = _run(request, run)
-    told = _seat(found, seat)
-    if found.seats.person(told.seat) != _person(request, found):
+    info = _seat(found, seat)
+    if found.seats.person(info.seat) != _person(request, found):
         raise http_errors.unknown()
-    return found, told
+    return found, info
 
 
 def _person(request: Request, run: ServedRun) -> str:
     return participant_name(site_of(request), run, visitor_of(request).person_id)
 
 
-def _seen(run: ServedRun, told: SeatInfo) -> SamplePreview:
-    seen = read_preview(run.seats.sample_folder(told.place))
+def _seen(run: ServedRun, info: SeatInfo) -> SamplePreview:
+    seen = read_preview(run.seats.sample_folder(info.place))
     if seen is None:
         raise http_errors.unknown()
     return seen
 
 
-def _standing_of(run: ServedRun, told: SeatInfo) -> dict[str, Any]:
-    given = sum(1 for _ in run.seats.rounds(told.seat))
-    person = run.seats.person(told.seat)
-    is_over = run.seats.is_over(told.seat)
+def _dialogue_state(run: ServedRun, info: SeatInfo) -> dict[str, Any]:
+    given = _count_rounds(run, info)
+    person = run.seats.person(info.seat)
+    is_over = run.seats.is_over(info.seat)
     return {"person": person, "given": given, "is_over": is_over, "is_free": not person}
 
 
-def _json(told: Any) -> Response:
-    return Response(msgspec.json.encode(told), media_type="application/json")
+def _json(info: Any) -> Response:
+    return Response(msgspec.json.encode(info), media_type="application/json")

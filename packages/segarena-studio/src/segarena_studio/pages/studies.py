@@ -1,4 +1,4 @@
-"""Studies, for those who lead them: made on a page, with links for people, how far they are, pictures, the export."""
+"""Pages of studies for their leaders: creation, links, progress, pictures, export."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def show_studies(request: Request) -> Response:
 @router.get(_PATH + "/new")
 @require_role("organiser")
 def show_new(request: Request, like: str = "") -> Response:
-    """Show the form of a new study, filled in like another one."""
+    """Show the form of a new study, optionally filled in like an existing one."""
     texts = {**form_texts(Study(slug="x", title="x", dataset="demo")), **_FIRST}
     if like:
         with site_of(request).database.reading() as session:
@@ -88,10 +88,10 @@ def show_new(request: Request, like: str = "") -> Response:
 @router.post(_PATH + "/new")
 @require_role("organiser")
 def make(request: Request, form: LargeForm) -> Response:
-    """Have a study made."""
+    """Start the creation of a study."""
     site = site_of(request)
     filled = read_form(form)
-    faults = filled.faults or _not_offered(request, filled.study)
+    faults = filled.faults or _forbidden_plugins(request, filled.study)
     if filled.study is None or faults:
         return _form(request, form, faults)
     told = json.dumps({"study": encode_study(filled.study), "by": _by(visitor_of(request))})
@@ -109,7 +109,7 @@ def make(request: Request, form: LargeForm) -> Response:
 @router.get(_PATH + "/{slug}")
 @require_role("organiser")
 def show_study(request: Request, slug: str, first: int = 0) -> Response:
-    """Show how far a study is; of one that is being made, how far that is."""
+    """Show the progress of a study, or of its creation."""
     return _show(request, slug, min(max(0, first), 10**9))
 
 
@@ -194,7 +194,7 @@ def correct(request: Request, slug: str, form: Form) -> Response:
 @router.post(_PATH + "/{slug}/links")
 @require_role("organiser")
 def add_link(request: Request, slug: str, form: Form) -> Response:
-    """Make a link for people."""
+    """Create a link for participants."""
     site = site_of(request)
     most = number_in(form.get("most", ""))
     if most is None:
@@ -210,7 +210,7 @@ def add_link(request: Request, slug: str, form: Form) -> Response:
 @router.post(_PATH + "/{slug}/links/{link}/end")
 @require_role("organiser")
 def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
-    """End a link: nobody more comes by it, who came goes on."""
+    """End a link: nobody else can join by it, participants go on."""
     site = site_of(request)
     with site.database.writing() as session:
         found = find_link(session, site, link)
@@ -223,7 +223,7 @@ def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
 @router.get(_PATH + "/{slug}/items/{number:int}")
 @require_role("organiser")
 def show_item(request: Request, slug: str, number: int) -> Response:
-    """Show a picture with what was given on it."""
+    """Show a picture with the answers on it."""
     site = site_of(request)
     with site.database.reading() as session:
         row = _row(session, slug)
@@ -231,13 +231,15 @@ def show_item(request: Request, slug: str, number: int) -> Response:
         marks = list_marks(session, row, number, _MARKS)
         before, after = find_neighbours(session, row, number)
     study = decode_study(row.description)
-    # All in pixels of the picture as it is sent, which are squares.
+    # In pixels of the displayed picture, which are square.
     height, width = decode_jpeg(site.folder.samples.read(item.sha256)).shape[:2]
     whole = View((slice(0, height), slice(0, width)), 1.0)
     mask = item_mask(item)
     border = outline(displayed_mask(mask, (height, width), is_turned=item.is_turned), whole)
     marks = [
-        replace(mark, points=[_shown(point, item, width, height) for point in mark.points])
+        replace(
+            mark, points=[_displayed_point(point, item, width, height) for point in mark.points]
+        )
         for mark in marks
     ]
     told: dict[str, Any] = {
@@ -256,7 +258,7 @@ def show_item(request: Request, slug: str, number: int) -> Response:
 @router.get(_PATH + "/{slug}/items/{number:int}/picture")
 @require_role("organiser")
 def give_picture(request: Request, slug: str, number: int) -> Response:
-    """Give the picture of an item."""
+    """Return the picture of an item."""
     site = site_of(request)
     with site.database.reading() as session:
         sha256 = _item(session, _row(session, slug), number).sha256
@@ -267,13 +269,13 @@ def give_picture(request: Request, slug: str, number: int) -> Response:
 @router.get(_PATH + "/{slug}/export")
 @require_role("organiser")
 def export(request: Request, slug: str) -> Response:
-    """Give the archive of a study."""
+    """Return the archive of a study."""
     site = site_of(request)
     with ExitStack() as stack, site.database.reading() as session:
         row = _row(session, slug)
         file = stack.enter_context(tempfile.TemporaryFile())
         write_export(session, row, file)
-        stack.pop_all()  # it is closed once it is sent
+        stack.pop_all()  # the response closes the file
     file.seek(0)
     headers = {"content-disposition": f'attachment; filename="{slug}.zip"'}
     return StreamingResponse(
@@ -314,8 +316,8 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str])
     )
 
 
-def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
-    """Return what of a study a page may not name; whoever is alone on a machine may name all that is on it."""
+def _forbidden_plugins(request: Request, study: Study | None) -> dict[str, str]:
+    """Return errors for plug-ins that a page may not name; on a single-person site all are allowed."""
     site = site_of(request)
     if study is None or site.only_person is not None:
         return {}
@@ -326,17 +328,17 @@ def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
 
 
 def _fault_of_segmenter(request: Request, text: str) -> str:
-    """Return why a page may not name a segmenter so, with or without a name of its own; "" when it may."""
+    """Return why a page may not name this segmenter; "" when it may."""
     site = site_of(request)
     if site.only_person is not None:
         return ""
     return plugin_fault("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
 
 
-def _shown(
+def _displayed_point(
     point: tuple[float, float], item: StudyItem, width: int, height: int
 ) -> tuple[float, float]:
-    """Return where a point of the dataset's picture is on the one that is sent."""
+    """Map a point of the dataset's picture to the displayed picture."""
     x = point[0] * width / item.width
     y = point[1] * height / item.height
     return (width - x, height - y) if item.is_turned else (x, y)

@@ -1,6 +1,6 @@
-"""What those see who take part in a study: consent, trials, the end. They have no account, and leave no address.
+"""Pages for participants of a study: consent, trials, the end. They have no account, and no address is stored.
 
-A signed cookie has the key of their visit, one for each study, wherever they came from.
+A signed cookie per study holds the key of their visit.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _DEVICES = get_args(DeviceKind)
 
 
 def _without_name(request: Request) -> None:
-    """Keep who asks out of the log."""
+    """Keep the participant out of the access log."""
     request.state.is_nameless = True
 
 
@@ -70,13 +70,13 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(_without_name)
 
 
 class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request that says all by its address."""
+    """A request without contents."""
 
 
 @router.get(_PATH + "/{link}")
 @require_role(ANYONE)
 def show_consent(request: Request, link: str) -> Response:
-    """Show what a person agrees to; who did so goes on."""
+    """Show the consent form; participants who agreed already are redirected to the trials."""
     site = site_of(request)
     with site.database.reading() as session:
         row, found = _study_of(session, site, link)
@@ -90,16 +90,20 @@ def show_consent(request: Request, link: str) -> Response:
 @router.post(_PATH + "/{link}")
 @require_role(ANYONE)
 def agree(request: Request, link: str, form: Form) -> Response:
-    """Let a person in who agrees."""
+    """Add a participant who agrees."""
     site = site_of(request)
     device = form.get("device", "")
     with site.database.reading() as session:
         row, _ = _study_of(session, site, link)
-        if _visit_of(request, session, row) is not None:  # the form was sent twice
+        if _visit_of(request, session, row) is not None:  # the form was submitted twice
             return RedirectResponse(f"{_PATH}/{link}/trials", 303)
     if form.get("agrees") != "yes" or device not in _DEVICES:
         return _consent(
-            request, link, row, fault="Say that you agree, and what you use.", status=422
+            request,
+            link,
+            row,
+            fault="Please tick the box to agree, and choose your device.",
+            status=422,
         )
     try:
         with site.database.writing() as session:
@@ -108,7 +112,7 @@ def agree(request: Request, link: str, form: Form) -> Response:
     except InvalidInput as error:
         return _consent(request, link, row, fault=str(error), status=422)
     answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)
-    # Whoever follows a platform's link again comes from another site: a strict cookie would not come along.
+    # Participants may come back from a platform's site, from which browsers do not send strict cookies.
     answer.set_cookie(
         _cookie_name(site, row), sign_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
         httponly=True, samesite="lax",
@@ -119,7 +123,7 @@ def agree(request: Request, link: str, form: Form) -> Response:
 @router.get(_PATH + "/{link}/trials")
 @require_role(ANYONE)
 def show_trials(request: Request, link: str) -> Response:
-    """Show the page that trials happen on."""
+    """Show the page of the trials."""
     site = site_of(request)
     with site.database.reading() as session:
         row, _ = _study_of(session, site, link)
@@ -134,17 +138,17 @@ def show_trials(request: Request, link: str) -> Response:
 @router.get(_PATH + "/{link}/next")
 @require_role(ANYONE)
 def say_next(request: Request, link: str) -> Response:
-    """Say what a person is to do next."""
+    """Return what the participant does next."""
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
-        return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
+        return JSONResponse(_visit_state(session, site, visit, f"{_PATH}/{link}"))
 
 
 @router.post(_PATH + "/{link}/batch")
 @require_role(ANYONE)
 async def begin_next_batch(request: Request, link: str) -> Response:
-    """Begin the next batch, and say what comes first."""
+    """Begin the next batch, and return its first trial."""
     await read_page_json(request, EmptyBody)
     return await run_in_threadpool(_move_on, request, link, begin_batch)
 
@@ -152,7 +156,7 @@ async def begin_next_batch(request: Request, link: str) -> Response:
 @router.post(_PATH + "/{link}/finish")
 @require_role(ANYONE)
 async def stop_here(request: Request, link: str) -> Response:
-    """End before the last batch."""
+    """End the participation before the last batch."""
     await read_page_json(request, EmptyBody)
 
     def stop(session: Session, site: Site, visit: Visit) -> None:
@@ -165,18 +169,18 @@ async def stop_here(request: Request, link: str) -> Response:
 def _move_on(
     request: Request, link: str, move: Callable[[Session, Site, Visit], object]
 ) -> Response:
-    """Have a visit go on, and say what comes next."""
+    """Change the state of a visit, and return what comes next."""
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
         move(session, site, visit)
-        return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
+        return JSONResponse(_visit_state(session, site, visit, f"{_PATH}/{link}"))
 
 
 @router.post(_PATH + "/{link}/trials/{trial}/begin")
 @require_role(ANYONE)
 async def begin(request: Request, link: str, trial: str) -> Response:
-    """Note that a picture is to be seen from now on; say for how long it was already."""
+    """Note that the picture is visible from now on; return for how long it has been already."""
     await read_page_json(request, EmptyBody)
 
     def begun() -> Response:
@@ -196,7 +200,7 @@ async def begin(request: Request, link: str, trial: str) -> Response:
 @router.post(_PATH + "/{link}/trials/{trial}")
 @require_role(ANYONE)
 async def answer(request: Request, link: str, trial: str) -> Response:
-    """Take what a person gave."""
+    """Store an answer."""
     given = await read_page_json(request, TrialAnswer, MOST_BYTES)
 
     def taken() -> Response:
@@ -223,7 +227,7 @@ async def answer(request: Request, link: str, trial: str) -> Response:
 @router.get(_PATH + "/{link}/trials/{trial}/picture")
 @require_role(ANYONE)
 def give_picture(request: Request, link: str, trial: str) -> Response:
-    """Give the picture of a trial."""
+    """Return the picture of a trial."""
     site = site_of(request)
     with site.database.reading() as session:
         visit = _need_visit(request, session, link)
@@ -235,13 +239,13 @@ def give_picture(request: Request, link: str, trial: str) -> Response:
 @router.get(_PATH + "/{link}/trials/{trial}/target")
 @require_role(ANYONE)
 def give_target(request: Request, link: str, trial: str) -> Response:
-    """Give the target of a trial as the person's display mode shows it, until its time is over."""
+    """Return the target of a trial in the participant's display mode, until its time is over."""
     site = site_of(request)
     with site.database.reading() as session:
         visit = _need_visit(request, session, link)
         found = _need_trial(session, visit, trial)
         if not may_see_target(visit, found, site.now()):
-            raise http_errors.closed("the target was shown, and is not shown again")
+            raise http_errors.closed("the time of the target is over; it is not shown again")
         item = trial_item(session, found)
     picture = decode_jpeg(site.folder.samples.read(item.sha256))
     mask = displayed_mask(
@@ -256,13 +260,13 @@ def give_target(request: Request, link: str, trial: str) -> Response:
 @router.post(_PATH + "/{link}/withdraw")
 @require_role(ANYONE)
 def delete_all(request: Request, link: str, form: Form) -> Response:
-    """Delete all that a person gave."""
+    """Delete all answers of a participant."""
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
         delete_visit(session, visit)
         row = visit.row
-    answer = studio_page(request, "withdrawn.html", title="All of it is deleted")
+    answer = studio_page(request, "withdrawn.html", title="Your answers are deleted")
     answer.delete_cookie(_cookie_name(site, row), path=_PATH)
     return answer
 
@@ -311,8 +315,8 @@ def _consent(
     return studio_page(request, "consent.html", title=study.title, status=status, **told)
 
 
-def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
-    """Return what a page is told of where a visit is."""
+def _visit_state(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
+    """Return what the page needs to know about the current state of a visit."""
     trial = next_trial(session, site, visit)
     visitor = visit.visitor
     study = visit.study

@@ -1,8 +1,8 @@
-"""Pages that show datasets with their targets, and every round of runs about them.
+"""Viewer pages: datasets with their targets, and every round of runs on them.
 
-They show the truth, so they answer only where that is nobody else's secret: on a site that is for one person of this
-machine, listens there alone, and was started by `segarena look`, which alone puts a `Shelf` on it. On every other site
-each of these addresses is one that does not exist, for an administrator too.
+They show the ground truth, so they exist only where it is nobody else's secret: on a site for one
+person of this machine, listening there alone, started by `segarena look`, which alone adds a
+`Catalog`. On every other site these addresses do not exist, even for an administrator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from segarena_studio.viewer.view_description import ViewDescription
 router = APIRouter(include_in_schema=False)
 
 ROWS_PER_REQUEST = 60
-"""Rows that a page asks for at once, at most."""
+"""Most rows of one response."""
 _MOST_NUMBER = 10**9
 _MOST_BYTES = 64 * 1024
 
@@ -41,12 +41,12 @@ NonNegative = Annotated[int, Query(ge=0, le=_MOST_NUMBER)]
 
 
 class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a place stands among the rows that are asked for.
+    """Position of a view among the rows of a query.
 
     Attributes:
-        row: from 0; None where it is not among them.
-        count: of rows.
-        previous, next: keys of its neighbours.
+        row: from 0; None if it is not among them.
+        count: number of rows.
+        previous, next: keys of the neighbouring rows.
     """
 
     row: int | None
@@ -56,7 +56,7 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A place, or why it cannot be shown."""
+    """Description of a view, or why it cannot be shown."""
 
     around: Neighbours
     place: ViewDescription | None = None
@@ -64,17 +64,17 @@ class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dialogue is to be held again, of which run."""
+    """Which dialogue of which run to replay."""
 
     run: int
     key: DialogueKey
 
 
 def find_catalog(request: Request) -> Catalog:
-    """Return what is looked at.
+    """Return the catalog of the viewer.
 
     Raises:
-        Refusal: this site is not for one person of this machine, or nothing is.
+        Refusal: the site is not for one person of this machine, or has no catalog.
     """
     site = site_of(request)
     shelf = site.things.get(Catalog)
@@ -84,7 +84,7 @@ def find_catalog(request: Request) -> Catalog:
 
 
 def find_collection(request: Request, number: int) -> Collection:
-    """Return one of the collections, by its number."""
+    """Return a collection by its number."""
     collections = find_catalog(request).collections
     if not 0 <= number < len(collections):
         raise http_errors.unknown()
@@ -94,14 +94,14 @@ def find_collection(request: Request, number: int) -> Collection:
 def parse_key(
     sample: str, target: str = "", user: str = "", repeat: NonNegative = 0
 ) -> DialogueKey:
-    """Return the key that an address names."""
+    """Return the key in an address."""
     return sample, target, user, repeat
 
 
 def parse_query(
     words: str = "", where: Annotated[list[str] | None, Query()] = None, sort: str = ""
 ) -> TableQuery:
-    """Return the question that an address asks."""
+    """Return the query in an address."""
     return TableQuery.of(words, where or (), sort)
 
 
@@ -112,7 +112,7 @@ CurrentKey = Annotated[DialogueKey, Depends(parse_key)]
 @router.get("/studio/look")
 @require_role("viewer")
 def show_shelf(request: Request) -> Response:
-    """List what is looked at; a single collection is shown at once."""
+    """List the collections; a single one opens at once."""
     shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
@@ -126,7 +126,7 @@ def show_list(request: Request, number: int, here: CurrentCollection) -> Respons
     told: dict[str, Any] = {
         "here": here,
         "number": number,
-        "notes": list(filter(None, [here.samples.problem, *here.notes])),
+        "notes": [note for note in (here.samples.problem, *here.notes) if note],
     }
     told["columns"] = [dataclasses.asdict(column) for column in here.table.columns]
     return studio_page(request, "viewer-list.html", title=here.name, **told)
@@ -135,7 +135,7 @@ def show_list(request: Request, number: int, here: CurrentCollection) -> Respons
 @router.get("/studio/look/{number:int}/view")
 @require_role("viewer")
 def show_view(request: Request, number: int, here: CurrentCollection) -> Response:
-    """Show one place; its script asks for all that is in it."""
+    """Show one view; its script requests the contents."""
     return studio_page(request, "viewer.html", title=here.name, here=here, number=number)
 
 
@@ -148,7 +148,7 @@ def tell_rows(
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
-    """Tell some rows of those that are asked for, and how many there are."""
+    """Return a page of rows of a query, and the number of rows."""
 
     def told() -> dict[str, Any]:
         question = parse_query(words, where, sort)
@@ -169,12 +169,12 @@ def tell_place(
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
-    """Tell all about a place, and which ones stand beside it."""
+    """Describe a view and its neighbours in a query."""
 
     def told() -> ViewMessage:
-        around = _around(here, parse_query(words, where, sort), key)
+        around = _neighbours(here, parse_query(words, where, sort), key)
         try:
-            return ViewMessage(around=around, place=here.place(key))
+            return ViewMessage(around=around, place=here.describe(key))
         except SegarenaError as error:
             return ViewMessage(around=around, problem=_sentence(error))
 
@@ -184,14 +184,14 @@ def tell_place(
 @router.get("/studio/look/{number:int}/plane/{direction:int}/{index:int}")
 @require_role("viewer")
 def give_plane(here: CurrentCollection, sample: str, direction: int, index: int) -> Response:
-    """Give the picture of one plane."""
+    """Return the picture of one plane."""
 
     def made() -> Response:
-        looked = here.samples.look(sample)
-        planes = looked.planes
+        loaded = here.samples.load(sample)
+        planes = loaded.planes
         if not (0 <= direction < len(planes) and 0 <= index < planes[direction].count):
             raise http_errors.unknown()
-        content, kind = encode_plane(looked.sample, planes[direction], index, looked.levels)
+        content, kind = encode_plane(loaded.sample, planes[direction], index, loaded.levels)
         return Response(content, media_type=kind)
 
     return _or_sentence(made)
@@ -202,14 +202,14 @@ def give_plane(here: CurrentCollection, sample: str, direction: int, index: int)
 def give_layers(
     here: CurrentCollection, key: CurrentKey, direction: int, index: int, names: str
 ) -> Response:
-    """Give masks in one plane, as run lengths."""
+    """Return masks in one plane, as run lengths."""
 
     def told() -> Any:
-        looked = here.samples.look(key[0])
-        planes = looked.planes
+        loaded = here.samples.load(key[0])
+        planes = loaded.planes
         if not (0 <= direction < len(planes) and 0 <= index < planes[direction].count):
             raise http_errors.unknown()
-        return encode_layers(looked, planes[direction], index, names.split(","), key, here.answers)
+        return encode_layers(loaded, planes[direction], index, names.split(","), key, here.answers)
 
     return _json(told)
 
@@ -217,24 +217,24 @@ def give_layers(
 @router.get("/studio/look/{number:int}/thumb")
 @require_role("viewer")
 def give_thumb(here: CurrentCollection, key: CurrentKey) -> Response:
-    """Give a small picture of a place."""
+    """Return a thumbnail of a view."""
     return _or_sentence(lambda: Response(here.thumb(key), media_type="image/jpeg"))
 
 
 @router.post("/studio/look/{number:int}/again")
 @require_role("viewer")
-async def hold_again(request: Request, here: CurrentCollection) -> Response:
-    """Have a dialogue held again, or tell what came of it; null while that is under way."""
+async def replay(request: Request, here: CurrentCollection) -> Response:
+    """Start or poll the replay of a dialogue; null while it runs."""
     asked = await read_page_json(request, ReplayMessage, _MOST_BYTES)
     if not 0 <= asked.run < len(here.runs):
         raise http_errors.unknown()
-    return await run_in_threadpool(_json, lambda: {"told": here.hold_again(asked.run, asked.key)})
+    return await run_in_threadpool(_json, lambda: {"told": here.replay(asked.run, asked.key)})
 
 
 @router.get("/studio/look/{number:int}/report")
 @require_role("viewer")
 def show_report(number: int, here: CurrentCollection) -> Response:
-    """Show the report of the runs; its rows lead here."""
+    """Show the report of the runs; its rows link to the viewer."""
     if not here.runs:
         raise http_errors.unknown()
 
@@ -244,31 +244,37 @@ def show_report(number: int, here: CurrentCollection) -> Response:
     return _or_sentence(made)
 
 
-def _around(here: Collection, question: TableQuery, key: DialogueKey) -> Neighbours:
+def _neighbours(here: Collection, question: TableQuery, key: DialogueKey) -> Neighbours:
     count = here.table.count(question)
     row = here.table.place_of(question, key)
     if row is None:
         first = here.table.rows(question, 0, 1)
-        return Neighbours(
-            row=None, count=count, previous=None, next=_key_in(first[0]) if first else None
-        )
-    near = {each["place"]: _key_in(each) for each in here.table.rows(question, max(0, row - 1), 3)}
+        following = _key_in(first[0]) if first else None
+        return Neighbours(row=None, count=count, previous=None, next=following)
+    rows = here.table.rows(question, max(0, row - 1), 3)
+    near = {each["place"]: _key_in(each) for each in rows}
     return Neighbours(row=row, count=count, previous=near.get(row - 1), next=near.get(row + 1))
 
 
 def _key_in(row: dict[str, Any]) -> DialogueKey:
-    return row["sample"], row.get("target") or "", row.get("user") or "", row.get("repeat") or 0
+    """Return the key of a row; rows of samples without dialogues have only the sample."""
+    return (
+        row["sample"],
+        row.get("target") or "",
+        row.get("user") or "",
+        row.get("repeat") or 0,
+    )
 
 
 def _json(make: Callable[[], Any]) -> Response:
-    """Return what is made as JSON; what cannot be is not there, a number that is none is null."""
+    """Return a value as JSON, or the reason why it cannot be made."""
     return _or_sentence(
         lambda: Response(msgspec.json.encode(make()), media_type="application/json")
     )
 
 
 def _or_sentence(make: Callable[[], Response]) -> Response:
-    """Return an answer, or a sentence about why there is none."""
+    """Return a response, or an error as a sentence."""
     try:
         return make()
     except http_errors.Refusal:

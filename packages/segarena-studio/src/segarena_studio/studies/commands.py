@@ -39,6 +39,7 @@ def new_study(
 
     segarena people study new study.toml --data challenges
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -58,6 +59,7 @@ def new_study(
 @study.command("list")
 def list_studies(data: Data = DATA, db: Db = None) -> None:
     """List the studies with their participants and answers."""
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -77,6 +79,7 @@ def add_link(
     db: Db = None,
 ) -> None:
     """Create a link by which people take part without an account."""
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -109,6 +112,7 @@ def correct_masks(
 
     segarena people study correct photos -s graph
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():
@@ -127,6 +131,7 @@ def close_study(
     db: Db = None,
 ) -> None:
     """Close a study: nobody can join any more; participants may end the batch they are in."""
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     state = "open" if again else "closed"
@@ -152,6 +157,7 @@ def export_archive(
 
     segarena people study export photos --out photos.zip
     """
+    # Imported late, so that `segarena --help` does not load the server.
     from segarena_server.requirements import check_installed
 
     with one_line_errors():

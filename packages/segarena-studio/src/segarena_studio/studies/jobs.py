@@ -86,8 +86,11 @@ class MakeStudy(JobKind):
     def write(self, session: Session, site: Site, job: Job, result: PreparedStudy) -> None:
         """Add the study."""
         told = json.loads(job.told)
-        write_study(session, site.now(), decode_study(told["study"]), result, told["by"])
-        job.said = json.dumps({"items": len(result.rows), "unusable": result.unusable[:20]})
+        study = decode_study(told["study"])
+        write_study(session, site.now(), study, result, told["by"])
+        # A dataset may have thousands of unusable samples; the page shows only some.
+        summary = {"items": len(result.rows), "unusable": result.unusable[:20]}
+        job.said = json.dumps(summary)
 
 
 class CorrectStudy(JobKind):
@@ -104,10 +107,15 @@ class CorrectStudy(JobKind):
     @staticmethod
     def of_study(session: Session, row: StudyRow) -> Sequence[Job]:
         """Return the jobs of a study; jobs of an earlier, deleted study of the same name are left out."""
-        own = Job.about.startswith(f"{row.slug}: ", autoescape=True), Job.made_at >= row.made_at
-        return session.scalars(
-            select(Job).where(Job.kind == CorrectStudy.name, *own).order_by(Job.id)
-        ).all()
+        query = (
+            select(Job)
+            .where(Job.kind == CorrectStudy.name)
+            .where(Job.about.startswith(f"{row.slug}: ", autoescape=True))
+            # Jobs of a deleted study of this name are older than the study.
+            .where(Job.made_at >= row.made_at)
+            .order_by(Job.id)
+        )
+        return session.scalars(query).all()
 
     def task(self, session: Session, site: Site, job: Job) -> ClickAnswering:
         """Return the work unit, with the clicks that exist now."""

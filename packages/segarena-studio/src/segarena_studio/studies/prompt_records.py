@@ -79,6 +79,7 @@ def iterate_prompts(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem
     )
     for trial, visitor in session.execute(query):
         yield items[trial.item], _prompt(row, items[trial.item], trial, visitor)
+        # Otherwise the session would keep every answer in memory.
         session.expunge(trial)
 
 
@@ -165,6 +166,7 @@ def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
     display-mode study
     names it), and `fate` (see `segarena_people.prompts`).
     """
+    # Imported late: polars is slow to load, and most pages do not need it.
     import polars as pl
 
     rows: list[dict[str, Any]] = []

@@ -83,6 +83,7 @@ def study_named(session: Session, slug: str) -> StudyRow:
 
 
 def _prompts(session: Session, row: StudyRow) -> bytes:
+    # Imported late: polars is slow to load, and most pages do not need it.
     import polars as pl
 
     prompts = (prompt for _, prompt in iterate_prompts(session, row))
@@ -96,6 +97,7 @@ def _prompts(session: Session, row: StudyRow) -> bytes:
 
 
 def _tables(session: Session, row: StudyRow) -> dict[str, str]:
+    # Imported late: polars is slow to load, and most pages do not need it.
     import polars as pl
 
     clicks = clicks_frame(session, row)

@@ -64,9 +64,11 @@ def form_texts(study: Study) -> dict[str, str]:
 
 def _fault_of(error: str) -> dict[str, str]:
     """Return an error of msgspec by field: its message ends with the field, "- at `$.slug`"."""
-    why, _, place = error.partition(" - at `$.")
-    field = place.partition("[")[0].rstrip("`") or "title"
-    return {field: why[:1].lower() + why[1:]}
+    reason, _, path = error.partition(" - at `$.")
+    # `kinds[0]` belongs to the field `kinds`.
+    field = path.partition("[")[0].rstrip("`")
+    reason = reason[:1].lower() + reason[1:]
+    return {field or "title": reason}
 
 
 def _lines(text: str) -> list[str]:

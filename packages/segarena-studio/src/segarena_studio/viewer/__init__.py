@@ -1,12 +1,14 @@
-"""Looking: samples with their targets, and what runs answered round by round. No HTTP.
+"""Viewer: samples with their targets, and the answers of runs round by round. No HTTP.
 
-shelf.py      what was named on the command line, opened: collections of samples, each with the runs about it
-table.py      one row per dialogue or sample; filtered and sorted by any column of the records
-asking.py     what is asked of a table
-samples.py    the samples looked at last
-planes.py     pictures as planes: the photograph, slices along three axes, frames
-layers.py     target, unscored pixels and answers in one plane, as run lengths
-places.py     all that is told of one place before pictures of it come
-again.py      a dialogue held again, for rounds of which no mask was kept
-thumbs.py     small pictures for lists
+catalog.py             datasets and runs named on the command line, as collections of one dataset
+each
+dialogue_table.py      one row per dialogue or sample, filtered and sorted by any column of the
+records
+table_query.py         filters and order of a table
+sample_cache.py        recently viewed samples
+planes.py              pictures as planes: the photograph, slices along three axes, frames
+mask_layers.py         target, ignored pixels and answers in one plane, as run lengths
+view_description.py    description of a dialogue or sample that pages load before its pictures
+dialogue_replay.py     a dialogue run again, for rounds without stored masks
+thumbnails.py          small pictures for lists
 """

@@ -1,7 +1,7 @@
-"""What is looked at: datasets and runs named on the command line, sorted into collections of one dataset each.
+"""Catalog of the viewer: datasets and runs named on the command line, as collections of one dataset each.
 
-A shelf is made by `segarena look` and by nothing else. Its datasets hold the truth, so pages about it answer only on a
-site that is for one person of this machine: see `segarena_studio.pages.viewer`.
+Only `segarena look` creates a catalog. Its datasets hold the ground truth, so its pages exist only
+on a site for one person of this machine: see `segarena_studio.pages.viewer`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from segarena.roles import Dataset
 from segarena_studio.viewer.dialogue_replay import ReplayQueue, replay_dialogue
 from segarena_studio.viewer.dialogue_table import DialogueKey, DialogueTable
 from segarena_studio.viewer.mask_layers import RunAnswers
-from segarena_studio.viewer.sample_cache import SampleCache
+from segarena_studio.viewer.sample_cache import LoadedSample, SampleCache
 from segarena_studio.viewer.table_query import TableQuery
 from segarena_studio.viewer.thumbnails import render_thumbnail
 from segarena_studio.viewer.unlabelled_folder import UnlabelledFolder
@@ -37,14 +37,14 @@ _THUMBS_BYTES = 2**28
 
 @dataclass(eq=False)
 class Collection:
-    """Samples of one dataset, with the runs about them.
+    """Samples of one dataset, with the runs on them.
 
     Attributes:
         name: of the dataset.
         samples: the samples.
-        runs: what each run is called, and its folder.
+        runs: label and folder of each run.
         table: a row for each dialogue, or sample.
-        notes: what must be known of the runs.
+        notes: warnings about the runs.
         trust, data: as for `segarena report`.
     """
 
@@ -57,64 +57,69 @@ class Collection:
     trust: bool = False
     data: str | None = None
     answers: RunAnswers = field(init=False)
-    holdings: ReplayQueue = field(default_factory=ReplayQueue)
+    replays: ReplayQueue = field(default_factory=ReplayQueue)
 
     def __post_init__(self) -> None:
-        """Make what decodes."""
+        """Create the decoder of answers."""
         self.answers = RunAnswers([folder for _, folder in self.runs])
 
     @property
     def counted(self) -> str:
-        """What there is, in one line."""
+        """Contents in one line."""
         runs = f" of {', '.join(label for label, _ in self.runs)}" if self.runs else ""
         return (
             count_text(self.table.count(TableQuery()), "dialogue" if self.runs else "sample") + runs
         )
 
-    def place(self, key: DialogueKey) -> ViewDescription:
-        """Return what is told of a place.
+    def describe(self, key: DialogueKey) -> ViewDescription:
+        """Describe a view.
 
         Raises:
             SegarenaError: it cannot be shown; the message is a sentence.
         """
         notes = [self.samples.problem] if self.samples.problem else []
         return describe_view(
-            self.samples.look(key[0]), key, self.runs, self.answers, [*notes, *self.notes]
+            self.samples.load(key[0]), key, self.runs, self.answers, [*notes, *self.notes]
         )
 
     def thumb(self, key: DialogueKey) -> bytes:
-        """Return a small picture of a place; raises as `place`."""
+        """Return the thumbnail of a view; raises as `describe`."""
         name = sha256(repr((self.name, key[:2])))
-        found = self.thumbs.get(name)
-        if found is None:
-            looked = self.samples.look(key[0])
-            masks = [one.mask for one in looked.targets(key[1]) if one.mask.any()]
-            plane = looked.planes[0]
-            index = 0
-            if plane.axis is not None and masks:
-                counts = (masks[0] > 0).sum(
-                    axis=tuple(axis for axis in range(3) if axis != plane.axis)
-                )
-                index = int(counts.argmax())
-            found = render_thumbnail(looked, key[1], index)
-            self.thumbs.put(name, found)
-        return found
+        thumbnail = self.thumbs.get(name)
+        if thumbnail is None:
+            loaded = self.samples.load(key[0])
+            index = _largest_plane(loaded, key[1])
+            thumbnail = render_thumbnail(loaded, key[1], index)
+            self.thumbs.put(name, thumbnail)
+        return thumbnail
 
-    def hold_again(self, run: int, key: DialogueKey) -> str | None:
-        """Have a dialogue held again, and return what came of it; None while that is under way."""
-        return self.holdings.told(run, key, lambda: self._hold(run, key))
+    def replay(self, run: int, key: DialogueKey) -> str | None:
+        """Start or poll the replay of a dialogue; return its result, or None while it runs."""
+        return self.replays.poll(run, key, lambda: self._replay(run, key))
 
-    def _hold(self, run: int, key: DialogueKey) -> str:
-        masks, told = replay_dialogue(self.runs[run][1], key, trust=self.trust, data=self.data)
+    def _replay(self, run: int, key: DialogueKey) -> str:
+        masks, summary = replay_dialogue(self.runs[run][1], key, trust=self.trust, data=self.data)
         self.answers.add(run, key, masks)
-        return told
+        return summary
 
 
 @dataclass(eq=False)
+@dataclass(eq=False)
 class Catalog:
-    """All that one `segarena look` shows."""
+    """Everything that one `segarena look` shows."""
 
     collections: Sequence[Collection]
+
+
+def _largest_plane(loaded: LoadedSample, target: str) -> int:
+    """Return the index of the plane in which the first non-empty target is largest; 0 without any."""
+    axis = loaded.planes[0].axis
+    masks = [one.mask for one in loaded.targets(target) if one.mask.any()]
+    if axis is None or not masks:
+        return 0
+    other_axes = tuple(other for other in range(3) if other != axis)
+    areas = (masks[0] > 0).sum(axis=other_axes)
+    return int(areas.argmax())
 
 
 def open_catalog(
@@ -123,13 +128,14 @@ def open_catalog(
     """Open what was named.
 
     Args:
-        named: run folders, folders above runs, datasets as `--dataset` takes them, folders of pictures.
-        scratch: an empty folder for what is made meanwhile.
-        trust: whether plug-ins that run folders name may be run; see `segarena.records.trust`.
-        data: where the runs' dataset is now, if it moved; as for `segarena report`.
+        named: run folders, folders above runs, datasets as for `--dataset`, folders of pictures.
+        scratch: an empty folder for temporary files.
+        trust: whether plug-ins named in run folders may be run; see `segarena.records.trust`.
+        data: new location of the runs' dataset, as for `segarena report`.
 
     Raises:
-        SegarenaError: something is neither, or cannot be opened; the message says what was expected.
+        SegarenaError: something is none of these, or cannot be opened; the message says what was
+            expected.
     """
     runs: list[RunFolder] = []
     datasets: list[tuple[str, Dataset]] = []
@@ -140,7 +146,7 @@ def open_catalog(
             datasets.append(_dataset_named(one))
     if data is not None and not runs:
         raise InvalidInput(
-            "--data says where the data of runs are now; expected a run folder beside it"
+            "--data is the new location of the data of runs; expected a run folder as well"
         )
     made: list[Collection] = []
     for name, group in _by_data(runs):
@@ -152,7 +158,7 @@ def open_catalog(
 
 
 def find_runs(path: Path) -> list[Path]:
-    """Return a run folder, or those below it by name; none where there are none."""
+    """Return the path itself if it is a run folder, else the run folders below it by name."""
     if (path / "run.json").is_file():
         return [path]
     return sorted(file.parent for file in path.rglob("run.json")) if path.is_dir() else []
@@ -165,16 +171,16 @@ def _dataset_named(text: str) -> tuple[str, Dataset]:
         return path.resolve().name, _dataset_in(path)
     if "(" not in text and ("/" in text or text.startswith(".")) and ".py:" not in text:
         raise InvalidInput(
-            f"{text}: expected a run folder, a dataset or a folder of pictures; there is nothing here"
+            f"{text}: expected a run folder, a dataset or a folder of pictures; this path does not exist"
         )
     try:
         return text, build("dataset", text)
     except SegarenaError as error:
-        raise InvalidInput(f"{text} is no folder, and as a dataset: {error}") from error
+        raise InvalidInput(f"{text} is not a folder, and as a dataset: {error}") from error
 
 
 def _dataset_in(path: Path) -> Dataset:
-    """Return the dataset that reads a folder: one with the layout of `folder` or `nifti-folder`, else its pictures."""
+    """Return the dataset that reads a folder: by its layout if a dataset knows it, else its pictures."""
     problems: list[str] = []
     for name in ("folder", "nifti-folder", "video-folder"):
         if name not in plugins_by_name("dataset"):
@@ -194,9 +200,10 @@ def _dataset_in(path: Path) -> Dataset:
 
 
 def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:
-    """Return runs on the same data together, by what their data are called."""
+    """Group runs by their data, with the display name of the data."""
+    names_of_data = dataset_names([run.config.dataset for run in runs])
     groups: dict[str, list[RunFolder]] = {}
-    for name, run in zip(dataset_names([run.config.dataset for run in runs]), runs, strict=True):
+    for name, run in zip(names_of_data, runs, strict=True):
         groups.setdefault(name, []).append(run)
     return list(groups.items())
 
@@ -205,10 +212,7 @@ def _of_runs(
     name: str, runs: Sequence[RunFolder], scratch: Path, *, trust: bool, data: str | None
 ) -> Collection:
     labels = distinct_names([run.config.segmenter for run in runs])
-    labels = [
-        f"{label} #{labels[: at + 1].count(label)}" if labels.count(label) > 1 else label
-        for at, label in enumerate(labels)
-    ]
+    labels = _number_duplicates(labels)
     with restrict_plugins(trust=trust):
         dataset, problem = open_configured_dataset(runs[0].config, data, trust=trust)
     samples = list(dict.fromkeys(sample for run in runs for sample in run.samples))
@@ -227,9 +231,21 @@ def _of_runs(
     )
 
 
+def _number_duplicates(labels: Sequence[str]) -> list[str]:
+    """Append #1, #2, ... to labels that occur more than once."""
+    numbered: list[str] = []
+    for at, label in enumerate(labels):
+        if labels.count(label) > 1:
+            number = labels[: at + 1].count(label)
+            numbered.append(f"{label} #{number}")
+        else:
+            numbered.append(label)
+    return numbered
+
+
 def _of_dataset(name: str, dataset: Dataset, scratch: Path) -> Collection:
     if not len(dataset.sample_ids):
-        raise RunConflict(f"{name}: expected samples to look at, got none")
+        raise RunConflict(f"{name}: expected samples, got none")
     scratch.mkdir(parents=True)
     return Collection(
         name=name,

@@ -1,7 +1,8 @@
-"""A dialogue held again, with the prompts that it had: for rounds of which no mask was kept.
+"""Replay of a dialogue with its recorded prompts, for rounds without stored masks.
 
-The segmenter of the run is built anew in a process of its own and asked as `segarena run --verify` asks
-(`segarena.engine.replay`). What the run kept stays what is shown; how far the answers given again are from it is told.
+The segmenter of the run is built in a new process and asked as in `segarena run --verify`
+(`segarena.engine.replay`). Stored masks stay on display; the agreement of the repeated answers with
+them is reported.
 """
 
 from __future__ import annotations
@@ -40,56 +41,56 @@ from segarena.work.jobs import FunctionJob, UnitFailure
 from segarena_studio.viewer.dialogue_table import DialogueKey
 
 ReplayResult: TypeAlias = "tuple[dict[int, list[MaskRow]], str]"
-"""The mask of each object after each round, and whether it came out as before."""
+"""The masks of each object after each round, and a sentence about their agreement with stored masks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _ReplayTask:
     plan: Plan
     question: ReplayRequest
     trust: bool
 
 
 class ReplayQueue:
-    """What is held again, one after the other, in threads: a request begins it, later ones ask how it stands."""
+    """Replays, one after the other, in threads: the first request starts one, later requests poll it."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[int, DialogueKey], str | None] = {}
-        self._is_holding = threading.Lock()
+        self._results: dict[tuple[int, DialogueKey], str | None] = {}
+        self._lock = threading.Lock()
 
-    def told(self, run: int, key: DialogueKey, hold: Callable[[], str]) -> str | None:
-        """Return what came of it, once, as a sentence; None while it is under way, which it is from the first call on.
+    def poll(self, run: int, key: DialogueKey, replay: Callable[[], str]) -> str | None:
+        """Return the result as a sentence, once; None while the replay runs. The first call starts it.
 
         Args:
-            run: its number.
-            key: which dialogue of it.
-            hold: holds it again, and says what came of it.
+            run: number of the run.
+            key: the dialogue.
+            replay: replays it and returns the sentence.
         """
-        which = run, key
-        if which not in self._told:
-            self._told[which] = None
-            threading.Thread(target=self._hold, args=(which, hold), daemon=True).start()
-        found = self._told.get(which)
+        replay_id = (run, key)
+        if replay_id not in self._results:
+            self._results[replay_id] = None
+            threading.Thread(target=self._run, args=(replay_id, replay), daemon=True).start()
+        found = self._results.get(replay_id)
         if found is not None:
-            self._told.pop(which, None)  # two pages may ask at once
+            self._results.pop(replay_id, None)  # two pages may ask at once
         return found
 
-    def _hold(self, which: tuple[int, DialogueKey], hold: Callable[[], str]) -> None:
-        with self._is_holding:
+    def _run(self, replay_id: tuple[int, DialogueKey], replay: Callable[[], str]) -> None:
+        with self._lock:
             try:
-                self._told[which] = hold()
-            except Exception as error:  # the code of a segmenter or a dataset
-                self._told[which] = f"It could not be held again: {error_line(error)}"
+                self._results[replay_id] = replay()
+            except Exception as error:  # plug-in code of a segmenter or a dataset
+                self._results[replay_id] = f"The replay failed: {error_line(error)}"
 
 
 def replay_dialogue(
     folder: RunFolder, key: DialogueKey, *, trust: bool, data: str | None = None
 ) -> ReplayResult:
-    """Hold a dialogue of a run again, as far as its prompts go.
+    """Replay a dialogue of a run with its recorded prompts.
 
     Raises:
-        UntrustedPlugin: something in the run is not part of segarena, and `trust` is False.
-        SegarenaError: it cannot be held any more; the message says why.
+        NotTrusted: the run names plug-ins from outside of segarena, and `trust` is False.
+        SegarenaError: the replay is impossible; the message says why.
     """
     sample, target, user, repeat = key
     plan = replay_plan(folder.config, trust=trust, data=data)
@@ -101,7 +102,7 @@ def replay_dialogue(
     )
     with closing(
         ProcessExecutor(1).map(
-            FunctionJob(_ask), [_Asked(plan=plan, question=question, trust=trust)]
+            FunctionJob(_replay), [_ReplayTask(plan=plan, question=question, trust=trust)]
         )
     ) as outcomes:
         (outcome,) = outcomes
@@ -111,14 +112,14 @@ def replay_dialogue(
         target=target, user=user, repeat=repeat
     )
     before = answers_in(Rows(masks=msgspec.convert(masks.to_dicts(), list[MaskRow])))
-    return _by_round(outcome.result), _told(before, outcome.result)
+    return _by_round(outcome.result), _describe_agreement(before, outcome.result)
 
 
 def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = None) -> Plan:
-    """Return the plan of a run as run.json has it, without what only measures.
+    """Return the plan of a run from run.json, without metrics.
 
     Raises:
-        UntrustedPlugin: see `hold_again`.
+        NotTrusted: see `replay_dialogue`.
     """
     rules = config.benchmark
     dataset = resolve_paths(config.dataset, config.directory)
@@ -157,22 +158,26 @@ def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = Non
     )
 
 
-def _ask(asked: _Asked) -> dict[AnswerKey, Answer]:
+def _replay(asked: _ReplayTask) -> dict[AnswerKey, Answer]:
     with restrict_plugins(trust=asked.trust):
         return replay_dialogues(replay_cast(asked.plan), time_limit_of(asked.plan), asked.question)
 
 
 def _by_round(answers: Mapping[AnswerKey, Answer]) -> dict[int, list[MaskRow]]:
-    return {
-        round_: answer for (*_, round_), answer in answers.items() if not isinstance(answer, str)
-    }
+    masks: dict[int, list[MaskRow]] = {}
+    for (*_, round_), answer in answers.items():
+        if not isinstance(answer, str):
+            masks[round_] = answer
+    return masks
 
 
-def _told(before: Mapping[AnswerKey, Answer], again: Mapping[AnswerKey, Answer]) -> str:
+def _describe_agreement(
+    before: Mapping[AnswerKey, Answer], again: Mapping[AnswerKey, Answer]
+) -> str:
     found = agreement(before, [again])
     if not found.differed:
-        return f"Held again: all {found.asked} kept answers came out as they were, so the others are what it answered."
+        return f"Replayed: all {found.asked} stored answers are reproduced, so the other rounds are what it answered."
     return (
-        f"Held again, and {found.differed} of {found.asked} kept answers came out otherwise (IoU from "
-        f"{found.worst_iou:.3f}): the others may not be what it answered then."
+        f"Replayed, but {found.differed} of {found.asked} stored answers differ (lowest IoU "
+        f"{found.worst_iou:.3f}): the other rounds may differ from the original answers."
     )

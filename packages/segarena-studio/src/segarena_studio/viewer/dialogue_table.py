@@ -1,7 +1,8 @@
-"""One row per dialogue, or per sample where nobody was asked about it: made once of the records, and kept in a file.
+"""Table with one row per dialogue, or per sample without dialogues: computed once from the records, kept in a file.
 
-Records are read in stretches of samples, and of each dialogue only what came of it stays; prompts and masks are not
-read. What is asked for afterwards is a query over that file, however many rows there are, and comes in pages.
+Records are read in parts of several samples, and only the outcome of each dialogue is kept; prompts
+and masks are not read. Afterwards every page is a query over that file, however many rows there
+are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from segarena_studio.viewer.table_query import TableQuery
 
 KEY = ("sample", "target", "user", "repeat")
 STRETCH = 16_384
-"""Samples whose records are read at once."""
+"""Number of samples whose records are read at once."""
 _ROW = "_row"
 _PLACE = "_place"
 _ORDERS_KEPT = 8
@@ -32,7 +33,7 @@ _ABOUT_TARGET = ("label", "attributes")
 _SPREAD = "spread"
 
 DialogueKey: TypeAlias = tuple[str, str, str, int]
-"""Sample, target, user, repeat; a sample alone has "" and 0."""
+"""Sample, target, user, repeat; a sample without a dialogue has "" and 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class Column:
 
     Attributes:
         name: in addresses and conditions.
-        title: above it.
+        title: heading.
         kind: "text" or "number".
     """
 
@@ -51,12 +52,12 @@ class Column:
 
 
 class DialogueTable:
-    """The rows of a collection.
+    """Rows of a collection.
 
     Args:
         samples: ids, in the order of the dataset.
-        runs: folders of runs about them, with what each is called.
-        file: where the rows are kept; written anew.
+        runs: folders of runs on them, by label.
+        file: file for the rows; overwritten.
     """
 
     def __init__(self, samples: Sequence[str], runs: Mapping[str, RunFolder], file: Path) -> None:
@@ -71,42 +72,47 @@ class DialogueTable:
         """The kind of each column."""
         return {column.name: column.kind for column in self.columns}
 
-    def count(self, question: TableQuery) -> int:
-        """Return how many rows a question finds.
+    def count(self, query: TableQuery) -> int:
+        """Return the number of rows of a query.
 
         Raises:
-            InvalidInput: it asks for a column that is not there, or for a number that is none.
+            InvalidInput: an unknown column, or a value that is not a number.
         """
-        return len(self._order(question))
+        return len(self._order(query))
 
-    def rows(self, question: TableQuery, first: int, count: int) -> list[dict[str, Any]]:
-        """Return some rows of those that a question finds, in its order; each says its key and its place in it."""
-        wanted = self._order(question)[max(0, first) : max(0, first) + count]
-        place = {row: at for at, row in enumerate(wanted.tolist(), max(0, first))}
-        found = self._scan().filter(pl.col(_ROW).is_in(wanted.tolist())).drop(_PLACE).collect()
-        rows = sorted(found.iter_rows(named=True), key=lambda row: place[row[_ROW]])
-        return [{"place": place[row.pop(_ROW)], **row} for row in rows]
+    def rows(self, query: TableQuery, first: int, count: int) -> list[dict[str, Any]]:
+        """Return a page of a query's rows in order; each has its key and, as "place", its position."""
+        first = max(0, first)
+        numbers = self._order(query)[first : first + count].tolist()
+        position_of = {number: position for position, number in enumerate(numbers, first)}
+        page = self._scan().filter(pl.col(_ROW).is_in(numbers)).drop(_PLACE).collect()
+        rows: list[dict[str, Any]] = []
+        for row in page.iter_rows(named=True):
+            rows.append({"place": position_of[row.pop(_ROW)], **row})
+        return sorted(rows, key=lambda row: row["place"])
 
-    def place_of(self, question: TableQuery, key: DialogueKey) -> int | None:
-        """Return where a dialogue stands among the rows that a question finds; None where it is not one of them."""
+    def place_of(self, query: TableQuery, key: DialogueKey) -> int | None:
+        """Return the position of a dialogue among a query's rows; None when it is not among them."""
         wanted = {name: value for name, value in zip(KEY, key, strict=True) if name in self._keys}
-        found = self._scan().filter(**wanted).select(_ROW).collect()[_ROW]
-        at = np.flatnonzero(self._order(question) == found[0]).tolist() if len(found) else []
-        return at[0] if at else None
+        numbers = self._scan().filter(**wanted).select(_ROW).collect()[_ROW]
+        if not len(numbers):
+            return None
+        positions = np.flatnonzero(self._order(query) == numbers[0])
+        return int(positions[0]) if len(positions) else None
 
     @cached_property
     def _keys(self) -> tuple[str, ...]:
         return KEY if self._runs else ("sample",)
 
-    def _ordered(self, question: TableQuery) -> NDArray[np.uint32]:
-        rows = question.asked_of(self._scan(), self.kinds)
+    def _ordered(self, query: TableQuery) -> NDArray[np.uint32]:
+        rows = query.apply(self._scan(), self.kinds)
         return rows.select(_ROW).collect()[_ROW].to_numpy()
 
     def _scan(self) -> pl.LazyFrame:
         return pl.scan_parquet(self._file)
 
     def _written(self) -> list[Column]:
-        """Write the rows; return what their columns are."""
+        """Write the rows, and return their columns."""
         places = pl.DataFrame(
             {"sample": list(self._samples)}, schema={"sample": pl.String}
         ).with_row_index(_PLACE)
@@ -122,41 +128,47 @@ class DialogueTable:
 
 
 def read_dialogues(folder: RunFolder) -> pl.DataFrame:
-    """Return a row per dialogue of a run, in its order: key, label, rounds, effort, seconds, last values, failure."""
+    """Return a row per dialogue of a run, in order: key, label, rounds, effort, seconds, last values, failure."""
     count = len(folder.samples)
     if count <= STRETCH:
         return _reduced(folder, None)
-    stretches = [range(first, min(first + STRETCH, count)) for first in range(0, count, STRETCH)]
-    return pl.concat([_reduced(folder, only) for only in stretches], how="diagonal")
+    parts: list[pl.DataFrame] = []
+    for first in range(0, count, STRETCH):
+        only = range(first, min(first + STRETCH, count))
+        parts.append(_reduced(folder, only))
+    return pl.concat(parts, how="diagonal")
 
 
 def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
+    """Reduce the records of some samples to one row per dialogue."""
     rounds = folder.read("records", without=_NOT_READ, only=only).sort("round", maintain_order=True)
     metrics = [name for name in rounds.columns if name not in COLUMNS["records"]]
-    last = [pl.col(name).drop_nulls().last() for name in ("effort", *metrics)]
-    made = rounds.group_by(*KEY, maintain_order=True).agg(
+    completed = pl.col("round").filter(pl.col("failure").is_null())
+    # Attributes are JSON; without braces and quotes they read as text.
+    attributes = pl.col("attributes").first().str.replace_all(r'[{}"]', "")
+    dialogues = rounds.group_by(*KEY, maintain_order=True).agg(
         pl.col("label").first(),
-        pl.col("attributes").first().str.replace_all(r'[{}"]', ""),
-        pl.col("round").filter(pl.col("failure").is_null()).max().fill_null(0).alias("rounds"),
-        *last,
+        attributes,
+        completed.max().fill_null(0).alias("rounds"),
+        *[pl.col(name).drop_nulls().last() for name in ("effort", *metrics)],
         pl.col("failure").drop_nulls().first(),
     )
-    timed = folder.read("timings", [*KEY, "round", "predict_s"], only=only).filter(
-        pl.col("round") > 0
-    )
-    seconds = timed.group_by(*KEY).agg(pl.col("predict_s").sum().alias("seconds"))
-    return made.join(seconds, on=KEY, how="left", maintain_order="left")
+    timings = folder.read("timings", [*KEY, "round", "predict_s"], only=only)
+    timings = timings.filter(pl.col("round") > 0)
+    seconds = timings.group_by(*KEY).agg(pl.col("predict_s").sum().alias("seconds"))
+    return dialogues.join(seconds, on=KEY, how="left", maintain_order="left")
 
 
 def metric_columns(folder: RunFolder, columns: Sequence[str]) -> list[str]:
-    """Return those columns of a run's records that are metrics, what its benchmark's summary begins with first."""
-    first = [statistic.metric for statistic in folder.config.benchmark.summary[:1]]
-    own = [name for name in columns if name not in COLUMNS["records"]]
-    return [*(name for name in own if name in first), *(name for name in own if name not in first)]
+    """Return the metrics among a run's columns, the first of its benchmark's summary first."""
+    headline = [statistic.metric for statistic in folder.config.benchmark.summary[:1]]
+    metrics = [name for name in columns if name not in COLUMNS["records"]]
+    # A stable sort keeps the other metrics in order.
+    return sorted(metrics, key=lambda name: name not in headline)
 
 
 def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
-    """Return the dialogues of all runs, one row for those about the same, and the columns beside the sample."""
+    """Join the dialogues of all runs on their keys; return the rows, and the columns beside the sample."""
     labels = list(runs)
     frames = [read_dialogues(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []
@@ -214,4 +226,7 @@ def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Col
 
 
 def _own(name: str, number: int, runs: int) -> str:
-    return name if runs == 1 else f"{name}.{number + 1}"
+    """Return the name of a run's column: numbered where there are several runs."""
+    if runs == 1:
+        return name
+    return f"{name}.{number + 1}"

@@ -1,6 +1,6 @@
-"""Masks in one plane, as run lengths: the target, what is not scored, and what each run answered after kept rounds.
+"""Mask layers of one plane, as run lengths: target, ignored pixels, and the answer of each run after a round.
 
-A layer is named in addresses as pages ask for it: "target", "ignored", or RUN.ROUND, counted from 0 and from 1.
+Names of layers in addresses: "target", "ignored", or RUN.ROUND, counted from 0 and from 1.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_BYTES = 2**28
 _ANSWER = re.compile(r"([0-9]{1,4})\.([0-9]{1,6})")
 
 Layer: TypeAlias = "dict[str, list[int]]"
-"""Run lengths in the plane of each object that is there, by its number from 1; as `arrays.rle.run_lengths` counts."""
+"""Run lengths in the plane for each visible object, by its number from 1; see `arrays.rle.run_lengths`."""
 
 ObjectMasks: TypeAlias = "dict[int, Mask]"
 """The mask of each object."""
 
 
 class RunAnswers:
-    """What runs answered, decoded while it is looked at.
+    """Decoded answers of runs.
 
     Args:
         runs: folders of runs.
@@ -45,28 +45,28 @@ class RunAnswers:
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self._runs = runs
         self._decoded = LruCache[str, ObjectMasks](max_bytes=_MOST_BYTES, keeps_last=True)
-        self._held_again: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
+        self._replayed: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self._runs)
 
     def kept(self, run: int, key: DialogueKey) -> list[int]:
-        """Return the rounds of a dialogue after which its masks were kept."""
+        """Return the rounds of a dialogue with stored masks."""
         return sorted(set(self._rows_of(run, key)["round"].to_list()))
 
-    def held_again(self, run: int, key: DialogueKey) -> list[int]:
-        """Return the rounds that are there because the dialogue was held again."""
-        return sorted(self._held_again.get((run, key), {}).keys() - set(self.kept(run, key)))
+    def replayed(self, run: int, key: DialogueKey) -> list[int]:
+        """Return the rounds of a dialogue whose masks come from a replay."""
+        return sorted(self._replayed.get((run, key), {}).keys() - set(self.kept(run, key)))
 
     def add(self, run: int, key: DialogueKey, masks: Mapping[int, list[MaskRow]]) -> None:
-        """Take what came of holding a dialogue again; what the run kept stays what is shown."""
-        self._held_again[run, key] = dict(masks)
+        """Add the masks of a replay; stored masks take precedence."""
+        self._replayed[run, key] = dict(masks)
 
     def after(self, run: int, key: DialogueKey, round_: int) -> ObjectMasks:
-        """Return the answer after a round; no object where it was not kept.
+        """Return the answer after a round; empty when no masks exist.
 
         Raises:
             SegarenaError: the files of the run are damaged.
@@ -76,13 +76,13 @@ class RunAnswers:
         if known is not None:
             return known
         rows = self._rows_of(run, key).filter(round=round_)
-        found = {
+        encoded = {
             row["object"]: (row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)
         }
-        if not found:
-            again = self._held_again.get((run, key), {}).get(round_, [])
-            found = {mask.object: (mask.rle, mask.shape) for mask in again}
-        answer = {number: decode_rle(data, shape) for number, (data, shape) in found.items()}
+        if not encoded:
+            masks = self._replayed.get((run, key), {}).get(round_, [])
+            encoded = {mask.object: (mask.rle, mask.shape) for mask in masks}
+        answer = {number: decode_rle(data, shape) for number, (data, shape) in encoded.items()}
         self._decoded.put(name, answer, sum(mask.nbytes for mask in answer.values()))
         return answer
 
@@ -92,51 +92,53 @@ class RunAnswers:
 
     def _read(self, run: int, sample: str) -> pl.DataFrame:
         folder = self._runs[run]
-        return folder.read(
-            "masks", only=[folder.samples.index(sample)] if sample in folder.samples else []
-        )
+        only = [folder.samples.index(sample)] if sample in folder.samples else []
+        return folder.read("masks", only=only)
 
 
 def encode_layers(
-    looked: LoadedSample,
+    loaded: LoadedSample,
     plane: Plane,
     index: int,
     names: Sequence[str],
     key: DialogueKey,
     answers: RunAnswers,
 ) -> dict[str, Layer]:
-    """Return the named layers in one plane; a mask of another shape than the sample is left out.
+    """Encode the named layers of one plane; masks of another shape than the sample are left out.
 
     Raises:
-        InvalidInput: a name is none of a layer, or there are too many.
+        InvalidInput: an unknown name, or too many.
         SampleInvalid: the sample has no such target.
     """
     if len(names) > MOST_LAYERS:
         raise InvalidInput(f"layers: expected at most {MOST_LAYERS}, got {len(names)}")
 
     def cut(mask: NDArray[Any]) -> NDArray[Any]:
-        if mask.shape == looked.sample.shape:
+        if mask.shape == loaded.sample.shape:
             return plane.cut(mask, index)
         return np.zeros(plane.size, np.bool_)
 
-    return {
-        name: {str(number): run_lengths(mask).tolist() for number, mask in masks if mask.any()}
-        for name in names
-        for masks in [_masks(looked, name, key, answers, cut)]
-    }
+    layers: dict[str, Layer] = {}
+    for name in names:
+        layer: Layer = {}
+        for number, mask in _masks(loaded, name, key, answers, cut):
+            if mask.any():
+                layer[str(number)] = run_lengths(mask).tolist()
+        layers[name] = layer
+    return layers
 
 
 def _masks(
-    looked: LoadedSample,
+    loaded: LoadedSample,
     name: str,
     key: DialogueKey,
     answers: RunAnswers,
     cut: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> Iterator[tuple[int, Mask]]:
     if name == "target":
-        return _targets(looked.targets(key[1]), cut)
+        return _targets(loaded.targets(key[1]), cut)
     if name == "ignored":
-        ignored = [target.ignore for target in looked.targets(key[1]) if target.ignore is not None]
+        ignored = [target.ignore for target in loaded.targets(key[1]) if target.ignore is not None]
         return ((number, cut(mask)) for number, mask in enumerate(ignored, 1))
     found = _ANSWER.fullmatch(name)
     if found is not None and int(found[1]) < answers.runs:

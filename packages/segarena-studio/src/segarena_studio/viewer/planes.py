@@ -1,8 +1,9 @@
-"""Pictures as planes: a photograph has one, a volume slices along three axes, a video its frames.
+"""Planes of samples: a photograph has one, a volume slices along three axes, a video its frames.
 
-A slice of a volume is turned round as radiologists look at it: volumes are read (plane to Superior, row to Anterior,
-column to Right), so superior or anterior comes to lie on top, and the patient's right, or anterior, on the left. Where
-the affine says otherwise, the letters at the edges do too.
+Slices of a volume are turned by 180 degrees to the view of radiologists: volumes are read (plane to
+Superior, row to Anterior, column to Right), so superior or anterior comes to lie on top, and the
+patient's right, or anterior, on the left. The letters at the edges follow the affine where it says
+otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSamp
 from segarena.systems.volumes.page.slice_pictures import AXIS_NAMES
 
 LOSSLESS_PX = 1_500_000
-"""Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""
+"""Larger photographs, and frames, are sent as JPEG of quality 95 with full colour; all others as lossless PNG."""
 
 _DIRECTIONS = ("RL", "AP", "SI")
 _OF_DIRECTION = ("sagittal", "coronal", "axial")
@@ -30,16 +31,16 @@ _FROM = {"axial": 0, "coronal": 1, "sagittal": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """A direction in which a sample can be gone through.
+    """A direction in which a sample can be browsed.
 
     Attributes:
-        name: "axial", ..., "frame"; "" where there is one picture.
-        axis: of the sample's array, that the planes are perpendicular to; None for a photograph.
-        count: how many planes there are.
+        name: "axial", ..., "frame"; "" for a single picture.
+        axis: axis of the sample's array perpendicular to the planes; None for a photograph.
+        count: number of planes.
         size: (rows, columns) of each, in pixels or voxels.
         edges: (height, width) of a pixel; the shorter one is 1.
-        letters: what lies on top, at the right, at the bottom, at the left of a patient; "" where it is not known.
-        is_turned: whether rows and columns run against those of the array.
+        letters: anatomical direction at the top, right, bottom and left; "" if unknown.
+        is_turned: whether rows and columns are reversed.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Plane:
     is_turned: bool = False
 
     def cut(self, array: NDArray[Any], index: int) -> NDArray[Any]:
-        """Return what a plane shows of an array of the sample's shape, as it is shown."""
+        """Cut a plane, in display orientation, from an array of the sample's shape."""
         if self.axis is None:
             return array
         found: NDArray[Any] = np.take(array, index, axis=self.axis)
@@ -59,7 +60,7 @@ class Plane:
 
 
 def list_planes(sample: Sample) -> Sequence[Plane]:
-    """Return the directions in which a sample can be gone through."""
+    """Return the directions in which a sample can be browsed."""
     match sample:
         case ImageSample():
             height, width = sample.shape
@@ -103,25 +104,29 @@ def _slices(
 
 
 def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
-    """Return the direction that an axis runs along most, and the letters of its far and its near end."""
-    direction = int(np.argmax(np.abs(affine[:3, axis])))
+    """Return the anatomical direction closest to an axis, and the letters of its far and its near end."""
+    column = affine[:3, axis]
+    direction = int(np.argmax(np.abs(column)))
     letters = _DIRECTIONS[direction]
-    return direction, letters if affine[direction, axis] >= 0 else letters[::-1]
+    if column[direction] < 0:
+        letters = letters[::-1]
+    return direction, letters
 
 
 def encode_plane(
     sample: Sample, plane: Plane, index: int, levels: Quantization | None
 ) -> tuple[bytes, str]:
-    """Return the picture of one plane as a file, and its media type.
+    """Encode the picture of one plane as a file, and return it with its media type.
 
-    Voxels are PNG with the high byte of their 16 bits in red and the low byte in green, so that the browser sets the
-    window on the values themselves.
+    Voxels are PNG with the high byte of their 16 bits in red and the low byte in green, so that the
+    browser can window the values themselves.
     """
     match sample:
         case VolumeSample():
             if levels is None:
                 levels = fit_quantization(sample.voxels)
-            return _png(_two_bytes(plane.cut(sample.voxels, index), levels)), "image/png"
+            voxels = plane.cut(sample.voxels, index)
+            return _png(_two_bytes(voxels, levels)), "image/png"
         case VideoSample():
             return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
         case ImageSample():
@@ -135,16 +140,14 @@ def _two_bytes(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint8]:
     """Return (H, W, 3): high byte, low byte, 0."""
     bits = quantize(voxels, levels)
     shown = np.zeros((*bits.shape, 3), np.uint8)
-    shown[:, :, 0], shown[:, :, 1] = bits >> 8, bits & 255
+    shown[:, :, 0] = bits >> 8
+    shown[:, :, 1] = bits & 255
     return shown
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
-    how = [
-        cv2.IMWRITE_PNG_COMPRESSION,
-        0,
-    ]  # it stays on this machine: to compress takes longer than to send
-    return _encoded(image, ".png", how)
+    # Only sent within this machine: compression would take longer than sending.
+    return _encoded(image, ".png", [cv2.IMWRITE_PNG_COMPRESSION, 0])
 
 
 def _jpeg(image: NDArray[np.uint8]) -> bytes:
@@ -157,5 +160,7 @@ def _jpeg(image: NDArray[np.uint8]) -> bytes:
     return _encoded(image, ".jpg", quality)
 
 
-def _encoded(image: NDArray[np.uint8], ending: str, how: Sequence[int]) -> bytes:
-    return cv2.imencode(ending, np.ascontiguousarray(image[:, :, ::-1]), how)[1].tobytes()
+def _encoded(image: NDArray[np.uint8], ending: str, options: Sequence[int]) -> bytes:
+    bgr = np.ascontiguousarray(image[:, :, ::-1])
+    _, data = cv2.imencode(ending, bgr, options)
+    return data.tobytes()

@@ -1,4 +1,4 @@
-"""The report of the runs of a collection, whose rows and cards lead into the viewer."""
+"""Report of the runs of a collection, with links into the viewer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from segarena_studio.viewer.dialogue_table import KEY
 
 
 def render_report(here: Collection, address: str, file_address: Callable[[str], str]) -> str:
-    """Return the report as a page of this server.
+    """Render the report as a page of this server.
 
     Args:
-        here: whose runs.
-        address: of the collection.
-        file_address: gives where a stylesheet or script of reports is loaded from.
+        here: the collection.
+        address: address of the collection.
+        file_address: returns the address of a stylesheet or script of reports.
 
     Raises:
         RunConflict: the runs followed different rules.

@@ -1,4 +1,4 @@
-"""The samples looked at last: each is loaded once while it is looked at, however many planes of it are asked for."""
+"""Cache of recently viewed samples: each is loaded once, however many of its planes are requested."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from segarena.work.lru_cache import LruCache
 from segarena_studio.viewer.planes import Plane, list_planes
 
 MOST_BYTES = 2**30
-"""What the samples held may take, the one looked at last apart."""
+"""Memory limit of the cached samples; the last one always stays."""
 
 
 @dataclass(eq=False)
 class LoadedSample:
-    """A sample that is looked at, and what is known of its pictures."""
+    """A loaded sample with properties of its pictures."""
 
     sample: Sample
 
     @cached_property
     def planes(self) -> Sequence[Plane]:
-        """The directions in which it can be gone through."""
+        """The directions in which it can be browsed."""
         return list_planes(self.sample)
 
     @cached_property
     def levels(self) -> Quantization | None:
-        """What the greys of a volume stand for."""
+        """Grey levels of a volume."""
         return (
             fit_quantization(self.sample.voxels) if isinstance(self.sample, VolumeSample) else None
         )
 
     def targets(self, target: str) -> Sequence[Target]:
-        """Return the target of that id, or all of them where it is "".
+        """Return the target of an id, or all targets for "".
 
         Raises:
-            SampleInvalid: there is none.
+            SampleInvalid: no such target.
         """
         found = [one for one in self.sample.targets if target in ("", one.id)]
         if target and not found:
@@ -55,13 +55,13 @@ class LoadedSample:
 
 
 class SampleCache:
-    """Loads samples of one dataset, one at a time: datasets are foreign code, and need not bear more.
+    """Loads samples of one dataset, one at a time, because plug-ins need not be thread-safe.
 
     Args:
-        dataset: where they are; None where it cannot be opened.
-        problem: why, or what must be known of it.
+        dataset: the dataset; None if it cannot be opened.
+        problem: the reason, or a warning about it.
         trust: see `segarena.records.trust`.
-        most_bytes: what may be kept.
+        most_bytes: memory limit.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class SampleCache:
         self._recent = LruCache[str, LoadedSample](max_bytes=most_bytes, keeps_last=True)
         self._is_loading = threading.Lock()
 
-    def look(self, sample_id: str) -> LoadedSample:
+    def load(self, sample_id: str) -> LoadedSample:
         """Return a sample.
 
         Raises:
-            SegarenaError: it cannot be shown; the message is a sentence.
+            SegarenaError: it cannot be loaded; the message is a sentence.
         """
         if self.dataset is None:
             raise SampleInvalid(self.problem)
@@ -95,21 +95,24 @@ class SampleCache:
                 raise SampleInvalid(
                     f"sample {sample_id!r} cannot be shown: {error_line(error)}"
                 ) from error
-            looked = LoadedSample(sample)
-            self._recent.put(sample_id, looked, sample_bytes(sample))
-            return looked
+            loaded = LoadedSample(sample)
+            self._recent.put(sample_id, loaded, sample_bytes(sample))
+            return loaded
 
 
 def sample_bytes(sample: Sample) -> int:
-    """Return what a sample takes in memory, the frames that a video loads when asked apart."""
-    masks: int = sum(
-        target.mask.nbytes + (0 if target.ignore is None else target.ignore.nbytes)
-        for target in sample.targets
-    )
+    """Return the memory of a sample, without frames that a video loads on demand."""
+    size = 0
+    for target in sample.targets:
+        size += target.mask.nbytes
+        if target.ignore is not None:
+            size += target.ignore.nbytes
     match sample:
         case ImageSample():
-            return masks + sample.image.nbytes
+            return size + sample.image.nbytes
         case VolumeSample():
-            return masks + sample.voxels.nbytes
+            return size + sample.voxels.nbytes
         case VideoSample():
-            return masks + (sample.frames.nbytes if isinstance(sample.frames, np.ndarray) else 0)
+            if isinstance(sample.frames, np.ndarray):
+                size += sample.frames.nbytes
+            return size

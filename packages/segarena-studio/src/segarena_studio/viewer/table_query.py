@@ -1,4 +1,4 @@
-"""What is asked of a table: words, conditions on columns, an order. All of it can stand in an address."""
+"""Query of a table: search words, conditions on columns, and an order, all of which fit into an address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_CONDITIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`column sign value`; of text, "~" asks whether it is contained."""
+    """A condition `column sign value`; on text, "~" means "contains"."""
 
     column: str
     sign: str
@@ -24,10 +24,10 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read `iou<0.5` or `label=cat`.
+        """Parse `iou<0.5` or `label=cat`.
 
         Raises:
-            InvalidInput: it is not of that form.
+            InvalidInput: another form.
         """
         found = _CONDITION.fullmatch(text)
         if found is None:
@@ -42,12 +42,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """Which rows, in which order.
+    """Which rows to show, in which order.
 
     Attributes:
-        words: text that some column of text must contain, whatever its case.
+        words: text that some text column must contain, ignoring case.
         where: conditions, all of which must hold.
-        sort: a column, after "-" the largest first; "" leaves the order of the dataset.
+        sort: a column, with "-" in front for descending order; "" keeps the order of the dataset.
     """
 
     words: str = ""
@@ -56,10 +56,10 @@ class TableQuery:
 
     @classmethod
     def of(cls, words: str, where: Sequence[str], sort: str) -> TableQuery:
-        """Return the question of an address.
+        """Return the query of an address.
 
         Raises:
-            InvalidInput: a condition is not of its form, or there are too many.
+            InvalidInput: a malformed condition, or too many.
         """
         if len(where) > MOST_CONDITIONS:
             raise InvalidInput(
@@ -68,36 +68,36 @@ class TableQuery:
         conditions = tuple(Condition.parse(text) for text in where if text.strip())
         return cls(words=words.strip(), where=conditions, sort=sort.strip())
 
-    def asked_of(self, rows: pl.LazyFrame, kinds: Mapping[str, str]) -> pl.LazyFrame:
-        """Return the rows that are asked for, in order; rows without a value in the column of the order come last.
+    def apply(self, rows: pl.LazyFrame, kinds: Mapping[str, str]) -> pl.LazyFrame:
+        """Apply the query; rows without a value in the sort column come last.
 
         Args:
             rows: a table.
             kinds: "text" or "number" for each of its columns.
 
         Raises:
-            InvalidInput: a column that is not there, or a value that is no number.
+            InvalidInput: an unknown column, or a value that is not a number.
         """
         texts = [name for name, kind in kinds.items() if kind == "text"]
         if self.words:
-            found = [
-                pl.col(name).str.to_lowercase().str.contains(self.words.lower(), literal=True)
-                for name in texts
+            words = self.words.lower()
+            matches = [
+                pl.col(name).str.to_lowercase().str.contains(words, literal=True) for name in texts
             ]
-            rows = rows.filter(pl.any_horizontal(found))
+            rows = rows.filter(pl.any_horizontal(matches))
         for condition in self.where:
-            _refuse_unknown(condition.column, kinds)
+            _check_column(condition.column, kinds)
             rows = rows.filter(_holds(condition, kinds[condition.column]))
         if self.sort:
             column = self.sort.removeprefix("-")
-            _refuse_unknown(column, kinds)
+            _check_column(column, kinds)
             rows = rows.sort(
                 column, descending=self.sort != column, nulls_last=True, maintain_order=True
             )
         return rows
 
 
-def _refuse_unknown(column: str, kinds: Mapping[str, str]) -> None:
+def _check_column(column: str, kinds: Mapping[str, str]) -> None:
     if column not in kinds:
         raise InvalidInput(f"expected a column of {', '.join(kinds)}, got {column!r}")
 
@@ -107,7 +107,9 @@ def _holds(condition: Condition, kind: str) -> pl.Expr:
     sign = condition.sign
     value = condition.value
     if not value and sign in ("=", "!="):
-        is_empty = column.is_null() | (column == "") if kind == "text" else column.is_null()
+        is_empty = column.is_null()
+        if kind == "text":
+            is_empty |= column == ""
         return is_empty if sign == "=" else ~is_empty
     if kind == "text":
         return _text_holds(column, sign, value)

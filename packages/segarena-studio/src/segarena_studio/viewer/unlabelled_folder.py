@@ -1,4 +1,4 @@
-"""A folder of pictures without masks."""
+"""Folder of pictures without masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from segarena.samples import ImageSample
 
 
 class UnlabelledFolder(ListedDataset[ImageSample]):
-    """The pictures in a folder and below it; nothing is to be segmented in them."""
+    """Pictures in a folder and its subfolders, without targets."""
 
     def __init__(self, path: Path) -> None:
         files = {file.relative_to(path).as_posix(): (file,) for file in list_image_files(path)}

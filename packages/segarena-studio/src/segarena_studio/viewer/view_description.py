@@ -1,4 +1,4 @@
-"""All that is told of one place, a dialogue or a sample, before pictures of it come: a few kilobytes, no pixels."""
+"""Description of a view, a dialogue or a sample, which pages load before its pictures: a few kilobytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from segarena_studio.viewer.sample_cache import LoadedSample
 
 
 class PlaneDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A direction; see `segarena_studio.viewer.planes.Plane`. `first` is the plane to begin with."""
+    """A direction; see `segarena_studio.viewer.planes.Plane`. `first` is the index of the initial plane."""
 
     name: str
     axis: int | None
@@ -33,7 +33,7 @@ class PlaneDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelsDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What greys stand for; see `segarena.arrays.quantization.Quantization`."""
+    """Grey levels; see `segarena.arrays.levels.Levels`."""
 
     offset: float
     step: float
@@ -43,7 +43,7 @@ class LevelsDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be segmented, as layers number it."""
+    """An object to segment, with its number in layers."""
 
     number: int
     id: str
@@ -51,16 +51,16 @@ class ObjectDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DialogueDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run has about the place.
+    """The dialogue of one run.
 
     Attributes:
         label: of the run.
         number: of the run in its collection, from 0.
-        values: for each round, each metric by its name in print; what has no value is left out.
-        prompts: for each round, as records have them.
-        seconds: of each round's answer; 0 where no time was taken.
-        kept, held_again: the rounds whose masks are there, because the run kept them or because it was asked again.
-        failure: why it ended before its time.
+        values: metrics of each round by display name; missing values are left out.
+        prompts: of each round, as in records.
+        seconds: of each round's answer; 0 where no time was measured.
+        kept, held_again: rounds whose masks were stored by the run, or come from a replay.
+        failure: why the dialogue ended early.
     """
 
     label: str
@@ -74,13 +74,13 @@ class DialogueDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A place.
+    """A dialogue or a sample.
 
     Attributes:
         key: sample, target, user, repeat.
         kind: "image", "volume" or "video".
-        has_ignored: whether some pixels are not scored.
-        notes: what must be known of what is shown.
+        has_ignored: whether some pixels are ignored.
+        notes: warnings about the data.
     """
 
     key: DialogueKey
@@ -94,40 +94,32 @@ class ViewDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_view(
-    looked: LoadedSample,
+    loaded: LoadedSample,
     key: DialogueKey,
     runs: Sequence[tuple[str, RunFolder]],
     answers: RunAnswers,
     notes: Sequence[str] = (),
 ) -> ViewDescription:
-    """Return what is told of a place.
+    """Describe a view.
 
     Raises:
         SegarenaError: the sample has no such target, or the files of a run are damaged.
     """
-    targets = looked.targets(key[1])
-    every = [
-        describe_dialogue(number, label, folder, key, answers)
-        for number, (label, folder) in enumerate(runs)
-    ]
-    levels = looked.levels
-    kind = type(looked.sample).__name__.removesuffix("Sample").lower()
+    targets = loaded.targets(key[1])
+    dialogues: list[DialogueDescription] = []
+    for number, (label, folder) in enumerate(runs):
+        dialogue = describe_dialogue(number, label, folder, key, answers)
+        if dialogue is not None:
+            dialogues.append(dialogue)
+    kind = type(loaded.sample).__name__.removesuffix("Sample").lower()
     return ViewDescription(
         key=key,
         kind=kind,
-        planes=[_told_plane(plane, targets) for plane in looked.planes],
-        levels=None
-        if levels is None
-        else LevelsDescription(
-            offset=levels.offset,
-            step=levels.step,
-            low=levels.low,
-            high=levels.high,
-            modality=getattr(looked.sample, "modality", ""),
-        ),
+        planes=[_describe_plane(plane, targets) for plane in loaded.planes],
+        levels=_describe_levels(loaded),
         objects=_objects(targets),
         has_ignored=any(target.ignore is not None for target in targets),
-        dialogues=[one for one in every if one is not None],
+        dialogues=dialogues,
         notes=list(notes),
     )
 
@@ -135,13 +127,15 @@ def describe_view(
 def describe_dialogue(
     number: int, label: str, folder: RunFolder, key: DialogueKey, answers: RunAnswers
 ) -> DialogueDescription | None:
-    """Return what a run has about a place, or why its sample came to nothing; None where it has nothing."""
+    """Describe the dialogue of a run, or the failure of its sample; None without records."""
     sample, target, user, repeat = key
     if sample not in folder.samples:
         return None
     rows = folder.read("records", only=[folder.samples.index(sample)])
     own = rows.filter(target=target, user=user, repeat=repeat).sort("round")
-    own = own if own.height else rows.filter(target="", user="")
+    if not own.height:
+        # A sample that failed as a whole has a single row.
+        own = rows.filter(target="", user="")
     if not own.height:
         return None
     metrics = metric_columns(folder, own.columns)
@@ -150,31 +144,49 @@ def describe_dialogue(
     return DialogueDescription(
         label=label,
         number=number,
-        values=[
-            {
-                metric_name(name): row[name]
-                for name in metrics
-                if row[name] is not None and math.isfinite(row[name])
-            }
-            for row in rounds
-        ],
-        prompts=[[_plain(prompt) for prompt in read_prompts(row["prompts"])] for row in rounds],
+        values=[_finite_values(row, metrics) for row in rounds],
+        prompts=[_prompts(row["prompts"]) for row in rounds],
         seconds=[seconds.get(row["round"], 0.0) for row in rounds],
         kept=answers.kept(number, key),
-        held_again=answers.held_again(number, key),
+        held_again=answers.replayed(number, key),
         failure=next((text for text in own["failure"].to_list() if text), ""),
     )
 
 
 def _seconds(folder: RunFolder, key: DialogueKey) -> dict[int, float]:
+    """Return the seconds of each round's answer, by round."""
     sample, target, user, repeat = key
-    rows = folder.read("timings", only=[folder.samples.index(sample)])
-    own = rows.filter(target=target, user=user, repeat=repeat)
-    return dict(own.select("round", "predict_s").iter_rows())
+    index = folder.samples.index(sample)
+    timings = folder.read("timings", only=[index])
+    own = timings.filter(target=target, user=user, repeat=repeat)
+    rows = own.select("round", "predict_s").iter_rows()
+    return dict(rows)
 
 
-def _plain(prompt: Any) -> dict[str, Any]:
-    return {"kind": prompt.kind, **msgspec.to_builtins(prompt)}
+def _finite_values(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for name in metrics:
+        value = row[name]
+        if value is not None and math.isfinite(value):
+            values[metric_name(name)] = value
+    return values
+
+
+def _prompts(text: str) -> list[dict[str, Any]]:
+    return [{"kind": prompt.kind, **msgspec.to_builtins(prompt)} for prompt in read_prompts(text)]
+
+
+def _describe_levels(loaded: LoadedSample) -> LevelsDescription | None:
+    levels = loaded.levels
+    if levels is None:
+        return None
+    return LevelsDescription(
+        offset=levels.offset,
+        step=levels.step,
+        low=levels.low,
+        high=levels.high,
+        modality=getattr(loaded.sample, "modality", ""),
+    )
 
 
 def _objects(targets: Sequence[Target]) -> list[ObjectDescription]:
@@ -190,7 +202,7 @@ def _objects(targets: Sequence[Target]) -> list[ObjectDescription]:
     ]
 
 
-def _told_plane(plane: Plane, targets: Sequence[Target]) -> PlaneDescription:
+def _describe_plane(plane: Plane, targets: Sequence[Target]) -> PlaneDescription:
     first = plane.count // 2 if plane.is_turned else 0
     masks = [target.mask for target in targets if target.mask.any()]
     if plane.is_turned and plane.axis is not None and masks:

@@ -140,13 +140,16 @@ def quality_rows(evaluations: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
     rows: list[MeanRow] = []
     for names in product(datasets, (*CLICK_ROUNDS, ALL_ROUNDS), models):
         dataset, round_, model = names
-        own = [one for one in evaluations if (one.dataset, one.model) == (dataset, model)]
-        selected = [one for one in own if round_ in (ALL_ROUNDS, one.click_type)]
-        if selected:
-            qualities = [one.quality for one in selected]
-            images = [one.image_stem for one in selected]
+        qualities: list[ClickModelQuality] = []
+        images: list[str] = []
+        for one in evaluations:
+            is_selected = round_ in (ALL_ROUNDS, one.click_type)
+            if is_selected and one.dataset == dataset and one.model == model:
+                qualities.append(one.quality)
+                images.append(one.image_stem)
+        if qualities:
             means = mean_quality(qualities, images)
-            rows.append(MeanRow(names=names, means=means, instances=len(selected)))
+            rows.append(MeanRow(names=names, means=means, instances=len(qualities)))
     return rows
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from itertools import chain, filterfalse
 
 from segarena.reports.axes import CHARACTER_PX, Frame, px
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
@@ -53,16 +52,15 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
     name = metric_name(metric)
     finished = [run for run in runs if run.finished()]
     curves: dict[str, list[Curve]] = {}
+    values: list[float] = []
     for run in finished:
-        curves[run.label] = [*_user_curves(run, metric), *_floor_curves(run, floors, metric)]
-    values = [
-        value
-        for curve in chain.from_iterable(curves.values())
-        for value in chain(curve.low, curve.y)
-    ]
-    lowest = min(filterfalse(math.isnan, values), default=0.0)
+        run_curves = [*_user_curves(run, metric), *_floor_curves(run, floors, metric)]
+        curves[run.label] = run_curves
+        for curve in run_curves:
+            values += [*curve.low, *curve.y]
+    known = [value for value in values if not math.isnan(value)]
     # The axis starts at the next lower tenth.
-    axis_start = math.floor(lowest * 10) / 10
+    axis_start = math.floor(min(known, default=0.0) * 10) / 10
     charts: list[tuple[str, str]] = []
     for run in finished:
         chart = _group_chart(run, curves[run.label], metric, axis_start, len(curves))
@@ -75,7 +73,9 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
     if floors:
         caption = f"{caption} {FLOOR_NOTE}"
     figure = make_figure(f"{name} against clicks, by clicking group", caption, charts)
-    return figure and replace(figure, is_wide=True)
+    if figure is None:
+        return None
+    return replace(figure, is_wide=True)
 
 
 def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
@@ -126,9 +126,10 @@ def _user_curves(run: Run, metric: str) -> list[Curve]:
     users = [(name, str(colour)) for name, colour in group_legend(run)]
     if roles.base:
         users.append((roles.base, "base"))
-    return [
-        _curve(run, user, colour, metric, is_labelled=user in labelled) for user, colour in users
-    ]
+    curves: list[Curve] = []
+    for user, colour in users:
+        curves.append(_curve(run, user, colour, metric, is_labelled=user in labelled))
+    return curves
 
 
 def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:

@@ -95,13 +95,16 @@ class RobustnessPage(Page):
     def _group_parts(self) -> list[Part | None]:
         runs = self.runs
         rows = group_rows(runs)
-        protocols = dict.fromkeys(map(protocol_text, runs))
+        protocols = dict.fromkeys(protocol_text(run) for run in runs)
         parts: list[Part | None] = [Note(text, is_lead=True) for text in protocols]
-        parts += map(Note, missing_texts(runs))
+        parts += [Note(text) for text in missing_texts(runs)]
         if any(row.targets for row in rows):
             parts.append(visible_group_sheet(runs))
-        notes = filter(None, [GROUP_NOTES, left_out_text(rows, runs)])
-        parts.append(Note(" ".join(notes)))
+        notes = GROUP_NOTES
+        left_out = left_out_text(rows, runs)
+        if left_out:
+            notes = f"{notes} {left_out}"
+        parts.append(Note(notes))
         parts.append(group_curves(runs, self.floors))
         return parts
 

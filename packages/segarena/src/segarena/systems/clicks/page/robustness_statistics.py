@@ -153,9 +153,10 @@ def dataset_hardness(runs: Sequence[Run]) -> tuple[DatasetHardness, ...]:
     by_dataset: dict[str, dict[int, Run]] = {}
     for index, run in enumerate(runs):
         by_dataset.setdefault(run.data, {})[index] = run
-    return tuple(
-        _hardness(dataset, list(own.values()), list(own)) for dataset, own in by_dataset.items()
-    )
+    hardness: list[DatasetHardness] = []
+    for dataset, own in by_dataset.items():
+        hardness.append(_hardness(dataset, list(own.values()), list(own)))
+    return tuple(hardness)
 
 
 def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:

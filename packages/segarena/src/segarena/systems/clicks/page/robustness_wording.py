@@ -49,16 +49,15 @@ def group_cells(row: GroupRow) -> list[Value]:
     sample_and_deviation = sample
     if row.targets:
         sample_and_deviation = replace(sample, printed=f"{sample.printed} ± {deviation}")
-    changes = [
-        _change_cell(interval, row.statistic.kind)
-        for interval in (groups.asb, groups.agr, groups.ahh)
-    ]
+    kind = row.statistic.kind
     return [
         _level_cell(row, groups.base),
         sample_and_deviation,
         sample,
         _value(groups.sample_std, deviation),
-        *changes,
+        _change_cell(groups.asb, kind),
+        _change_cell(groups.agr, kind),
+        _change_cell(groups.ahh, kind),
         _plain_cell(row.nsr),
     ]
 

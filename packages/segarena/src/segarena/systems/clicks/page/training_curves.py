@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from segarena.reports.charts import Curve, line_chart
 
@@ -36,7 +35,7 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
         _curve(history, "loss", "validation", 1),
     ]
     measures = [_curve(history, "sim", "SIM", 0), _curve(history, "cc", "CC", 1)]
-    highest = max(chain.from_iterable(curve.y for curve in losses))
+    highest = max(max(curve.y) for curve in losses)
     loss_limit = 1.0
     if math.isfinite(highest) and highest > 0:
         loss_limit = highest * 1.05
@@ -46,11 +45,13 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
     ]
     panel_width, height = CURVE_PANEL_PX
     width = len(charts) * panel_width
-    panels = [_move_chart(chart, number * panel_width) for number, chart in enumerate(charts)]
+    panels = ""
+    for number, chart in enumerate(charts):
+        panels += _move_chart(chart, number * panel_width)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}"><style>{STYLE}</style>'
-        f'<rect width="100%" height="100%" fill="#fdfdfb"/>{"".join(panels)}</svg>\n'
+        f'<rect width="100%" height="100%" fill="#fdfdfb"/>{panels}</svg>\n'
     )
 
 

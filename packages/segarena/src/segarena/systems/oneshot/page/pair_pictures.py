@@ -54,6 +54,7 @@ class _Part(NamedTuple):
 
 def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
     """Return two pairs of every part that all runs answered, part by part, low IoU first."""
+    user = runs[0].users[0]
     ious: dict[DialogueId, list[float]] = {}
     dialogues: dict[DialogueId, DialogueRecord] = {}
     for run in runs:
@@ -61,7 +62,7 @@ def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
             if dialogue.repeat:
                 continue
             # Users may differ between runs: the first run's user stands for all of them.
-            key = (*dialogue.key[:2], runs[0].users[0], 0)
+            key = (dialogue.sample, dialogue.target, user, 0)
             ious.setdefault(key, []).append(dialogue.values["iou"][-1])
             dialogues[key] = dialogue
     ranked_by_part: dict[_Part, list[tuple[float, DialogueId]]] = {}
@@ -69,12 +70,14 @@ def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
         if len(values) == len(runs):
             part = _part_of(dialogues[key])
             ranked_by_part.setdefault(part, []).append((statistics.fmean(values), key))
-    chosen: list[DialogueId] = []
+    chosen: dict[DialogueId, None] = {}
     for part in sorted(ranked_by_part):
-        ranked = [key for _, key in sorted(ranked_by_part[part])]
-        # A dict drops the second pick where both shares fall on the same pair.
-        chosen += dict.fromkeys(ranked[round(share * (len(ranked) - 1))] for share in RANK_SHARES)
-    return chosen
+        ranked = sorted(ranked_by_part[part])
+        for share in RANK_SHARES:
+            _, key = ranked[round(share * (len(ranked) - 1))]
+            # A dict drops the second pick where both shares fall on the same pair.
+            chosen[key] = None
+    return list(chosen)
 
 
 def pair_title(dialogue: DialogueRecord) -> str:

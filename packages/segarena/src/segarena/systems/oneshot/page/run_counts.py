@@ -126,20 +126,21 @@ def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
             own = records.filter(is_first_repeat | (pl.col("target") == ""))
             try:
                 part = counts_from_records(own)
-            except InvalidInput:  # no answer yet; the report's header says so
+            except InvalidInput:
+                # There is no answer yet; the report's header says so.
                 continue
             parts_by_key.setdefault((run.segmenter, user), []).append(part)
     merged: list[SegmenterCounts] = []
     for (segmenter, user), parts in parts_by_key.items():
-        merged.append(
-            SegmenterCounts(
-                segmenter=segmenter,
-                user=user,
-                runs=tuple(part.counts for part in parts),
-                failed=sum(len(part.left_out) for part in parts),
-                pairs=pl.concat([part.pairs for part in parts]).unique(),
-            )
+        pairs = pl.concat([part.pairs for part in parts]).unique()
+        counts = SegmenterCounts(
+            segmenter=segmenter,
+            user=user,
+            runs=tuple(part.counts for part in parts),
+            failed=sum(len(part.left_out) for part in parts),
+            pairs=pairs,
         )
+        merged.append(counts)
     return tuple(merged)
 
 
@@ -230,9 +231,10 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
 
 def failed_text(found: Sequence[SegmenterCounts]) -> str:
     """Return a sentence with the number of pairs that are in no score; empty without any."""
-    texts = [
-        f"{counts.segmenter} ({counts.user}): {counts.failed}" for counts in found if counts.failed
-    ]
+    texts: list[str] = []
+    for counts in found:
+        if counts.failed:
+            texts.append(f"{counts.segmenter} ({counts.user}): {counts.failed}")
     if not texts:
         return ""
     return f"Failed, and in no score: {', '.join(texts)} pairs or samples."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segarena.reports.chart_series import Figure, chart_size_px, make_figure
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
-from segarena.statistics.intervals import bootstrap_mean
+from segarena.statistics.intervals import Interval, bootstrap_mean
 from segarena.systems.oneshot.page.run_counts import COGNIZANCE, SegmenterCounts
 from segarena.systems.oneshot.pairs.pair_table import LEVELS, PARTITIONS, POOLED_LEVEL
 from segarena.systems.oneshot.scoring.score_breakdown import level_table
@@ -44,19 +44,18 @@ def toss_figures(
     segmenters: Sequence[SegmenterCounts], settings: ScoreSettings, colours: Mapping[str, int]
 ) -> list[Figure]:
     """Return all figures for which the counts have values; colours are by segmenter."""
-    bars = [
-        (title, _bar_panel(segmenters, settings, column, order, colours))
-        for title, column, order in _BAR_PANELS
-    ]
-    curves = [
-        (f"IoU against {word}", _curve_panel(segmenters, column, word, colours))
-        for column, word in _ATTRIBUTE_WORDS.items()
-    ]
+    bars: list[tuple[str, str]] = []
+    for title, column, order in _BAR_PANELS:
+        bars.append((title, _bar_panel(segmenters, settings, column, order, colours)))
+    curves: list[tuple[str, str]] = []
+    for column, word in _ATTRIBUTE_WORDS.items():
+        chart = _curve_panel(segmenters, column, word, colours)
+        curves.append((f"IoU against {word}", chart))
     figures = (
         make_figure("IoU by partition and level", PARTS_CAPTION, bars),
         make_figure("IoU against ease and salience", CURVES_CAPTION, curves),
     )
-    return [each for each in figures if each is not None]
+    return [figure for figure in figures if figure is not None]
 
 
 def _bar_panel(
@@ -140,22 +139,28 @@ def equal_count_bins(x: NDArray[np.float64], count: int = CURVE_BINS) -> list[ND
     Equal values are never separated.
     """
     run_starts = np.flatnonzero(np.diff(x, prepend=-math.inf))
-    edges: list[int] = run_starts.tolist()
+    edges: set[int] = set(run_starts.tolist())
     if len(run_starts) > count:
-        wanted = np.linspace(0, len(x), count + 1)[1:-1]
-        edges = [int(run_starts[np.abs(run_starts - edge).argmin()]) for edge in wanted]
-    inner_edges = sorted(set(edges) - {0})
+        # The start of a run of equal values that is nearest to each equal share.
+        edges = set()
+        for wanted in np.linspace(0, len(x), count + 1)[1:-1]:
+            nearest = np.abs(run_starts - wanted).argmin()
+            edges.add(int(run_starts[nearest]))
+    inner_edges = sorted(edges - {0})
     bins = np.split(np.arange(len(x)), inner_edges)
     return [indices for indices in bins if len(indices)]
 
 
 def _binned_curve(label: str, colour: int, x: NDArray[np.float64], y: NDArray[np.float64]) -> Curve:
-    bins = equal_count_bins(x)
-    means = [bootstrap_mean(y[indices], np.arange(len(indices))) for indices in bins]
+    centres: list[float] = []
+    means: list[Interval] = []
+    for indices in equal_count_bins(x):
+        centres.append(float(x[indices].mean()))
+        means.append(bootstrap_mean(y[indices], np.arange(len(indices))))
     return Curve(
         label=label,
         colour=colour,
-        x=[float(x[indices].mean()) for indices in bins],
+        x=centres,
         y=[mean.mean for mean in means],
         low=[mean.low for mean in means],
         high=[mean.high for mean in means],

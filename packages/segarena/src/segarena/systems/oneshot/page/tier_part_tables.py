@@ -65,8 +65,15 @@ def part_mean_sheets(segmenters: Sequence[SegmenterCounts], settings: ScoreSetti
 def _part_mean_sheet(
     segmenters: Sequence[SegmenterCounts], tables: Sequence[pl.DataFrame], label: str
 ) -> Sheet | None:
-    rows_by_part = [_rows_by_part(table) for table in tables]
-    known = set().union(*rows_by_part)
+    # A segmenter without pairs in the tier has no row.
+    names: list[str] = []
+    rows_by_part: list[Mapping[str, _Row]] = []
+    for segmenter, table in zip(segmenters, tables, strict=True):
+        own = _rows_by_part(table)
+        if own:
+            names.append(segmenter.segmenter)
+            rows_by_part.append(own)
+    known = set[str]().union(*rows_by_part)
     parts = [part for part in PART_ORDER if part in known]
     if not parts:
         return None
@@ -80,17 +87,15 @@ def _part_mean_sheet(
         best = min(mious) if part in NEGATIVE_LEVELS else max(mious)
         # A segmenter with failures has fewer pairs: the largest counts are those of the list.
         largest = max(rows, key=_pair_count)
-        column: list[Cell] = [_share(own.get(part), "miou", best) for own in rows_by_part if own]
+        column: list[Cell] = [_share(own.get(part), "miou", best) for own in rows_by_part]
         column += [int(largest[name]) for name in counts]
         columns.append(column)
-    names = [
-        segmenter.segmenter for segmenter, own in zip(segmenters, rows_by_part, strict=True) if own
-    ]
+    headings = [LEVEL_NAMES.get(part, part) for part in parts]
     has_negative = not set(parts).isdisjoint(NEGATIVE_LEVELS)
     return Sheet(
         name="parts-" + re.sub(r"[^\w-]+", "-", label),
         caption=f"Class mIoU of each part of {label}, mean over folds, %.",
-        head=("", *(LEVEL_NAMES.get(part, part) for part in parts)),
+        head=("", *headings),
         rows=tuple(zip([*names, *counts.values()], *columns, strict=True)),
         notes=(NEGATIVE_NOTE,) if has_negative else (),
     )

@@ -69,11 +69,10 @@ def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
         sheets, problems = _unchanged_sheets(unchanged, settings)
     sheets.append(_support_sheet(counts_by_segmenter(tuple(runs)), settings))
     mode = mode_text(runs)
-    with_mode = [
-        replace(sheet, caption=f"{sheet.caption} Mode: {mode}.")
-        for sheet in sheets
-        if sheet is not None
-    ]
+    with_mode: list[Sheet] = []
+    for sheet in sheets:
+        if sheet is not None:
+            with_mode.append(replace(sheet, caption=f"{sheet.caption} Mode: {mode}."))
     return with_mode, problems
 
 
@@ -133,10 +132,10 @@ def _score_sheet(
         return None
     rows: list[tuple[Cell, ...]] = []
     for segmenter, own in zip(segmenters, scores, strict=True):
-        values = [
-            _score_value(own.get((tier, name, None)), best)
-            for (tier, name), best in columns.items()
-        ]
+        values: list[Cell] = []
+        for (tier, name), best in columns.items():
+            # Without a fold: the mean over folds.
+            values.append(_score_value(own.get((tier, name, None)), best))
         counts = segmenter.counts
         rows.append((segmenter.segmenter, *values, counts.height, counts["query"].n_unique()))
     headings = [f"{tier.qualify(name)}, %" for tier, name in columns]

@@ -26,7 +26,18 @@ def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]
 def _numbers(summary: StatisticsSummary) -> Sheet:
     has_depth = bool(summary.components or summary.occlusions)
     has_kinds = bool(summary.things or summary.stuff)
+    hidden_regions = _share(summary.occluded)
+    hidden_area = _share(summary.occlusion)
+    things: int | Value = summary.things
+    stuff: int | Value = summary.stuff
     unknown = Value(mean=math.nan, printed=NOT_ANNOTATED)
+    # A zero without depth or kinds would look like a measurement.
+    if not has_depth:
+        hidden_regions = unknown
+        hidden_area = unknown
+    if not has_kinds:
+        things = unknown
+        stuff = unknown
     rows: list[tuple[str, int | Value]] = [
         ("images", summary.images),
         ("annotations", summary.annotations),
@@ -34,21 +45,21 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
         ("regions per annotation", Value(mean=summary.regions_per_annotation, decimals=2)),
         ("points per region", Value(mean=summary.points_per_region, decimals=1)),
         ("image area covered, %", _share(summary.covered)),
-        ("regions partly hidden, %", _share(summary.occluded) if has_depth else unknown),
-        (
-            "hidden area, mean over all regions, %",
-            _share(summary.occlusion) if has_depth else unknown,
-        ),
+        ("regions partly hidden, %", hidden_regions),
+        ("hidden area, mean over all regions, %", hidden_area),
         ("hidden area, mean over partly hidden regions, %", _share(summary.occlusion_of_occluded)),
-        ("things", summary.things if has_kinds else unknown),
-        ("stuff", summary.stuff if has_kinds else unknown),
+        ("things", things),
+        ("stuff", stuff),
     ]
-    known = tuple(
-        row
-        for row in rows
-        if isinstance(row[1], int) or math.isfinite(row[1].mean) or row[1].printed
-    )
+    known = tuple(row for row in rows if _is_known(row[1]))
     return Sheet(name="numbers", caption="Annotations in numbers.", head=("", "Value"), rows=known)
+
+
+def _is_known(value: int | Value) -> bool:
+    """Tell whether a value is a number, or a text in its place."""
+    if isinstance(value, int):
+        return True
+    return math.isfinite(value.mean) or bool(value.printed)
 
 
 def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
@@ -58,16 +69,13 @@ def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
     ]
     if summary.components or summary.occlusions:
         named.insert(0, ("visible parts", summary.modal))
-    rows = tuple(
-        (
-            name,
-            Value(mean=shape.simplicity),
-            Value(mean=shape.convexity),
-            _share(shape.edge_density, decimals=3),
-        )
-        for name, shape in named
-        if math.isfinite(shape.convexity)
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for name, shape in named:
+        if not math.isfinite(shape.convexity):
+            continue
+        simplicity = Value(mean=shape.simplicity)
+        convexity = Value(mean=shape.convexity)
+        rows.append((name, simplicity, convexity, _share(shape.edge_density, decimals=3)))
     note = (
         f"Masks are measured with the “{estimator}” estimator, polygons exactly. Simplicity is √(4π · area) / "
         "perimeter, convexity is area / area of the convex hull, and edge density is the share of pixels on an edge."
@@ -76,7 +84,7 @@ def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
         name="shapes",
         caption="Shapes, means over regions.",
         head=("", "Simplicity", "Convexity", "Edge density, %"),
-        rows=rows,
+        rows=tuple(rows),
         notes=(note,),
     )
 
@@ -111,7 +119,7 @@ def _names(summary: StatisticsSummary) -> Sheet:
 
 def agreement_sheet(summary: AgreementSummary) -> Sheet:
     """Return the table of agreement; only measured values have a row."""
-    values = (
+    measures = (
         ("region consistency, median F", summary.regions),
         ("edge consistency, median F", summary.edges),
         ("one annotator against the rest, precision", summary.precision),
@@ -120,14 +128,17 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
         ("depth order of matched regions", summary.order),
         ("names of matched regions", summary.names),
     )
+    rows: list[tuple[Cell, ...]] = []
+    for name, interval in measures:
+        if interval.n:
+            value = Value(mean=interval.mean, low=interval.low, high=interval.high)
+            rows.append((name, value, interval.n))
     return Sheet(
         name="agreement",
         caption=f"Agreement on {summary.images} images with {summary.annotations} annotations, "
         f"{summary.pairs} pairs of annotators.",
         head=("", "Value", "Of"),
-        rows=tuple(
-            (name, Value(mean=v.mean, low=v.low, high=v.high), v.n) for name, v in values if v.n
-        ),
+        rows=tuple(rows),
         notes=("Brackets hold 95 % intervals; whole images are resampled.",),
     )
 
@@ -171,17 +182,11 @@ def regions_sheet(summary: RegionSummary) -> Sheet:
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
     """Return average recall by kind and occlusion; only over all regions for fewer than the most segments."""
     most = max((result.most for result in results), default=0)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            result.kind,
-            result.occlusion,
-            result.most,
-            Value(mean=result.average_recall),
-            result.regions,
-        )
-        for result in results
-        if result.most == most or result.occlusion == "all"
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for result in results:
+        if result.most == most or result.occlusion == "all":
+            recall = Value(mean=result.average_recall)
+            rows.append((result.kind, result.occlusion, result.most, recall, result.regions))
     return Sheet(
         name="recall",
         caption="Average recall.",

@@ -137,14 +137,21 @@ def _worst_first(defects: Sequence[Defect]) -> list[Defect]:
 
 
 def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> RegionView:
-    hidden = "" if rasters is None else f"{rasters.regions[place].occlusion:.0%}"
+    hidden = ""
+    centre = None
+    if rasters is not None:
+        raster = rasters.regions[place]
+        hidden = f"{raster.occlusion:.0%}"
+        centre = region_centre(raster)
+    if not scene.tells_hidden:
+        hidden = NOT_ANNOTATED
     return RegionView(
         id=region.id,
         name=region.name.strip(),
         order=place + 1,
         path=_path(scene, region, rasters, place),
-        centre=None if rasters is None else region_centre(rasters.regions[place]),
-        hidden=hidden if scene.tells_hidden else NOT_ANNOTATED,
+        centre=centre,
+        hidden=hidden,
     )
 
 

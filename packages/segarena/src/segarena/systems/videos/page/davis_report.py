@@ -39,14 +39,13 @@ class DavisPage(Page):
     def decides(self) -> Statistic | None:
         """The robot's metric after the last interaction."""
         column = METRIC_COLUMNS[self.runs[0].config.benchmark.options["metric"]]
-        after_rounds = [
-            statistic
-            for statistic in self.usual_runs[0].summary
-            if statistic.kind == "at_round" and statistic.metric == column
-        ]
-        if not after_rounds:
-            return super().decides
-        return max(after_rounds, key=lambda statistic: statistic.round)
+        last: Statistic | None = None
+        for statistic in self.usual_runs[0].summary:
+            if statistic.kind != "at_round" or statistic.metric != column:
+                continue
+            if last is None or statistic.round > last.round:
+                last = statistic
+        return super().decides if last is None else last
 
     @cached_property
     def timed(self) -> list[TimedRun]:

@@ -113,8 +113,8 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
     for name, title in (("dsc", "DSC"), ("nsd", "NSD")):
         rows: list[tuple[Cell, ...]] = []
         for run, cases in scores:
-            by_step = zip(*(getattr(case, name) for case in cases), strict=True)
-            means = [_mean_with_interval(values) for values in by_step]
+            curves = [getattr(case, name) for case in cases]
+            means = [_mean_with_interval(values) for values in zip(*curves, strict=True)]
             rows.append((run.label, *means))
         sheet = Sheet(
             name=f"cvpr2025-{name}",

@@ -310,8 +310,9 @@ def _places(
 
 def _quality_range(values: Sequence[Value]) -> tuple[float, float]:
     """Return the range of the axis: whole tenths around all means and intervals, with a margin of .02."""
-    ends = chain.from_iterable((value.mean, value.low, value.high) for value in values)
-    finite = [end for end in ends if math.isfinite(end)]
+    finite: list[float] = []
+    for value in values:
+        finite += [end for end in (value.mean, value.low, value.high) if math.isfinite(end)]
     low = math.floor(10 * min(finite) - 0.2) / 10
     high = math.ceil(10 * max(finite) + 0.2) / 10
     return max(0.0, low), min(1.0, high)

@@ -80,13 +80,15 @@ def target_class(dialogue: DialogueRecord) -> str:
 def _rows(
     run: Run, groups: dict[tuple[str, str], list[str]], dataset: Dataset
 ) -> list[tuple[Cell, ...]]:
+    groups_by_sample: defaultdict[str, list[list[str]]] = defaultdict(list)
+    for (sample, _), targets in groups.items():
+        groups_by_sample[sample].append(targets)
     values: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    for sample in dict.fromkeys(sample for sample, _ in groups):
+    for sample, sample_groups in groups_by_sample.items():
         # Each case is loaded once, for all users.
         masks = {target.id: target.mask > 0 for target in dataset.load(sample).targets}
-        of_sample = [targets for (owner, _), targets in groups.items() if owner == sample]
         for user in run.users:
-            for targets in of_sample:
+            for targets in sample_groups:
                 predictions = _last_masks(run, sample, targets, user)
                 if predictions:
                     group_masks = [masks[target] for target in targets]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from segarena.benchmark_rules import Statistic
-from segarena.capabilities import abilities_of_segmenter, abilities_of_user
+from segarena.capabilities import segmenter_capabilities, user_capabilities
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserRecord
 from segarena.records.trust import rebuild_plugin, restrict_plugins
@@ -152,7 +152,7 @@ def _spread_text(recorded: UserRecord, *, trust: bool) -> str:
     """Return how a user spreads prompts over other slices; empty for a user without a lift."""
     # A user is foreign code, which may raise anything; the report can do without this line.
     try:
-        lift = abilities_of_user(rebuild_plugin("user", recorded, trust=trust)).lift
+        lift = user_capabilities(rebuild_plugin("user", recorded, trust=trust)).lift
     except Exception:
         return ""
     if not isinstance(lift, Lift):
@@ -167,6 +167,6 @@ def _takes_volumes(name: str, *, trust: bool) -> bool:
     # A segmenter is foreign code too.
     try:
         with restrict_plugins(trust=trust):
-            return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
+            return "volume" in segmenter_capabilities(find("segmenter", name)).sample_kinds
     except Exception:
         return False

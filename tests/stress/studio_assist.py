@@ -28,7 +28,7 @@ from served import Server
 from studio_saves import Site
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
-from drawn import give_task, someone, tasks_of
+from annotation_fixtures import give_task, someone, tasks_of
 
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings

@@ -25,10 +25,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tes
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 sys.path.insert(0, str(Path(__file__).parents[2]))  # first: `conftest` is the one of all tests
 
+from annotation_fixtures import give_task, picture, tasks_of
 from at_work import Served
 from conftest import CHROMIUM, QUIET
-from drawn import give_task, picture, tasks_of
-from hands import Mouse
+from input_devices import Mouse
 
 from segarena_studio.annotation.pictures import add_picture, check_picture
 from segarena_studio.annotation.projects import ProjectRules, create_project

@@ -33,7 +33,7 @@ from studio_load import scene_of
 from studio_saves import Site, prepare
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
-from drawn import picture, someone
+from annotation_fixtures import picture, someone
 
 from segarena_server.auth.keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie

@@ -31,7 +31,7 @@ from served import Server, integrity_of
 from sqlalchemy import select
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
-from drawn import give_task, project_of, someone, tasks_of
+from annotation_fixtures import give_task, project_of, someone, tasks_of
 
 from segarena_server.auth.keys import create_key, end_keys
 from segarena_server.auth.permissions import cookie_name, session_cookie

@@ -32,7 +32,7 @@ from segarena_studio.studies.visits import link_text, make_link
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-server/tests/support"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from at_work import Served
-from taking_part import Hand
+from participant_browser import ParticipantBrowser
 
 SCREENS = {
     "mouse": {"viewport": {"width": 1400, "height": 900}},
@@ -106,7 +106,7 @@ def _collect(study: Study, out: Path) -> None:
 def _take_part(browser: Browser, name: str, site: object, address: str, study: Study) -> None:
     page = browser.new_context(**SCREENS[name]).new_page()  # pyright: ignore[reportArgumentType]
     page.goto(address)
-    hand = Hand(page, site)
+    hand = ParticipantBrowser(page, site)
     hand.agree("mobile" if name == "finger" else "pc")
 
     def give() -> None:

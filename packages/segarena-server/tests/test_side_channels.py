@@ -240,7 +240,7 @@ def test_a_wrong_password_takes_as_much_work_whoever_it_is_for(phases, monkeypat
 
 
 def test_what_is_verified_for_nobody_has_the_parameters_of_what_is_kept():
-    assert extract_parameters(passwords._OF_NOBODY) == extract_parameters(
+    assert extract_parameters(passwords._DUMMY_HASH) == extract_parameters(
         PasswordHasher().hash("a password")
     )
     assert not passwords.is_password("wrong", None)

@@ -1,1 +1,1 @@
-"""Challenges on the network: accounts, the database, evaluation in worker processes, the pages."""
+"""The challenge server: accounts, database, evaluation in worker processes, HTTP API and pages."""

@@ -1,15 +1,15 @@
-"""The application: all routes behind one guard, errors as answers, every request watched."""
+"""The web application: all routes with authorization, error handlers and middleware."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Depends, FastAPI
 
 from segarena.version import __version__
-from segarena_server.api import challenges as about
+from segarena_server.api import challenges as api_challenges
 from segarena_server.api import runs as api_runs
-from segarena_server.api import submissions as api_sent
+from segarena_server.api import submissions as api_submissions
 from segarena_server.api import turns as api_turns
-from segarena_server.auth.identities import provider_of
+from segarena_server.auth.oidc_loader import load_provider
 from segarena_server.auth.permissions import guard
 from segarena_server.extensions.interfaces import interfaces
 from segarena_server.extensions.site_sections import site_sections
@@ -34,30 +34,32 @@ from segarena_server.pages import (
 from segarena_server.site import Site
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(
-        page.router
-        for page in (
-            boards,
-            challenges,
-            accounts,
-            oidc,
-            account_data,
-            email_links,
-            teams,
-            runs,
-            submissions,
-        )
-    ),
-    *(page.router for page in (organise, challenge_form, rehearsal, audit, static)),
-    *(part.router for part in (about, api_runs, api_sent, api_turns)),
+    boards.router,
+    challenges.router,
+    accounts.router,
+    oidc.router,
+    account_data.router,
+    email_links.router,
+    teams.router,
+    runs.router,
+    submissions.router,
+    organise.router,
+    challenge_form.router,
+    rehearsal.router,
+    audit.router,
+    static.router,
+    api_challenges.router,
+    api_runs.router,
+    api_submissions.router,
+    api_turns.router,
 )
 
 
 def make_app(site: Site) -> RequestMiddleware:
-    """Return what answers requests to a site.
+    """Create the application of a site.
 
     Raises:
-        PluginError: an interface or a room of another package cannot be used.
+        PluginError: an interface or a site section of another package is invalid.
     """
     app = FastAPI(
         title="segarena",
@@ -72,11 +74,13 @@ def make_app(site: Site) -> RequestMiddleware:
     if site.settings.oidc is None:
         app.state.provider = None
     else:
-        app.state.provider = provider_of(site.settings.oidc, site.now)
+        app.state.provider = load_provider(site.settings.oidc, site.now)
     app.state.interfaces = interfaces()
-    brought = [interface.router for interface in interfaces().values()]
-    brought += [router for room in site_sections().values() for router in room.routers]
-    for router in (*ROUTERS, *brought):
+    routers = list(ROUTERS)
+    routers += [interface.router for interface in interfaces().values()]
+    for section in site_sections().values():
+        routers += section.routers
+    for router in routers:
         app.include_router(router)
     add_error_handlers(app)
     return RequestMiddleware(app, site)

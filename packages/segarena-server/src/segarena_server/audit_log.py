@@ -1,4 +1,4 @@
-"""The audit log: who did what, when and from where. It is only ever added to."""
+"""The append-only audit log: person, action, time and IP address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import AuditEvent
 
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 
 def record_event(
@@ -19,13 +19,13 @@ def record_event(
     person_id: int | None = None,
     address: str = "",
 ) -> None:
-    """Add a line; `about` is shortened to what a line can hold and has no secrets in it."""
-    plain = " ".join(about.split())[:_LONGEST]
+    """Append an entry; `about` must contain no secrets and is cut to the maximum length."""
+    plain = " ".join(about.split())[:_MAX_LENGTH]
     session.add(
         AuditEvent(at=now, person_id=person_id, address=address[:60], action=action, about=plain)
     )
 
 
 def latest_events(session: Session, count: int) -> list[AuditEvent]:
-    """Return the newest lines, the newest first."""
+    """Return the newest entries, newest first."""
     return list(session.scalars(select(AuditEvent).order_by(AuditEvent.id.desc()).limit(count)))

@@ -1,4 +1,4 @@
-"""Reading settings: options of `segarena serve`, and a file in TOML with the same names."""
+"""Reading of settings from a TOML file and from options of `segarena serve`, which have the same names."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from segarena.options import suggest_names
 from segarena_server.settings import Limits, Settings
 
 SETTINGS_FILE = "server.toml"
-"""The settings of a server in its data folder."""
+"""Name of the settings file in a data folder."""
 
 
 def own_settings(data: Path) -> Path | None:
-    """Return the file of settings in a data folder; None when there is none."""
-    return data / SETTINGS_FILE if (data / SETTINGS_FILE).is_file() else None
+    """Return the settings file in a data folder; None when there is none."""
+    file = data / SETTINGS_FILE
+    return file if file.is_file() else None
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a file, those that were `given` (and are not None) in place of its own.
+    """Return the settings of a file; options in `given` that are not None take precedence.
 
     Raises:
-        InvalidInput: the file cannot be read, or says something that is no setting; or what is set cannot be.
+        InvalidInput: the file cannot be read, or a setting is unknown or invalid.
     """
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
-        told |= {name: value for name, value in given.items() if value is not None}
-        settings = msgspec.convert(told, Settings)
+        values = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
+        values |= {name: value for name, value in given.items() if value is not None}
+        settings = msgspec.convert(values, Settings)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
@@ -44,21 +45,21 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
 def settings_and_faults(
     file: Path | None, given: Mapping[str, Any]
 ) -> tuple[Settings | None, list[str]]:
-    """Return the settings of a file and options, and all that is wrong with them; None when the file cannot be read.
+    """Return the settings of a file and options, and all their faults; None when the file cannot be read.
 
-    Each name that is no setting, and each value that cannot be one, is a fault of its own.
+    Each unknown name and each invalid value is a separate fault.
     """
     where = f"{file}: " if file else ""
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
+        values = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
     except OSError as error:
         return None, [f"{file}: {error.strerror}"]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return None, [f"{file}: {error}"]
-    told |= {name: value for name, value in given.items() if value is not None}
-    limits = told.get("limits", {})
+    values |= {name: value for name, value in given.items() if value is not None}
+    limits = values.get("limits", {})
     known: dict[str, Any] = {}
-    faults = list(_read_each(Settings, told, "", known))
+    faults = list(_read_each(Settings, values, "", known))
     if isinstance(limits, Mapping):
         found: dict[str, Any] = {}
         faults += _read_each(Limits, limits, "limits.", found)
@@ -68,11 +69,11 @@ def settings_and_faults(
 
 
 def _read_each(
-    kind: type[msgspec.Struct], told: Mapping[str, Any], where: str, found: dict[str, Any]
+    kind: type[msgspec.Struct], values: Mapping[str, Any], where: str, found: dict[str, Any]
 ) -> Iterator[str]:
-    """Put what a table says into `found`, and yield what is wrong with the rest."""
+    """Put the valid values of a table into `found`, and yield the faults of the others."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    for name, value in told.items():
+    for name, value in values.items():
         if name == "limits" and kind is Settings and isinstance(value, Mapping):
             continue
         if name not in fields:
@@ -80,7 +81,7 @@ def _read_each(
                 suggest_names(name, fields)
                 or f"there are {', '.join(where + field for field in fields)}"
             )
-            yield f"{where}{name} is no setting; {hint}"
+            yield f"{where}{name} is not a setting; {hint}"
             continue
         try:
             found[name] = msgspec.convert(value, fields[name])

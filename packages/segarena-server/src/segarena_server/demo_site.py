@@ -1,8 +1,8 @@
-"""`segarena serve --demo`: a site to click through, with people, challenges, and runs held as participants hold theirs.
+"""The demonstration site of `segarena serve --demo`: people, challenges, and runs of participants.
 
-The runs come over the network from this process, by the participants' client; what is judged is judged as in a real
-challenge. They happen one after the other, while the site's clock stands some days ago, so that the boards have a
-history, phases are over, and others have just begun.
+This process makes the runs over the network with the participants' client, and the server evaluates
+them as in a real challenge. They happen one after the other while the site's clock is set back by some
+days, so that boards have a history and phases are over or have just begun.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from segarena_server.settings import Settings, is_loopback
 from segarena_server.site import Site
 
 DEMO_ROLES = {"Olga": "admin", "Vera": "viewer"}
-"""Who does not take part."""
+"""Roles of the people who do not take part."""
 
 WAITING = "Dana"
-"""Whose account an organiser has yet to confirm."""
+"""Person whose account awaits confirmation."""
 
 _DAY_S = 86400.0
 _BEFORE_S = 14 * _DAY_S
-"""When all began."""
+"""Age of the demonstration's oldest event."""
 
 _PATIENCE_S = 30.0
 
@@ -45,11 +45,11 @@ OnStep = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoAccount:
-    """Who can sign in.
+    """An account of the demonstration.
 
     Attributes:
         name, role: of the account.
-        token: with which its programs take part.
+        token: access token for its client programs.
     """
 
     name: str
@@ -58,14 +58,14 @@ class DemoAccount:
 
 
 class DemoSite:
-    """A site to click through.
+    """A site with demonstration data.
 
     Args:
-        site: new, and reached from this machine alone.
-        shown: the challenges, with the runs at them.
+        site: a new site that only this machine reaches.
+        shown: challenges with their runs.
 
     Raises:
-        InvalidInput: others could reach the site, or it is in use.
+        InvalidInput: others could reach the site, or it has data already.
     """
 
     def __init__(self, site: Site, shown: Sequence[Showcase]) -> None:
@@ -81,30 +81,30 @@ class DemoSite:
         self.open_phase = f"{shown[0].challenge.slug}/{shown[0].challenge.phases[-1].name}"
         self.accounts: dict[str, DemoAccount] = {}
 
-    def lay(self, on_step: OnStep) -> None:
-        """Make the accounts and the challenges; `on_step` is called with a line about each."""
+    def set_up(self, on_step: OnStep) -> None:
+        """Create accounts, challenges and examples; call `on_step` with a line about each."""
         self._site.clock = partial(_then, _BEFORE_S)
         takers = {one.who: "participant" for each in self._shown for one in each.tries}
-        on_step("making accounts")
+        on_step("creating accounts")
         for name, role in {**DEMO_ROLES, **takers}.items():
             self.accounts[name] = DemoAccount(name=name, role=role, token=self._account(name, role))
         self._account(WAITING, "")
         for each in reversed(self._shown):  # the newest stands first on the first page
             make_challenge(self._site, each.challenge, partial(_tell, on_step, each.challenge.slug))
         for name, room in site_sections().items():
-            on_step(f"making examples for {name}")
+            on_step(f"creating examples for {name}")
             room.show(self._site)
 
     def take_part(self, address: str, scratch: Path, on_step: OnStep) -> None:
-        """Hold the runs, the oldest first, and come back to today.
+        """Make the runs, oldest first, and set the clock to the present.
 
         Args:
-            address: of the site, which is served meanwhile.
-            scratch: for what the participants' programs keep.
+            address: address of the running server.
+            scratch: folder for the files of the participants' programs.
             on_step: called with a line about each run.
 
         Raises:
-            SegarenaError: a run came to nothing.
+            SegarenaError: a run failed.
         """
         tries = [(one, each.challenge.slug) for each in self._shown for one in each.tries]
         try:
@@ -122,7 +122,7 @@ class DemoSite:
             self._site.clock = time.time
 
     def _account(self, name: str, role: str) -> str:
-        """Make an account; return a token of it, and "" for one that has to be confirmed."""
+        """Create an account and return a token; without a role it awaits confirmation and has none."""
         now = self._site.now()
         kept = hash_password(self.password, name)
         with self._site.database.writing() as session:
@@ -146,7 +146,7 @@ class DemoSite:
 
 
 def check_demo_settings(settings: Settings) -> None:
-    """Raise `InvalidInput` where others than this machine could reach a demonstration: its accounts are for nobody."""
+    """Raise `InvalidInput` if other machines could reach a demonstration, whose password is shown."""
     if settings.url or settings.db or not is_loopback(settings.host):
         raise InvalidInput("--demo: only on this machine; leave --host, --url and --db out")
 
@@ -160,7 +160,7 @@ def _then(ago_s: float) -> float:
 
 
 def _leave_after(samples: int, challenge: str, segmenter: str, **how: Any) -> None:
-    """Answer about so many samples, and no more."""
+    """Take part with the first samples only, as if the program had been stopped."""
     model = build("segmenter", segmenter)
     sessions = participate.sessions(challenge, name=segmenter, **how)
     held: set[str] = set()

@@ -1,7 +1,7 @@
-"""What is wrong with a server before it starts: its settings, folder, disk, database, samples, challenges and clock.
+"""Checks before a server starts: settings, folder, disk, database, samples, challenges and clock.
 
-All of it is told at once, and nothing is changed. A fault keeps the server from working as it should; a remark is
-something to know.
+They report everything at once and change nothing. A fault keeps the server from working properly; a
+remark is for information.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
-from segarena_server.auth.identities import provider_of
+from segarena_server.auth.oidc_loader import load_provider
 from segarena_server.challenges.challenge_repository import (
     all_challenges,
     cached_description,
@@ -39,25 +39,25 @@ from segarena_server.settings import LOOPBACK, Settings
 from segarena_server.storage.data_folder import DataFolder
 
 GUESSABLE_SEEDS = 2**32
-"""Whoever tries all seeds below this finds the one that draws what was drawn."""
-_LEAST_FREE = 2**30
-"""With less than a GiB the next runs fill the disk."""
-_LITTLE_FREE_SHARE = 0.1
-_MOST_APART_S = 2.0
-_BUILT = 1_767_225_600.0
-"""The beginning of 2026: a clock that is before it was never set."""
+"""Trying all seeds below this would reveal the one that drew the samples."""
+_MIN_FREE_BYTES = 2**30
+"""With less than a GiB, the next runs fill the disk."""
+_LOW_FREE_SHARE = 0.1
+_MAX_CLOCK_SKEW_S = 2.0
+_EARLIEST_TIME = 1_767_225_600.0
+"""The beginning of 2026: an earlier clock was never set."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightReport:
-    """What was found, a line each."""
+    """Faults and remarks, one line each."""
 
     faults: list[str]
     remarks: list[str]
 
 
 def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> PreflightReport:
-    """Return all that is wrong with a configuration file and options, and with what they name."""
+    """Check a configuration file and options, and everything that they refer to."""
     settings, faults = settings_and_faults(config, given)
     if settings is None:
         return PreflightReport(faults, [])
@@ -65,27 +65,34 @@ def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Prefligh
 
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
-    """Return what is wrong, a line each; what is not there yet is no fault."""
+    """Return the faults, one line each; a missing folder or database is none."""
     try:
         folder = DataFolder(data, settings.storage)
     except SegarenaError as error:
         return [str(error)]
-    told = [*_of_address(settings), *_of_roots(settings), *_of_disk(folder.path), *_of_clock()]
-    told += [*_of_mail(settings), *_told(_of_provider(settings))]
+    faults = [
+        *_check_address(settings),
+        *_check_roots(settings),
+        *_check_disk(folder.path),
+        *_check_clock(),
+    ]
+    faults += [*_check_mail(settings), *_with_errors(_check_provider(settings))]
     if folder.exists:
-        told += [
-            *_told(_of_folder(folder)),
-            *_of_permissions(folder),
-            *_told(_of_database(folder, settings)),
+        faults += [
+            *_with_errors(_check_folder(folder)),
+            *_check_permissions(folder),
+            *_with_errors(_check_database(folder, settings)),
         ]
     else:
-        told += _foreign(folder) if folder.path.exists() else _unwritable(folder.path)
-        told += _told(_of_elsewhere(settings)) if settings.db else []
-    return told
+        faults += (
+            _check_foreign_files(folder) if folder.path.exists() else _check_parent(folder.path)
+        )
+        faults += _with_errors(_check_remote_database(settings)) if settings.db else []
+    return faults
 
 
 def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
-    """Yield what is worth knowing, a line each."""
+    """Yield the remarks, one line each."""
     folder = DataFolder(data)
     if not folder.exists:
         yield f"{folder.path} is not there yet; the first start makes it"
@@ -95,15 +102,15 @@ def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
         yield "workers = 0: this server evaluates nothing; another one at the same database must"
     if settings.port and _is_taken(settings.host, settings.port):
         yield f"something listens at {settings.host}:{settings.port}: this server, if it is at work"
-    usage = shutil.disk_usage(_there(folder.path))
-    if _LEAST_FREE <= usage.free < _LITTLE_FREE_SHARE * usage.total:
+    usage = shutil.disk_usage(_existing_parent(folder.path))
+    if _MIN_FREE_BYTES <= usage.free < _LOW_FREE_SHARE * usage.total:
         yield f"{usage.free / 2**30:.0f} GiB of {usage.total / 2**30:.0f} are free where {folder.path} is"
     if folder.exists:
-        yield from _told(_of_revision(folder, settings))
+        yield from _with_errors(_check_revision(folder, settings))
 
 
-def _told(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines, and what kept them from coming."""
+def _with_errors(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines, and the error if producing them fails."""
     try:
         yield from lines
     except SegarenaError as error:
@@ -112,13 +119,13 @@ def _told(lines: Iterator[str]) -> Iterator[str]:
         yield f"{error.filename}: {error.strerror}"
 
 
-def _of_address(settings: Settings) -> Iterator[str]:
+def _check_address(settings: Settings) -> Iterator[str]:
     host = urlsplit(settings.url).hostname or ""
     if settings.url and not settings.is_secure and host not in LOOPBACK:
         yield f"url {settings.url} is without TLS: passwords and tokens can be read on the way; have a proxy speak TLS"
 
 
-def _of_mail(settings: Settings) -> Iterator[str]:
+def _check_mail(settings: Settings) -> Iterator[str]:
     if (
         settings.mail is not None
         and not settings.mail.faults()
@@ -127,12 +134,12 @@ def _of_mail(settings: Settings) -> Iterator[str]:
         yield fault
 
 
-def _of_provider(settings: Settings) -> Iterator[str]:
-    """Ask the provider of accounts for its addresses and its keys."""
+def _check_provider(settings: Settings) -> Iterator[str]:
+    """Check that the OpenID Connect provider has a valid configuration."""
     if settings.oidc is None or settings.oidc.faults():
         provider = None
     else:
-        provider = provider_of(settings.oidc)
+        provider = load_provider(settings.oidc)
     if provider is not None and settings.oidc is not None:
         try:
             provider.check()
@@ -142,7 +149,7 @@ def _of_provider(settings: Settings) -> Iterator[str]:
             provider.close()
 
 
-def _of_roots(settings: Settings) -> Iterator[str]:
+def _check_roots(settings: Settings) -> Iterator[str]:
     for root in settings.roots:
         path = Path(root)
         if not path.is_absolute():
@@ -153,18 +160,18 @@ def _of_roots(settings: Settings) -> Iterator[str]:
             yield f"roots: {root} offers all files of this machine"
 
 
-def _of_disk(path: Path) -> Iterator[str]:
-    free = shutil.disk_usage(_there(path)).free
-    if free < _LEAST_FREE:
+def _check_disk(path: Path) -> Iterator[str]:
+    free = shutil.disk_usage(_existing_parent(path)).free
+    if free < _MIN_FREE_BYTES:
         yield f"only {free / 2**20:.0f} MiB are free where {path} is: make room"
 
 
-def _of_clock() -> Iterator[str]:
-    if time.time() < _BUILT:
+def _check_clock() -> Iterator[str]:
+    if time.time() < _EARLIEST_TIME:
         yield f"the clock says {time.strftime('%Y-%m-%d', time.gmtime())}: set it, phases open and close by it"
 
 
-def _foreign(folder: DataFolder) -> list[str]:
+def _check_foreign_files(folder: DataFolder) -> list[str]:
     try:
         there = any(folder.path.iterdir())
     except OSError as error:
@@ -172,14 +179,14 @@ def _foreign(folder: DataFolder) -> list[str]:
     return [f"{folder.path} holds other files; name a new or empty folder"] if there else []
 
 
-def _unwritable(path: Path) -> list[str]:
-    there = _there(path)
+def _check_parent(path: Path) -> list[str]:
+    there = _existing_parent(path)
     if os.access(there, os.W_OK | os.X_OK):
         return []
     return [f"{path} cannot be made: {there} cannot be written"]
 
 
-def _of_folder(folder: DataFolder) -> Iterator[str]:
+def _check_folder(folder: DataFolder) -> Iterator[str]:
     folder.secret()
     if folder.remote is not None:
         folder.remote.check()
@@ -189,34 +196,34 @@ def _of_folder(folder: DataFolder) -> Iterator[str]:
     yield from map(str, (*folder.samples.damaged(), *folder.photographs.damaged()))
 
 
-def _of_permissions(folder: DataFolder) -> Iterator[str]:
+def _check_permissions(folder: DataFolder) -> Iterator[str]:
     secret = folder.path / "secret"
     if secret.is_file() and secret.stat().st_mode & 0o077:
         yield f"{secret} can be read by others: chmod 600"
 
 
-def _of_elsewhere(settings: Settings) -> Iterator[str]:
+def _check_remote_database(settings: Settings) -> Iterator[str]:
     with closing(Database(settings.db)) as database:
-        yield from _of_reaching(database)
+        yield from _check_connection(database)
 
 
-def _of_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
+def _check_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
     if not (settings.db or folder.database.is_file()):
         return  # the next start makes it, a look does not
     with closing(Database(settings.db or folder.database)) as database:
-        if damage := list(_of_soundness(database)):
+        if damage := list(_check_integrity(database)):
             yield from damage
             return
-        yield from _of_reaching(database)
+        yield from _check_connection(database)
         revision = revision_of(database)
         if revision and newest_revision(revision) is None:
             yield f"the database was made by a later version of segarena (revision {revision}): install that version"
         if revision and revision == newest_revision(revision):
-            yield from _of_log(database)
-            yield from _of_challenges(database, folder, settings)
+            yield from _check_log(database)
+            yield from _check_challenges(database, folder, settings)
 
 
-def _of_reaching(database: Database) -> Iterator[str]:
+def _check_connection(database: Database) -> Iterator[str]:
     with database.reading() as session:
         started = time.time()
         if not database.is_sqlite:
@@ -225,11 +232,11 @@ def _of_reaching(database: Database) -> Iterator[str]:
             )
             ended = time.time()
             apart = max(started - theirs, theirs - ended, 0.0)
-            if apart > _MOST_APART_S:
+            if apart > _MAX_CLOCK_SKEW_S:
                 yield f"the clock of the database and of this machine are {apart:.0f} s apart: set both by NTP"
 
 
-def _of_soundness(database: Database) -> Iterator[str]:
+def _check_integrity(database: Database) -> Iterator[str]:
     if database.file is not None and database.file.is_file():
         try:
             with closing(sqlite3.connect(database.file)) as plain:
@@ -240,14 +247,14 @@ def _of_soundness(database: Database) -> Iterator[str]:
             yield f"{database.file} is damaged ({found}); restore it from a backup"
 
 
-def _of_log(database: Database) -> Iterator[str]:
+def _check_log(database: Database) -> Iterator[str]:
     with database.reading() as session:
         ahead = (session.scalar(select(func.max(AuditEvent.at))) or 0.0) - time.time()
-    if ahead > _MOST_APART_S:
+    if ahead > _MAX_CLOCK_SKEW_S:
         yield f"the log has a line that is {ahead:.0f} s from now: the clock was set back, or was ahead before"
 
 
-def _of_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
+def _check_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
     revision = ""
     if settings.db or folder.database.is_file():
         with closing(Database(settings.db or folder.database)) as database:
@@ -258,7 +265,7 @@ def _of_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
         yield f"the tables are of an earlier version ({revision}): the next start changes them; take a backup before"
 
 
-def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -> Iterator[str]:
+def _check_challenges(database: Database, folder: DataFolder, settings: Settings) -> Iterator[str]:
     with database.reading() as session:
         challenges = all_challenges(session)
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
@@ -280,8 +287,8 @@ def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -
             yield f"sample {sample} is missing ({folder.samples.path(sha256)}); restore it from a backup"
 
 
-def _there(path: Path) -> Path:
-    """Return the nearest folder above a path that is there."""
+def _existing_parent(path: Path) -> Path:
+    """Return the nearest existing folder of a path."""
     return next(above for above in (path, *path.parents) if above.exists())
 
 

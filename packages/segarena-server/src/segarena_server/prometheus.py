@@ -1,4 +1,4 @@
-"""What a server counts, as the text that Prometheus reads."""
+"""Metrics of a server in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOUNDS_S = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 30.0)
 
 
 class RequestMetrics:
-    """The requests to this process, by route."""
+    """Counts and durations of the requests to this process, by route."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,17 +26,16 @@ class RequestMetrics:
         self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Note a request."""
-        known = (
-            method if method in _METHODS else "other"
-        )  # strangers may make up any number of them
+        """Count a request and its duration in seconds."""
+        # Clients may invent methods, and each would become a time series.
+        known = method if method in _METHODS else "other"
         with self._lock:
             self._counts[known, route, status] += 1
             self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
             self._seconds[route] += seconds
 
     def text(self) -> Iterator[str]:
-        """Yield the lines."""
+        """Yield the lines of the text format."""
         with self._lock:
             counts = dict(self._counts)
             buckets = dict(self._buckets)
@@ -51,19 +50,19 @@ class RequestMetrics:
         )
         yield "# TYPE segarena_request_seconds histogram"
         for route, found in buckets.items():
-            for place, bound in enumerate((*_BOUNDS_S, float("inf"))):
+            for index, bound in enumerate((*_BOUNDS_S, float("inf"))):
                 label = "+Inf" if bound == float("inf") else f"{bound:g}"
                 yield _line(
                     "segarena_request_seconds_bucket",
                     {"route": route, "le": label},
-                    sum(found[: place + 1]),
+                    sum(found[: index + 1]),
                 )
             yield _line("segarena_request_seconds_sum", {"route": route}, seconds[route])
             yield _line("segarena_request_seconds_count", {"route": route}, sum(found))
 
 
 def database_metrics(session: Session, now: float) -> Iterator[str]:
-    """Yield what the tables say: turns, runs and jobs by state, and how long the oldest turn has been waiting."""
+    """Yield the metrics of the tables: turns, runs and jobs by state, and the age of the oldest waiting turn."""
     turns = session.execute(select(Turn.state, func.count()).group_by(Turn.state)).all()
     yield from _metric(
         "segarena_turns", "gauge", (({"state": state}, count) for state, count in turns)
@@ -75,8 +74,8 @@ def database_metrics(session: Session, now: float) -> Iterator[str]:
     jobs = session.execute(
         select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
     ).all()
-    told = (({"kind": kind, "state": state}, count) for kind, state, count in jobs)
-    yield from _metric("segarena_jobs", "gauge", told)
+    by_kind = (({"kind": kind, "state": state}, count) for kind, state, count in jobs)
+    yield from _metric("segarena_jobs", "gauge", by_kind)
     oldest = session.scalar(select(func.min(Turn.received_at)).where(Turn.state == "waiting"))
     waiting_s = 0.0 if oldest is None else max(0.0, now - oldest)
     yield from _metric("segarena_oldest_waiting_seconds", "gauge", [({}, waiting_s)])
@@ -91,5 +90,7 @@ def _metric(
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
-    told = ",".join(f'{label}="{text}"' for label, text in labels.items())
-    return f"{name}{{{told}}} {value:g}" if told else f"{name} {value:g}"
+    if not labels:
+        return f"{name} {value:g}"
+    pairs = ",".join(f'{label}="{text}"' for label, text in labels.items())
+    return f"{name}{{{pairs}}} {value:g}"

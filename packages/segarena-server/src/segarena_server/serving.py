@@ -1,4 +1,4 @@
-"""One serving process: opens the data folder, answers requests or only evaluates, ends without losing anything."""
+"""The server process: open a data folder, answer requests or only evaluate, and shut down without losses."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
 
 _ARENA_MAX = -8
-"""The number of that limit in `malloc.h` of the GNU C library."""
+"""M_ARENA_MAX in `malloc.h` of the GNU C library."""
 _DRAIN_S = 30
-"""So long requests that are under way have when the server is asked to end."""
+"""Time for open requests at shutdown."""
 _TICKS = 10
-"""Of uvicorn, in a second."""
+"""Ticks of uvicorn per second."""
 
 
 def open_site(data: Path, settings: Settings) -> Site:
-    """Return the site of a data folder, made where there is none.
+    """Open the site of a data folder; create the folder if it is missing.
 
     Raises:
-        SegarenaError: the folder or the database cannot be used.
+        SegarenaError: the folder, the storage or the database cannot be used.
     """
     folder = DataFolder(data, settings.storage)
     folder.make()
@@ -55,18 +55,18 @@ def open_site(data: Path, settings: Settings) -> Site:
 
 
 def _shared_secret(database: Database, folder: DataFolder) -> bytes:
-    """Return the secret of all servers of a database, and see that they have their files in common.
+    """Return the secret that all servers of a database share, and check that they share their files.
 
     Raises:
-        StoreError: they have not.
+        StoreError: they do not share a folder or a storage.
     """
     own = folder.secret().hex()
-    place = folder.remote.address if folder.remote else "one folder"
+    location = folder.remote.address if folder.remote else "one folder"
     secret = shared_value(database, "secret", own)
-    common = shared_value(database, "storage", place)
-    if common != place:
+    common = shared_value(database, "storage", location)
+    if common != location:
         raise StoreError(
-            f"the other servers of this database keep their files in {common}, this one in {place}"
+            f"the other servers of this database keep their files in {common}, this one in {location}; use the same"
         )
     if folder.remote is None and secret != own:
         raise StoreError(
@@ -77,21 +77,22 @@ def _shared_secret(database: Database, folder: DataFolder) -> bytes:
 
 
 def first_admin_link(site: Site) -> str:
-    """Return the address at which the first administrator makes an account; "" when somebody administers already."""
+    """Return the link for registering the first administrator; "" when there is an organiser already."""
     with site.database.writing() as session:
         if has_organiser(session):
             return ""
         return f"{site.settings.address}/register?invitation={invite_first(session, site.now())}"
 
 
-def _share_memory() -> None:
-    """Let threads share what they do not need any more: otherwise dozens of them keep some megabytes each, for ever."""
-    with suppress(OSError, AttributeError):  # not with every C library
+def _limit_malloc_arenas() -> None:
+    """Limit malloc's arenas: otherwise dozens of threads keep some megabytes of freed memory each."""
+    # Only the GNU C library has mallopt.
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
 
 
 class _Server(uvicorn.Server):
-    """Asked to end, it listens until what waits for an evaluation has it, and tells others to come back."""
+    """A uvicorn server that, at shutdown, waits for pending evaluations and rejects new turns."""
 
     def __init__(self, site: Site, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -100,7 +101,8 @@ class _Server(uvicorn.Server):
         self.is_draining = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.is_draining:  # asked again: at once
+        # The second signal ends it at once.
+        if self.is_draining:
             super().handle_exit(sig, frame)
         self.is_draining = True
 
@@ -112,10 +114,10 @@ class _Server(uvicorn.Server):
 
 
 class SiteServer:
-    """Answers requests until it is stopped.
+    """Serves a site until it is stopped.
 
     Args:
-        site: whose.
+        site: the site.
     """
 
     def __init__(self, site: Site) -> None:
@@ -131,56 +133,58 @@ class SiteServer:
         )  # fmt: skip
 
     def run(self, on_start: Callable[[int], Any] = lambda _: None) -> None:
-        """Serve until a signal comes, or `stop` is called; `on_start` is called with the port.
+        """Serve until a signal or `stop`; call `on_start` with the port once it listens.
 
         Raises:
-            StoreError: the port is taken.
+            StoreError: it cannot listen at the port.
         """
-        _share_memory()
-        hands = WorkerPool(self.site)
-        self.site.hurry = hands.hurry
+        _limit_malloc_arenas()
+        worker_pool = WorkerPool(self.site)
+        self.site.hurry = worker_pool.hurry
         self.site.is_draining = lambda: self._server.is_draining
-        post = MailSender(self.site)
-        hands.start()
-        post.start()
+        mail_sender = MailSender(self.site)
+        worker_pool.start()
+        mail_sender.start()
         try:
             asyncio.run(self._serve(on_start))
         finally:
-            post.stop()
-            hands.stop()
+            mail_sender.stop()
+            worker_pool.stop()
             self.site.album.stop()
             for end in self.site.at_end:
                 end()
 
     def stop(self) -> None:
-        """End when the requests under way are answered."""
+        """Shut down once the open requests are answered."""
         self._server.is_draining = True
 
     async def _serve(self, on_start: Callable[[int], Any]) -> None:
-        watching = asyncio.create_task(self._tell(on_start))
+        start_notice = asyncio.create_task(self._notify_start(on_start))
         try:
-            with suppress(KeyboardInterrupt):  # uvicorn raises it again once all is answered
+            # uvicorn raises it again after the shutdown.
+            with suppress(KeyboardInterrupt):
                 await self._server.serve()
-        except SystemExit as error:  # uvicorn ends so when it cannot listen
+        except SystemExit as error:
+            # uvicorn exits when it cannot listen.
             host = self.site.settings.host
             port = self.site.settings.port
             raise StoreError(
                 f"cannot listen at {host}:{port}: taken or not allowed; choose another --port"
             ) from error
         finally:
-            watching.cancel()
+            start_notice.cancel()
 
-    async def _tell(self, on_start: Callable[[int], Any]) -> None:
+    async def _notify_start(self, on_start: Callable[[int], Any]) -> None:
         while not self._server.started:
             await asyncio.sleep(0.02)
         on_start(self._server.servers[0].sockets[0].getsockname()[1])
 
 
 def run_evaluator(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
-    """Do what other servers of the same database have to be done, until a signal comes; listen to nobody."""
-    hands = WorkerPool(site)
+    """Evaluate for other servers of the same database until a signal; do not listen."""
+    worker_pool = WorkerPool(site)
     with suppress(KeyboardInterrupt), stoppable():
-        hands.start()
+        worker_pool.start()
         on_start()
         threading.Event().wait()
-    hands.stop()
+    worker_pool.stop()

@@ -1,4 +1,4 @@
-"""What an organiser can set; read by `segarena_server.config_file`."""
+"""Settings of a server; `segarena_server.config_file` reads them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one evaluation, one request and one person may take.
+    """Limits on evaluations, requests and people.
 
     Attributes:
-        soft_s: an evaluation that takes longer is told to stop, and fails.
-        hard_s: after this its process is ended.
-        lease_s: a job of which nothing was heard for so long is handed to another process.
-        job_s: a job other than a turn is ended after so long.
-        tries: how often a job is tried, when its process dies or hangs.
-        body_mb: the most that one answer may have.
-        bodies_mb: the most that all answers and files may have that come in at once; more are told to come again.
-        requests_per_minute: of one person, and of one address that shows no token.
-        sign_ins: wrong passwords in a quarter of an hour, for one name and from one address.
+        soft_s: seconds after which an evaluation is asked to stop, and fails.
+        hard_s: seconds after which its process is killed.
+        lease_s: seconds without a sign of life after which a job goes to another process.
+        job_s: maximum duration in seconds of a job other than a turn.
+        tries: maximum number of tries of a job whose process dies or hangs.
+        body_mb: maximum size of one answer in MiB.
+        bodies_mb: maximum size of all concurrent uploads in MiB; further ones must be retried.
+        requests_per_minute: maximum per person, and per address without a token.
+        sign_ins: wrong passwords in 15 minutes, per name and per address.
     """
 
     soft_s: float = 60.0
@@ -45,16 +45,16 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class MailSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A mail server that takes letters for everybody.
+    """An SMTP server for outgoing e-mail.
 
     Attributes:
-        host, port: of it.
-        security: "starttls" or "tls"; "none" only for one on this machine.
-        user: "" signs in as nobody.
+        host, port: its address.
+        security: "starttls" or "tls"; "none" only for a server on this machine.
+        user: "" to send without signing in.
         password: better in a file, or in the environment as `SEGARENA_SMTP_PASSWORD`.
-        password_file: of which the first line is the password.
-        sender: whom letters are from.
-        ca_file: certificates that are trusted in place of those of this machine.
+        password_file: file with the password in its first line.
+        sender: sender address of the e-mails.
+        ca_file: trusted certificates in place of the system's.
     """
 
     host: str
@@ -70,13 +70,13 @@ class MailSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         """Return the password.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: the password file cannot be read.
         """
         return _secret(self.password_file, self.password, "SEGARENA_SMTP_PASSWORD")
 
     def faults(self) -> list[str]:
-        """Return what is wrong, a line each."""
-        told = [
+        """Return the invalid settings, one line each."""
+        checks = [
             (not 0 < self.port < 65536, f"mail.port: expected 1 to 65535, got {self.port}"),
             (
                 not _SENDER.fullmatch(self.sender),
@@ -95,21 +95,21 @@ class MailSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
                 f"mail.ca_file: there is no {self.ca_file}",
             ),
         ]
-        return [message for is_wrong, message in told if is_wrong]
+        return [message for is_wrong, message in checks if is_wrong]
 
 
 class SubmissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What participants may send to be judged here, and how their programs are confined.
+    """Limits on submissions, and the sandbox of submitted programs.
 
     Attributes:
-        sandbox: "bwrap", or a command that confines programs; see `segarena.segmenters.workers.sandbox`.
-        python: the interpreter of programs, with the packages that they have; by default that of the server.
+        sandbox: "bwrap", or a sandbox command; see `segarena.segmenters.workers.sandbox`.
+        python: Python interpreter of programs, with their packages; by default the server's.
         reads: further files and folders that programs may read.
-        memory_gb, disk_gb, processes: what a program may have.
-        start_s: what starting it may take.
-        answer_s: an answer of a program that takes longer is a failure.
-        file_mb: the most that one file may have.
-        unpacked_gb: the same of a program or a run, unpacked.
+        memory_gb, disk_gb, processes: resources of a program.
+        start_s: maximum start time in seconds.
+        answer_s: maximum time of an answer in seconds.
+        file_mb: maximum size of an uploaded file in MiB.
+        unpacked_gb: maximum size of an unpacked program or run in GiB.
     """
 
     sandbox: str = "bwrap"
@@ -125,14 +125,14 @@ class SubmissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class OidcSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A provider of OpenID Connect whose accounts people may sign in with.
+    """An OpenID Connect provider for signing in.
 
     Attributes:
-        issuer: as it calls itself, an https address.
-        client_id: as it calls this server.
+        issuer: its issuer identifier, an https address.
+        client_id: identifier of this server at the provider.
         client_secret: better in a file, or in the environment as `SEGARENA_OIDC_SECRET`.
-        client_secret_file: of which the first line is the secret.
-        name: what people call it: "Sign in with NAME".
+        client_secret_file: file with the secret in its first line.
+        name: label of the button: "Sign in with NAME".
     """
 
     issuer: str
@@ -142,21 +142,21 @@ class OidcSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     name: str = "your institution"
 
     def secret(self) -> str:
-        """Return the secret.
+        """Return the client secret.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: the secret file cannot be read.
         """
         return _secret(self.client_secret_file, self.client_secret, "SEGARENA_OIDC_SECRET")
 
     def faults(self) -> list[str]:
-        """Return what is wrong, a line each."""
+        """Return the invalid settings, one line each."""
         parts = urlsplit(self.issuer)
         file = self.client_secret_file
         is_safe = parts.scheme == "https" or (
             parts.scheme == "http" and is_loopback(parts.hostname or "")
         )
-        told = [
+        checks = [
             (
                 not is_safe or not parts.hostname or bool(parts.query),
                 f"oidc.issuer: expected https://..., got {self.issuer!r}",
@@ -167,28 +167,30 @@ class OidcSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
                 f"oidc.client_secret_file: there is no {file}",
             ),
         ]
-        return [message for is_wrong, message in told if is_wrong]
+        return [message for is_wrong, message in checks if is_wrong]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of one serving process.
+    """Settings of one server process.
 
     Attributes:
-        host: the address that is listened at.
-        port: 0 takes a free one.
-        url: what people open in a browser; needed when the host is not this machine alone.
+        host: listening address.
+        port: listening port; 0 for a free one.
+        url: public address; required unless only this machine reaches the host.
         db: `postgresql://...`; "" for the file in the data folder.
-        storage: `s3://bucket/folder`, where servers of several machines keep samples and runs; "" for the data folder.
-        workers: processes that evaluate; 0 leaves that, and all jobs, to other servers of the same database.
-        long_workers: processes beside them for jobs that may take long.
-        registration: "open" takes whoever an organiser confirms, "invited" only those with an invitation.
-        behind_proxy: whether a proxy on this machine tells the address of whoever asks.
-        roots: folders below which whoever makes a challenge on a page may name files; none by default.
-        segmenters: what may help people draw in the studio beside what needs no weights, `NAME=PLUGIN` or `PLUGIN`.
+        storage: `s3://bucket/folder` for samples and runs of servers on several machines; "" for the
+            data folder.
+        workers: evaluation processes; 0 leaves evaluation and jobs to other servers of the database.
+        long_workers: additional processes for long jobs.
+        registration: "open" lets everyone register and wait for confirmation; "invited" requires an
+            invitation.
+        behind_proxy: whether a proxy on this machine passes on the client address.
+        roots: folders whose files organisers may name on pages; none by default.
+        segmenters: further segmenters that assist annotation in the studio, `NAME=PLUGIN` or `PLUGIN`.
         limits: see `Limits`.
-        mail: see `MailSettings`; without it nothing is sent, and links are for copying.
+        mail: see `MailSettings`; without it no e-mail is sent, and pages show links for copying.
         sent: see `SubmissionSettings`.
-        oidc: see `OidcSettings`; needs the extra of that name.
+        oidc: see `OidcSettings`; needs the extra `oidc`.
     """
 
     host: str = "127.0.0.1"
@@ -209,24 +211,27 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def address(self) -> str:
-        """Where people find the server, without a slash at the end."""
+        """The public address, without a slash at the end."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.url.rstrip("/") or f"http://{host}:{self.port}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a request may name as its host; whatever else comes was sent here by a trick."""
-        named = urlsplit(self.url).hostname if self.url else None
-        return frozenset({self.host, *LOOPBACK, *((named,) if named else ())})
+        """Allowed Host headers; others indicate DNS rebinding."""
+        hosts = {self.host, *LOOPBACK}
+        public_host = urlsplit(self.url).hostname if self.url else None
+        if public_host:
+            hosts.add(public_host)
+        return frozenset(hosts)
 
     @property
     def is_secure(self) -> bool:
-        """Whether people come by TLS, so that cookies are kept to it."""
+        """Whether the public address uses TLS, so that cookies are restricted to it."""
         return self.url.startswith("https://")
 
     def faults(self) -> list[str]:
-        """Return what is wrong, a line each."""
-        told = [
+        """Return the invalid settings, one line each."""
+        checks = [
             (
                 self.url and not _is_url(self.url),
                 f"url: expected https://host or http://host, got {self.url!r}",
@@ -266,15 +271,20 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "sent: limits must be above 0",
             ),
         ]
-        of_others = [
-            fault for one in (self.mail, self.oidc) if one is not None for fault in one.faults()
-        ]
-        unread = [f"segmenters: {fault}" for text in self.segmenters if (fault := _fault_of(text))]
-        return [*(message for is_wrong, message in told if is_wrong), *of_others, *unread]
+        faults = [message for is_wrong, message in checks if is_wrong]
+        if self.mail is not None:
+            faults += self.mail.faults()
+        if self.oidc is not None:
+            faults += self.oidc.faults()
+        for segmenter in self.segmenters:
+            fault = _plugin_fault(segmenter)
+            if fault:
+                faults.append(f"segmenters: {fault}")
+        return faults
 
 
-def _fault_of(plugin: str) -> str:
-    """Return what is wrong with the text of a plug-in; "" when it can be read."""
+def _plugin_fault(plugin: str) -> str:
+    """Return why the text of a plug-in is invalid; "" when it is valid."""
     try:
         PluginSpec.named(plugin)
     except PluginInvalid as error:
@@ -282,15 +292,15 @@ def _fault_of(plugin: str) -> str:
     return ""
 
 
-def _secret(file: str, told: str, variable: str) -> str:
-    """Return a secret: of a file, of the settings, or of the environment."""
+def _secret(file: str, value: str, variable: str) -> str:
+    """Return a secret from a file, the settings or the environment, in this order."""
     if file:
         return Path(file).read_text(encoding="utf-8").partition("\n")[0].strip()
-    return told or os.environ.get(variable, "")
+    return value or os.environ.get(variable, "")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is reached from this machine alone."""
+    """Tell whether a host is a loopback address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

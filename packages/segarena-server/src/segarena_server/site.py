@@ -1,4 +1,4 @@
-"""All that one serving process has: settings, data folder, database, who evaluates."""
+"""The state of one server process: settings, data folder, database, limits and caches."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _QUARTER_HOUR_S = 900.0
 
 @dataclass(slots=True)
 class Site:
-    """One serving process.
+    """The state of one server process.
 
     Attributes:
-        settings: what was set.
+        settings: the configuration.
         folder: the data folder.
-        database: its tables.
-        secret: signs cookies and forms.
-        requests: how often anyone may ask this process.
-        attempts: how often anyone may mistake a password, make an account and the like; of all servers together.
+        database: the database.
+        secret: key for signing cookies and forms.
+        requests: rate limit of requests to this process.
+        attempts: limits on passwords, registrations and the like, for all servers together.
         news: wakes requests that wait for an evaluation.
-        sent: when responses left whose moment is not in the table yet.
+        sent: times when responses left that are not in the table yet.
         hurry: called when there is something to evaluate.
-        counted: the requests so far.
-        held: the leases that this process works under.
-        is_draining: tells whether it is about to end, and keeps nobody waiting.
-        clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
-        intake: room for large bodies of requests.
-        album: pictures of what was asked and answered.
-        boards: of its phases.
-        only_person: the one whom this machine's site is for; None where people have accounts.
-        things: what rooms keep beside all that, by its type.
-        at_end: called when it serves no more.
+        counted: metrics of the requests so far.
+        held: leases that this process holds.
+        is_draining: tells whether the process is shutting down.
+        clock: returns seconds since 1970; replaced in tests and demonstrations.
+        intake: limit on the memory of large request bodies.
+        album: cache of rendered images.
+        boards: cache of the boards.
+        only_person: the single user of a local site; None where people have accounts.
+        things: further state of site sections, by type.
+        at_end: called at shutdown.
     """
 
     settings: Settings
@@ -70,7 +70,7 @@ class Site:
     at_end: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
 
     def __post_init__(self) -> None:
-        """Make what counts."""
+        """Create the limiters and caches from the settings."""
         self.requests = RateLimiter(self.settings.limits.requests_per_minute, 60.0)
         most = self.settings.limits.sign_ins
         self.attempts = AttemptLimiter(self.database, most, _QUARTER_HOUR_S, self.now)
@@ -78,5 +78,5 @@ class Site:
         self.album = ImageCache(self.folder.pictures, self.settings.limits)
 
     def now(self) -> float:
-        """Return the time: seconds since 1970."""
+        """Return the time in seconds since 1970."""
         return self.clock()

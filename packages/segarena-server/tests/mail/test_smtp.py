@@ -82,7 +82,7 @@ def test_a_letter_goes_to_one_address_with_a_link_that_is_kept_as_a_hash(site, m
     assert not MailSender(site).send_one()
     (letter,) = mail.letters
     assert letter.recipients == ["ada@lab.example"]
-    assert (letter["from"], letter["subject"]) == (SENDER, "[segarena] Another password")
+    assert (letter["from"], letter["subject"]) == (SENDER, "[segarena] Reset your password")
     key = letter.get_content().partition("https://lab.example/reset?link=")[2].split()[0]
     assert key.startswith("sar_")
     with site.database.reading() as session:
@@ -124,7 +124,7 @@ def test_what_is_refused_is_tried_again_and_comes_once(site, mail, monkeypatch):
 
 
 def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkeypatch):
-    monkeypatch.setattr(smtp, "_AGAIN_S", (0.0, 0.0))
+    monkeypatch.setattr(smtp, "_RETRY_DELAYS_S", (0.0, 0.0))
     ask(site, person=person(site))
     mail.way = "refuse"
     while MailSender(site).send_one():
@@ -140,7 +140,7 @@ def test_a_sender_that_dies_leaves_the_letter_to_another(site, mail, monkeypatch
         MailSender(site).send_one()
     monkeypatch.undo()
     assert not MailSender(site).send_one()
-    later = site.now() + smtp._TAKEN_S + 1
+    later = site.now() + smtp._CLAIM_S + 1
     monkeypatch.setattr(type(site), "now", lambda _: later)
     assert MailSender(site).send_one()
     assert len(mail.letters) == 1
@@ -165,7 +165,7 @@ def test_two_senders_send_a_letter_once(site, mail):
 
 
 def test_a_mail_server_that_hangs_keeps_nobody_waiting(site, mail, monkeypatch):
-    monkeypatch.setattr(smtp, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(smtp, "_TIMEOUT_S", 0.3)
     mail.way = "hang"
     ask(site, person=person(site))
     sender = MailSender(site)

@@ -64,7 +64,7 @@ def fault_beside(page, field):
 
 def test_a_challenge_is_looked_at_and_made(working, organiser):
     look = done(organiser, post(organiser, "/organise/new", do="look", **FORM))
-    assert "Nothing is made yet" in look.text
+    assert "Nothing is created yet" in look.text
     assert re.search(r"<td>practice</td>.*?<td>final</td>", look.text, re.DOTALL)
     assert organiser.get("/challenges/spring").status_code == 404
     again = organiser.get(re.search(r'href="(/organise/new\?draft=\d+)"', look.text)[1])

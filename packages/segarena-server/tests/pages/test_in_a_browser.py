@@ -86,7 +86,7 @@ def shown(tmp_path_factory, working_alone):
         ShowcaseRun(name="left", segmenter="watershed", samples=0, **held),
     )
     demonstration = DemoSite(served.site, [Showcase(challenge=described, tries=tries)])
-    demonstration.lay(lambda _: None)
+    demonstration.set_up(lambda _: None)
     demonstration.take_part(served.address, tmp_path_factory.mktemp("participants"), lambda _: None)
     return demonstration
 
@@ -306,15 +306,15 @@ def test_organising_by_keyboard_alone(starting, open_page):
     fill(page, "Short name", "made-here")
     fill(page, "Benchmark", "clicks(rounds=2)")
     fill(page, "Dataset", "sample-squares(count=2)")
-    press(page, "See what it will be")
-    page.get_by_role("button", name="Make the challenge").wait_for(timeout=60_000)
-    press(page, "Make the challenge")
+    press(page, "Preview")
+    page.get_by_role("button", name="Create the challenge").wait_for(timeout=60_000)
+    press(page, "Create the challenge")
     page.get_by_role("link", name="Its page").wait_for(timeout=60_000)
     press(page, "Its page")
     assert page.text_content("h1") == "Made here"
     press(page, "Organise")
     fill(page, "For", "a colleague")
-    press(page, "Make a link")
+    press(page, "Create a link")
     assert "/register?invitation=" in page.text_content("pre.copy")
     visitor = open_page(f"{starting.address}/register")
     register_there(visitor, "Ada")
@@ -348,7 +348,7 @@ def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
     register_there(page, "Ben")
     press(page, "Tokens")
     fill(page, "For", "this machine")
-    press(page, "Make a token")
+    press(page, "Create a token")
     token = page.text_content("pre.secret").split()[0].removesuffix("Copy")
     challenge = f"{starting.address}/challenges/squares"
     participate.evaluate(
@@ -388,4 +388,4 @@ def test_pages_are_whole_without_scripts(working_alone, shown, maps, open_page):
 def register_there(page, name):
     fill(page, "Name", name)
     fill(page, "Password", "a long password")
-    press(page, "Make the account")
+    press(page, "Create account")

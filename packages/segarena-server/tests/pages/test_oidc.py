@@ -117,7 +117,7 @@ def test_where_accounts_are_by_invitation_nobody_comes_without(lab, provider, mo
     closed = msgspec.structs.replace(lab.site.settings, registration="invited")
     monkeypatch.setattr(lab.site, "settings", closed)
     answer = come(lab.client(), provider, "sub-uninvited", "Uninvited")
-    assert (answer.status_code, "by invitation" in answer.text) == (422, True)
+    assert (answer.status_code, "need an invitation" in answer.text) == (422, True)
 
 
 def test_a_name_or_an_address_that_is_known_is_no_way_into_the_account(lab, provider):

@@ -37,7 +37,7 @@ def test_a_file_that_changed_is_told(storage):
     name = storage.keep(b"as it was")
     storage.path(name).write_bytes(b"as it is")
     assert storage.damaged() == [storage.path(name)]
-    with pytest.raises(StoreError, match="not what was kept"):
+    with pytest.raises(StoreError, match="damaged"):
         storage.read(name)
 
 

@@ -35,7 +35,7 @@ class Pencil:
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Return a function that makes an album; all end with the test."""
-    monkeypatch.setattr(image_cache, "Draw", Pencil)
+    monkeypatch.setattr(image_cache, "ImageRenderer", Pencil)
     albums = []
 
     def make(**given):
@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_hurts_nothing_else_and_is_not_tried_again_at_once(
 
 
 def test_only_so_many_wait(made, monkeypatch):
-    monkeypatch.setattr(image_cache, "_MOST_WAITING", 2)
+    monkeypatch.setattr(image_cache, "_MAX_QUEUE_LENGTH", 2)
     one = made()
     assert [one.picture((number,), lambda: 0.3, 0.0) for number in range(2)] == [None, None]
     with pytest.raises(Refusal, match="too many"):

@@ -1,1 +1,1 @@
-"""What programs ask: `/api/v1`."""
+"""The HTTP API for client programs: `/api/v1`."""

@@ -1,4 +1,4 @@
-"""What the server is, and challenges as participants see them."""
+"""API routes of server status and of challenges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = APIRouter(prefix="/api/v1")
 @router.get("/")
 @require_role(ANYONE)
 def about(_request: Request) -> Response:
-    """Say what this is."""
+    """Return name and versions of the server."""
     return JSONResponse(
         {"name": "segarena", "version": __version__, "api": API, "time_rule": TIME_RULE}
     )
@@ -36,32 +36,32 @@ def about(_request: Request) -> Response:
 @router.get("/ping")
 @require_role(ANYONE)
 def ping(_request: Request) -> Response:
-    """Answer at once: what a round trip takes."""
+    """Respond at once, to measure the round-trip time."""
     return JSONResponse({})
 
 
 @router.get("/openapi.json")
 @require_role(ANYONE)
 def describe_interface(request: Request) -> Response:
-    """Return the description of this interface."""
-    told: dict[str, Any] = request.app.openapi()
-    return JSONResponse(told)
+    """Return the OpenAPI description of this API."""
+    description: dict[str, Any] = request.app.openapi()
+    return JSONResponse(description)
 
 
 @router.get("/health")
 @require_role(ANYONE)
 def tell_health(_request: Request) -> Response:
-    """Say that this process answers."""
+    """Report that this process responds."""
     return JSONResponse({"health": "ok"})
 
 
 @router.get("/ready")
 @require_role(ANYONE)
 def tell_readiness(request: Request) -> Response:
-    """Say that this process can do its work: the database answers, and it is not about to end."""
+    """Report that this process is ready: the database responds, and no shutdown is under way."""
     site = site_of(request)
     if site.is_draining():
-        raise http_errors.busy("about to end", 1.0)
+        raise http_errors.busy("the server is shutting down; try again", 1.0)
     with site.database.reading() as session:
         session.execute(select(1))
     return JSONResponse({"ready": True})
@@ -70,7 +70,7 @@ def tell_readiness(request: Request) -> Response:
 @router.get("/metrics")
 @require_role("organiser")
 def tell_metrics(request: Request) -> Response:
-    """Return what this process and the tables count, as Prometheus reads it."""
+    """Return the metrics of this process and of the tables in Prometheus format."""
     site = site_of(request)
     with site.database.reading() as session:
         lines = [*site.counted.text(), *database_metrics(session, site.now())]
@@ -80,7 +80,7 @@ def tell_metrics(request: Request) -> Response:
 @router.get("/challenges")
 @require_role("viewer")
 def list_challenges(request: Request) -> Response:
-    """Return all challenges, the newest first."""
+    """Return all challenges, newest first."""
     with site_of(request).database.reading() as session:
         found = [cached_info(challenge.description) for challenge in all_challenges(session)]
     return _json(found)
@@ -89,7 +89,7 @@ def list_challenges(request: Request) -> Response:
 @router.get("/challenges/{slug}")
 @require_role("viewer")
 def show_challenge(request: Request, slug: str) -> Response:
-    """Return one challenge: its rules, its phases, its limits."""
+    """Return the rules, phases and limits of a challenge."""
     with site_of(request).database.reading() as session:
         found = find_challenge(session, slug)
     return _json(cached_info(found.description))

@@ -1,4 +1,4 @@
-"""Runs of participants: begun, looked at, ended; the samples that they are about."""
+"""API routes of runs: start, status, samples, end and scores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from segarena_server.turns.turn_repository import charged_seconds
 router = APIRouter(prefix="/api/v1")
 
 
-class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+class _RunBody(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     name: str
     segmenter: str = ""
@@ -46,10 +46,10 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 @router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
 @require_role("participant")
 async def begin_run(request: Request, slug: str, phase: str) -> Response:
-    """Begin a run: the samples that it is about, each under a key, with what there is to ask about it."""
-    told = await read_json(request, _Asked)
+    """Start a run and return its samples, each with a key and its dialogues."""
+    body = await read_json(request, _RunBody)
     asked = RunRequest(
-        id=told.id, name=told.name, segmenter=told.segmenter, note=told.note, kind=told.kind
+        id=body.id, name=body.name, segmenter=body.segmenter, note=body.note, kind=body.kind
     )
     return await run_in_threadpool(_begin, request, slug, phase, asked)
 
@@ -57,18 +57,18 @@ async def begin_run(request: Request, slug: str, phase: str) -> Response:
 @router.get("/runs/{run_id}")
 @require_role("participant")
 def show_run(request: Request, run_id: str) -> Response:
-    """Say how far a run is."""
+    """Return the progress of a run."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
-        return JSONResponse(_told(session, run) | _progress(session, run, site.now()))
+        return JSONResponse(_description(session, run) | _progress(session, run, site.now()))
 
 
 @router.get("/runs/{run_id}/samples/{key}")
 @require_role("participant")
 def give_sample(request: Request, run_id: str, key: str) -> Response:
-    """Give a sample, without its truth."""
+    """Send a sample without its ground truth."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -84,13 +84,13 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
 @router.post("/runs/{run_id}/finish")
 @require_role("participant")
 def finish_run(request: Request, run_id: str) -> Response:
-    """End a run before its last sample; what was begun ends with it."""
+    """End a run before its last sample, with its open dialogues."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if request_end(session, run, site.now()):
-            record_event(session, site.now(), "run ended early", run.id, **_who(visitor))
+            record_event(session, site.now(), "run ended early", run.id, **_log_fields(visitor))
     site.hurry()
     return JSONResponse({"id": run.id, "state": run.state})
 
@@ -98,7 +98,7 @@ def finish_run(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/scores")
 @require_role("participant")
 def show_scores(request: Request, run_id: str) -> Response:
-    """Return the scores of a run that is over and where its participant stands, as far as its phase shows them."""
+    """Return the scores and the rank of a finished run, as far as its phase shows them."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -130,14 +130,18 @@ def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> R
         phase = find_phase(challenge, phase_name)
         run = create_run(session, challenge, phase, visitor.person_id or 0, asked, site.now())
         record_event(
-            session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor)
+            session,
+            site.now(),
+            "run begun",
+            f"{slug}/{phase.name} {run.id}",
+            **_log_fields(visitor),
         )
-        told = _told(session, run)
+        told = _description(session, run)
     return JSONResponse(told, 201)
 
 
-def _told(session: Session, run: Run) -> dict[str, Any]:
-    """Return what a participant is told of a run: the same whenever it is asked."""
+def _description(session: Session, run: Run) -> dict[str, Any]:
+    """Return the constant part of a run's description for its participant."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
     samples = pool_of(session, challenge, run.pool)
@@ -162,7 +166,7 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
 
 
 def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
-    """Return how far a run is, and what it waits for."""
+    """Return progress and queue position of a run."""
     untold = delayed_turns(session, [run.id], now)
     places = run_samples(session, run.id) if run.kind in INTERACTIVE_KINDS else []
     over = [
@@ -183,5 +187,5 @@ def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
     return told | {"spent_s": round(charged_seconds(session, run.id), 3)}
 
 
-def _who(visitor: Visitor) -> dict[str, Any]:
+def _log_fields(visitor: Visitor) -> dict[str, Any]:
     return {"person_id": visitor.person_id, "address": visitor.address}

@@ -1,4 +1,4 @@
-"""What participants send to be judged here: files of masks, folders of runs, programs."""
+"""API routes of submissions for evaluation on the server: masks, run folders, programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from segarena_server.site import Site
 router = APIRouter(prefix="/api/v1")
 
 
-class _About(msgspec.Struct, forbid_unknown_fields=True):
+class _SubmissionHeader(msgspec.Struct, forbid_unknown_fields=True):
     kind: ParticipationMode
     name: Annotated[str, msgspec.Meta(min_length=1)]
     segmenter: str = ""
@@ -43,7 +43,7 @@ class _About(msgspec.Struct, forbid_unknown_fields=True):
 @router.post("/challenges/{slug}/phases/{phase}/sent/{submission_id}", status_code=202)
 @require_role("participant")
 async def send(request: Request, slug: str, phase: str, submission_id: str) -> Response:
-    """Take something to be judged; the same again changes nothing. Whether it may come is said before it is read."""
+    """Receive a submission; repeating it changes nothing. Limits are checked before the body is read."""
     about = _about(request)
     came = IncomingSubmission(
         asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0
@@ -57,7 +57,7 @@ async def send(request: Request, slug: str, phase: str, submission_id: str) -> R
 @router.get("/sent/{submission_id}")
 @require_role("participant")
 def show_sent(request: Request, submission_id: str) -> Response:
-    """Say what became of something: what is wrong with it, or how far it is judged."""
+    """Return the status of a submission: its faults, or the progress of its evaluation."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -67,18 +67,18 @@ def show_sent(request: Request, submission_id: str) -> Response:
 
 
 def max_upload_bytes(site: Site) -> int:
-    """Return how many bytes may be sent at once."""
+    """Return the maximum size of an uploaded file in bytes."""
     return int(site.settings.sent.file_mb * 2**20)
 
 
 def store_upload(
     request: Request, where: tuple[str, str], came: IncomingSubmission, body: bytes
 ) -> Response:
-    """Keep what came; when this returns it is on disk. What may not be sent never gets there."""
+    """Check and store an uploaded file; on return it is on disk."""
     site = site_of(request)
     visitor = visitor_of(request)
     if not body:
-        raise http_errors.invalid("expected a file, got nothing")
+        raise http_errors.invalid("expected a file, got an empty body")
     came = IncomingSubmission(
         asked=came.asked, run_id=came.run_id, sha256=sha256(body), size=len(body)
     )
@@ -110,9 +110,9 @@ def _found(session: Session, slug: str, phase: str) -> tuple[Challenge, Phase]:
     return challenge, find_phase(challenge, phase)
 
 
-def _about(request: Request) -> _About:
+def _about(request: Request) -> _SubmissionHeader:
     try:
-        about = msgspec.convert(dict(request.query_params), _About)
+        about = msgspec.convert(dict(request.query_params), _SubmissionHeader)
     except msgspec.ValidationError as error:
         raise http_errors.invalid(f"expected ?kind=...&name=...: {error}") from error
     if about.kind not in SUBMISSION_KINDS:
@@ -124,7 +124,7 @@ def _about(request: Request) -> _About:
     return about
 
 
-def _asked(submission_id: str, about: _About) -> RunRequest:
+def _asked(submission_id: str, about: _SubmissionHeader) -> RunRequest:
     return RunRequest(
         id=submission_id,
         name=about.name,

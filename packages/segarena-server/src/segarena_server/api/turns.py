@@ -1,4 +1,4 @@
-"""Turns: answers come in, the next prompts go out."""
+"""API routes of turns: receive answers, return the next prompts."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from segarena_server.turns.turn_service import check_run_sample, take_turn, wait
 
 router = APIRouter(prefix="/api/v1")
 
-_AGAIN_S = 1.0
+_RETRY_S = 1.0
 
 
 @router.post("/runs/{run_id}/samples/{key}/turns/{number:int}")
 @require_role("participant")
 async def send_turn(request: Request, run_id: str, key: str, number: int) -> Response:
-    """Take answers; return the next prompts. The same turn again gets the same response."""
+    """Receive answers and return the next prompts; repeating a turn returns the same response."""
     site = site_of(request)
     if site.is_draining():
-        raise http_errors.busy("the server is about to end; send it again", _AGAIN_S)
+        raise http_errors.busy("the server is shutting down; send it again", _RETRY_S)
     await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
     last = request.state.read = Moment.now()
@@ -53,7 +53,7 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
 @router.get("/runs/{run_id}/samples/{key}/turns/{number:int}")
 @require_role("participant")
 async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Response:
-    """Return the response to a turn that was sent before."""
+    """Return the response to an earlier turn."""
     turn = await run_in_threadpool(_find, request, run_id, key, number)
     return await _response(request, turn)
 
@@ -78,5 +78,5 @@ async def _response(request: Request, key: TurnKey) -> Response:
 def _not_yet(site: Site, key: TurnKey) -> Response:
     with site.database.reading() as session:
         queue = turn_queue_position(session, session.get_one(Turn, key, options=WITHOUT_BODIES))
-    told = {"state": "waiting", "queue": queue, "retry_after_s": _AGAIN_S}
+    told = {"state": "waiting", "queue": queue, "retry_after_s": _RETRY_S}
     return JSONResponse(told, 202, {"retry-after": "1"})

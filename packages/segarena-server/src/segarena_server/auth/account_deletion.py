@@ -1,8 +1,8 @@
-"""Accounts that are deleted. What names somebody goes; what others rely on stays, under a number.
+"""Deletion of accounts: remove everything that identifies a person, and keep what others rely on.
 
-The row of the account stays with its number alone, so that no other account gets it: the log and the runs refer to it.
-Results stay on boards, as other rows were compared with them, and prompts stay counted, as whoever got them still knows
-them; the team that they were given to stays in its circle.
+The row of the account keeps only its number, which the log and the runs refer to, so that no other
+account gets it. Results stay on the boards, because other rows were compared with them. Prompts stay
+counted, because the people who received them still know them; their team stays in its circle.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import lookup
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena_server.auth.accounts import keep_one_admin
+from segarena_server.auth.identities import NO_PASSWORD
 from segarena_server.auth.teams import is_personal_team, leave, members_of
 from segarena_server.db.orm_models import (
     AccessKey,
@@ -35,26 +36,26 @@ from segarena_server.runs.submissions import drop_when_written
 from segarena_server.storage.data_folder import DataFolder
 
 NAMELESS = "run"
-"""What a run is called whose team is deleted, and what was judged by it."""
+"""Name of the runs and submissions of a deleted team."""
 
 
 def delete_account(session: Session, folder: DataFolder, person: Person, now: float) -> None:
-    """Delete an account: its name, contact, password, keys, addresses, what it sent, and what its runs are called.
+    """Delete an account: its name, contact, password, keys, addresses and submissions, and the names of its runs.
 
     Raises:
-        InvalidInput: it is the last one that administers, or that leads what others take part in.
+        InvalidInput: it is the last administrator, or the last leader of something shared.
     """
     keep_one_admin(session, person)
-    for kept in personal_data_sources().values():
-        kept.forget(session, folder, person.id, now)
+    for source in personal_data_sources().values():
+        source.forget(session, folder, person.id, now)
     team = session.get_one(Team, person.team_id)
     if not is_personal_team(person, team):
         leave(session, person, now)
         if not members_of(session, team.id):
-            _forget_team(session, team, now)
-    _forget_team(session, session.get_one(Team, person.team_id), now)
-    _forget_sent(session, folder, person, now)
-    _forget_name(session, person)
+            _anonymise_team(session, team, now)
+    _anonymise_team(session, session.get_one(Team, person.team_id), now)
+    _delete_submissions(session, folder, person, now)
+    _remove_name_from_log(session, person)
     connection = session.connection()
     connection.execute(delete(AccessKey).where(AccessKey.person_id == person.id))
     connection.execute(
@@ -64,7 +65,7 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     for table in (QueuedEmail, Identity):
         connection.execute(delete(table).where(table.person_id == person.id))
     person.contact = ""
-    person.password = "-"
+    person.password = NO_PASSWORD
     person.state = "deleted"
     person.email = ""
     person.email_at = None
@@ -72,27 +73,27 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     session.flush()
 
 
-def _forget_team(session: Session, team: Team, now: float) -> None:
-    """Take the name from a team that nobody is in any more, and from its runs; those that go on end.
+def _anonymise_team(session: Session, team: Team, now: float) -> None:
+    """Remove the name of a team without members, also from its runs, and end those under way.
 
-    What their folders say is changed by jobs: there may be many, and they may be elsewhere.
+    Jobs rewrite the run folders: there may be many, and they may be in remote storage.
     """
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
-        run.name, run.segmenter, run.note = NAMELESS, _known(run.segmenter), ""
-        enqueue_job(
-            session, REMOVE_NAME, run.id, now
-        )  # before it is ended, which goes by the new name
+        run.name = NAMELESS
+        run.segmenter = _public_segmenter(run.segmenter)
+        run.note = ""
+        # Before the run is ended: ending it uses the new name.
+        enqueue_job(session, REMOVE_NAME, run.id, now)
         request_end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)
-            run.extract = extract_text(
-                replace(extract, segmenter=replace(extract.segmenter, name=NAMELESS))
-            )
+            segmenter = replace(extract.segmenter, name=NAMELESS)
+            run.extract = extract_text(replace(extract, segmenter=segmenter))
 
 
-def _known(segmenter: str) -> str:
-    """Return the name of a segmenter that everybody has, which tells nothing of who named it; "" for any other."""
+def _public_segmenter(segmenter: str) -> str:
+    """Return the name of an installed segmenter, which identifies nobody; "" for any other text."""
     try:
         name = PluginSpec.parse(segmenter).reference
     except SegarenaError:
@@ -100,26 +101,29 @@ def _known(segmenter: str) -> str:
     return name if lookup("segmenter", name) else ""
 
 
-def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:
-    """Delete the files that somebody sent to be judged; what is still looked at or judged ends."""
-    for sent in session.scalars(select(Submission).where(Submission.person_id == person.id)):
-        sent.name = NAMELESS
-        sent.segmenter = ""
-        sent.note = ""
-        sent.told = "[]"
-        sent.failure = ""
-        if sent.state == "waiting":
-            sent.state = "dead"
-            sent.done_at = now
-        if sent.run_id is not None:
-            request_end(session, session.get_one(Run, sent.run_id), now)
-        same = Submission.sha256 == sent.sha256, Submission.person_id != person.id
-        if session.scalar(select(Submission.id).where(*same).limit(1)) is None:
-            drop_when_written(session, folder.sent, sent.sha256)
+def _delete_submissions(session: Session, folder: DataFolder, person: Person, now: float) -> None:
+    """Delete the submitted files of a person, and end their inspection and evaluation."""
+    for submission in session.scalars(select(Submission).where(Submission.person_id == person.id)):
+        submission.name = NAMELESS
+        submission.segmenter = ""
+        submission.note = ""
+        submission.told = "[]"
+        submission.failure = ""
+        if submission.state == "waiting":
+            submission.state = "dead"
+            submission.done_at = now
+        if submission.run_id is not None:
+            request_end(session, session.get_one(Run, submission.run_id), now)
+        # Another person may have submitted the same file; then it stays.
+        same_file = select(Submission.id).where(
+            Submission.sha256 == submission.sha256, Submission.person_id != person.id
+        )
+        if session.scalar(same_file.limit(1)) is None:
+            drop_when_written(session, folder.sent, submission.sha256)
 
 
-def _forget_name(session: Session, person: Person) -> None:
-    """Take a name out of lines of the log that were written when lines had names."""
+def _remove_name_from_log(session: Session, person: Person) -> None:
+    """Remove a name from old log entries, which were written when entries had names."""
     lines = AuditEvent.about.startswith(f"{person.name}: ", autoescape=True) | (
         AuditEvent.about == person.name
     )

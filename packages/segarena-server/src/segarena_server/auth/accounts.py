@@ -1,4 +1,7 @@
-"""People: who may do what. An organiser confirms those who register openly; an invitation is its own confirmation."""
+"""Accounts and their roles.
+
+An organiser confirms open registrations; an account with an invitation is confirmed at once.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from segarena_server.auth.keys import create_key, end_keys, find_key
 from segarena_server.db.orm_models import ROLES, AccessKey, Person
 
 _NAME = re.compile(r"[\w][\w .'-]{0,38}[\w]")
-_LONGEST_CONTACT = 200
+_MAX_CONTACT_LENGTH = 200
 
 
 def is_at_least(role: str, needed: str) -> bool:
-    """Tell whether a role may do what another may."""
+    """Tell whether a role has all rights of another role."""
     return ROLES.index(role) >= ROLES.index(needed)
 
 
 def has_organiser(session: Session) -> bool:
-    """Tell whether anyone could organise anything."""
+    """Tell whether there is a confirmed organiser or administrator."""
     found = select(func.count(Person.id)).where(
         Person.role.in_(("organiser", "admin")), Person.state == "confirmed"
     )
@@ -31,7 +34,7 @@ def has_organiser(session: Session) -> bool:
 
 
 def invite(session: Session, now: float, role: str, label: str = "") -> str:
-    """Return the text of an invitation to an account of this role; it works once.
+    """Create an invitation to an account with this role and return its text, which works once.
 
     Raises:
         InvalidInput: there is no such role.
@@ -42,7 +45,7 @@ def invite(session: Session, now: float, role: str, label: str = "") -> str:
 
 
 def invite_first(session: Session, now: float) -> str:
-    """Return the invitation of the first administrator; those that were printed before end."""
+    """Create the invitation of the first administrator; earlier ones end."""
     for key in session.scalars(
         select(AccessKey).where(
             AccessKey.kind == "invitation", AccessKey.role == "admin", AccessKey.ended_at.is_(None)
@@ -62,25 +65,25 @@ def register(
     invitation: str = "",
     is_open: bool = True,
 ) -> Person:
-    """Return a new account: confirmed by an invitation, else waiting for an organiser.
+    """Create an account: confirmed by an invitation, otherwise waiting for an organiser.
 
     Args:
-        session: writes.
-        now: the time.
+        session: a writing one.
+        now: the current time.
         name: see `clean_name`.
-        kept: of the password, by `passwords.hash_password`, which takes too long for a transaction.
-        contact: how organisers reach them.
-        invitation: the text of one, or "".
-        is_open: whether one needs none.
+        kept: password hash of `passwords.hash_password`, which is too slow for a transaction.
+        contact: how organisers reach the person.
+        invitation: text of an invitation, or "".
+        is_open: whether registration is open to everyone.
 
     Raises:
-        InvalidInput: a name that is taken, an invitation that does not hold (any more), or none where one is needed.
+        InvalidInput: the name is taken, or the invitation is missing or not valid (any more).
     """
-    if len(contact) > _LONGEST_CONTACT:
-        raise InvalidInput(f"contact: at most {_LONGEST_CONTACT} characters")
+    if len(contact) > _MAX_CONTACT_LENGTH:
+        raise InvalidInput(f"contact: at most {_MAX_CONTACT_LENGTH} characters")
     key = find_key(session, "invitation", invitation, now) if invitation else None
     if key is None and (invitation or not is_open):
-        raise InvalidInput("the invitation does not hold (any more); ask an organiser for another")
+        raise InvalidInput("the invitation is not valid (any more); ask an organiser for another")
     return create_account(session, now, name=name, kept=kept, contact=contact, invited=key)
 
 
@@ -93,7 +96,7 @@ def create_account(
     contact: str = "",
     invited: AccessKey | None = None,
 ) -> Person:
-    """Return a new account: confirmed if somebody invited them, which ends the invitation, else waiting.
+    """Create an account: confirmed by an invitation, which ends, otherwise waiting.
 
     Raises:
         InvalidInput: the name is taken.
@@ -113,20 +116,21 @@ def create_account(
     except IntegrityError as error:
         raise InvalidInput("this name is taken; choose another") from error
     if invited:
-        invited.ended_at = invited.used_at = now
+        invited.ended_at = now
+        invited.used_at = now
         invited.person_id = person.id
     return person
 
 
 def person_named(session: Session, name: str) -> Person | None:
-    """Return whose name this is, in whatever state the account is; None when nobody's."""
+    """Return the account with this name, in any state; None when there is none."""
     return session.scalar(select(Person).where(Person.folded == fold_name(name)))
 
 
 def change_password(
     session: Session, person: Person, kept: str, now: float, *, keep: AccessKey | None = None
 ) -> None:
-    """Give an account another password, which ends its sessions, but for one to `keep`, and links; tokens hold."""
+    """Change a password, and end all sessions except `keep` and all reset links; tokens stay valid."""
     person.password = kept
     for key in session.scalars(
         select(AccessKey).where(
@@ -138,10 +142,10 @@ def change_password(
 
 
 def set_state(session: Session, person: Person, state: str, now: float) -> None:
-    """Confirm an account, or close it, which ends its sessions and tokens.
+    """Confirm an account, or close it and end its sessions and tokens.
 
     Raises:
-        InvalidInput: it is the last one that administers.
+        InvalidInput: it is the last administrator.
     """
     if state == "closed":
         keep_one_admin(session, person)
@@ -150,10 +154,10 @@ def set_state(session: Session, person: Person, state: str, now: float) -> None:
 
 
 def set_role(session: Session, person: Person, role: str) -> None:
-    """Give an account another role.
+    """Change the role of an account.
 
     Raises:
-        InvalidInput: there is no such role, or it is the last one that administers.
+        InvalidInput: there is no such role, or it is the last administrator.
     """
     if role not in ROLES:
         raise InvalidInput(f"expected a role of {', '.join(ROLES)}, got {role[:40]!r}")
@@ -163,10 +167,10 @@ def set_role(session: Session, person: Person, role: str) -> None:
 
 
 def clean_name(name: str) -> str:
-    """Return a name as it is kept and shown.
+    """Return a name in the form in which it is stored and shown.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not a valid name.
     """
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not _NAME.fullmatch(name):
@@ -177,14 +181,14 @@ def clean_name(name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Return a name as names are compared."""
+    """Return a name in the form in which names are compared."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()[:40]
 
 
 def keep_one_admin(session: Session, person: Person) -> None:
-    """Raise `InvalidInput` when nobody else administers."""
+    """Raise `InvalidInput` when the person is the only administrator."""
     others = select(func.count(Person.id)).where(
         Person.role == "admin", Person.state == "confirmed", Person.id != person.id
     )
     if person.role == "admin" and not session.scalar(others):
-        raise InvalidInput("somebody must administer: make another admin first")
+        raise InvalidInput("this is the last admin: make another admin first")

@@ -1,4 +1,4 @@
-"""Keys: sessions, tokens, invitations. Who has the text has what it opens; the database has its hash alone."""
+"""Access keys: sessions, tokens, invitations. The text grants access; the database stores only its hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX: dict[Kind, str] = {
     "session": "sas_", "token": "sat_", "invitation": "sai_", "team": "sam_", "address": "saa_", "reset": "sar_",
     "login": "sal_",
 }  # fmt: skip
-"""Begins the text of a key, so that people and scanners see what was left lying about."""
+"""Prefix of each kind, so that people and secret scanners recognise leaked keys."""
 
 _HOUR_S = 3600.0
 _DAY_S = 86400.0
@@ -24,7 +24,7 @@ LIFETIME_S: dict[Kind, float] = {
     "session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S,
     "address": _HOUR_S, "reset": _HOUR_S, "login": _HOUR_S / 6,
 }  # fmt: skip
-_LONGEST = 100
+_MAX_LENGTH = 100
 
 
 def create_key(
@@ -37,7 +37,7 @@ def create_key(
     label: str = "",
     role: str = "",
 ) -> str:
-    """Return the text of a new key, which is told this once."""
+    """Create a key and return its text, which is stored nowhere."""
     text = PREFIX[kind] + secrets.token_urlsafe(32)
     session.add(
         AccessKey(
@@ -49,20 +49,22 @@ def create_key(
 
 
 def find_key(session: Session, kind: Kind, text: str, now: float) -> AccessKey | None:
-    """Return the key of this text, unless it has ended or there is none."""
-    if not text.startswith(PREFIX[kind]) or len(text) > _LONGEST:
+    """Return the valid key with this text; None when there is none."""
+    if not text.startswith(PREFIX[kind]) or len(text) > _MAX_LENGTH:
         return None
     return find_key_by_hash(session, kind, sha256(text), now)
 
 
 def find_key_by_hash(session: Session, kind: Kind, hashed: str, now: float) -> AccessKey | None:
-    """Return the key of the text with this hash, unless it has ended or there is none."""
+    """Return the valid key with this hash; None when there is none."""
     key = session.scalar(select(AccessKey).where(AccessKey.hash == hashed, AccessKey.kind == kind))
-    return key if key and key.ended_at is None and now < key.ends_at else None
+    if key is None or key.ended_at is not None or now >= key.ends_at:
+        return None
+    return key
 
 
 def tokens_of(session: Session, person_id: int | None, now: float) -> list[AccessKey]:
-    """Return the tokens of a person that have not ended, the newest first."""
+    """Return the valid tokens of a person, newest first."""
     own = select(AccessKey).where(AccessKey.person_id == person_id, AccessKey.kind == "token")
     return list(
         session.scalars(
@@ -81,10 +83,12 @@ def end_keys(
     kind: Kind | None = None,
     number: int | None = None,
 ) -> int:
-    """End the keys of a person, and what they invited to: all, those of a kind, or one; return how many."""
+    """End the keys of a person: all, those of one kind, or one; return their number."""
     found = select(AccessKey).where(AccessKey.person_id == person_id, AccessKey.ended_at.is_(None))
-    found = found if kind is None else found.where(AccessKey.kind == kind)
-    found = found if number is None else found.where(AccessKey.id == number)
+    if kind is not None:
+        found = found.where(AccessKey.kind == kind)
+    if number is not None:
+        found = found.where(AccessKey.id == number)
     keys = session.scalars(found).all()
     for key in keys:
         key.ended_at = now

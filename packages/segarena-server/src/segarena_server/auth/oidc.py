@@ -1,7 +1,8 @@
-"""Signing in with an account elsewhere, by OpenID Connect: the code flow with PKCE, as a confidential client.
+"""OpenID Connect client: the authorization code flow with PKCE, as a confidential client.
 
-What the provider says is believed when its signature is by one of its keys and it was said to us, just now, about the
-sign-in that this browser began. People are told apart by issuer and subject; an e-mail address proves nothing here.
+An ID token counts when one of the provider's keys signed it, it is addressed to this server, it is
+fresh, and it carries the nonce of the sign-in that this browser started. Issuer and subject identify
+a person; an e-mail address proves nothing here.
 """
 
 from __future__ import annotations
@@ -26,85 +27,86 @@ from segarena_server.auth.identities import ProviderIdentity
 from segarena_server.settings import OidcSettings, is_loopback
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""By keys of the provider alone: none, and those whose key we have too, are not among them."""
-_KEPT_S = 3600.0
-_AGAIN_S = 60.0
-_PATIENCE_S = 10.0
+"""Asymmetric signatures only: `none` is unsigned, and HMAC keys would be known to both sides."""
+_CACHE_S = 3600.0
+_REFETCH_S = 60.0
+_TIMEOUT_S = 10.0
 _LEEWAY_S = 60
-_MOST_BYTES = 2**20
+_MAX_RESPONSE_BYTES = 2**20
 LONGEST_SUBJECT = 255
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What the provider said, and when."""
+class _CachedDocument:
+    """A JSON document of the provider, and the time when it was fetched."""
 
-    told: dict[str, Any]
+    content: dict[str, Any]
     at: float
 
 
 class ProviderFault(SegarenaError):
-    """The provider does not answer, or says what cannot be believed."""
+    """The provider does not answer, or sends something invalid."""
 
 
 class Provider:
-    """One provider, with what it says of itself and its keys, fetched when they are needed and kept for an hour.
+    """Client of one provider; fetches its configuration and keys when needed, and caches them for an hour.
 
     Args:
-        settings: which, and who we are there.
-        clock: the time of day.
+        settings: the provider, and this server's credentials there.
+        clock: returns the time of day.
     """
 
     def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
-        self._client = httpx2.Client(timeout=_PATIENCE_S, follow_redirects=False)
+        self._client = httpx2.Client(timeout=_TIMEOUT_S, follow_redirects=False)
         self._clock = clock
         self._lock = threading.Lock()
-        self._described: _Kept | None = None
-        self._keys: _Kept | None = None
+        self._configuration: _CachedDocument | None = None
+        self._keys: _CachedDocument | None = None
 
     def address(self, back: str, *, state: str, nonce: str, verifier: str) -> str:
-        """Return where a browser is sent for signing in.
+        """Return the address to which the browser is sent for signing in.
 
         Raises:
-            ProviderFault: the provider does not say.
+            ProviderFault: the provider's configuration does not name one.
         """
-        told = {
+        query = {
             "response_type": "code", "client_id": self._settings.client_id, "redirect_uri": back,
             "scope": "openid profile", "state": state, "nonce": nonce,
-            "code_challenge": _in_base64(hashlib.sha256(verifier.encode()).digest()), "code_challenge_method": "S256",
+            "code_challenge": _base64url(hashlib.sha256(verifier.encode()).digest()), "code_challenge_method": "S256",
         }  # fmt: skip
         endpoint = self._endpoint("authorization_endpoint")
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(told)}"
+        separator = "&" if "?" in endpoint else "?"
+        return f"{endpoint}{separator}{urlencode(query)}"
 
     def identity(self, back: str, *, code: str, nonce: str, verifier: str) -> ProviderIdentity:
-        """Return who signed in, for the code that a browser brought.
+        """Exchange the code that the browser brought for the identity of the person.
 
         Raises:
-            ProviderFault: the code is not taken, or what comes for it cannot be believed.
+            ProviderFault: the provider rejects the code, or its ID token is invalid.
         """
-        told = {
+        fields = {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": back,
             "code_verifier": verifier,
         }
-        known = self._settings.client_id, self._settings.secret()
-        text = self._ask("POST", self._endpoint("token_endpoint"), data=told, auth=known).get(
-            "id_token"
-        )
+        credentials = (self._settings.client_id, self._settings.secret())
+        endpoint = self._endpoint("token_endpoint")
+        response = self._request("POST", endpoint, data=fields, auth=credentials)
+        text = response.get("id_token")
         if not isinstance(text, str):
             raise ProviderFault("it sent no ID token")
-        claims = self._believed(text, nonce)
+        claims = self._verified_claims(text, nonce)
         name = claims.get("name") or claims.get("preferred_username")
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
-            raise ProviderFault("its subject is no text, empty or too long")
-        told_name = name if isinstance(name, str) else ""
-        return ProviderIdentity(issuer=self._settings.issuer, subject=subject, name=told_name)
+            raise ProviderFault("its subject is not a text, empty or too long")
+        display_name = name if isinstance(name, str) else ""
+        return ProviderIdentity(issuer=self._settings.issuer, subject=subject, name=display_name)
 
     def check(self) -> None:
-        """Raise `ProviderFault` unless the provider says all that a sign-in needs."""
+        """Raise `ProviderFault` unless the provider's configuration has all that a sign-in needs."""
         for name in ("authorization_endpoint", "token_endpoint"):
             self._endpoint(name)
         self._key_for({})
@@ -113,8 +115,8 @@ class Provider:
         """Close connections."""
         self._client.close()
 
-    def _believed(self, text: str, nonce: str) -> dict[str, Any]:
-        """Return the claims of an ID token, checked as OpenID Connect Core 1.0, section 3.1.3.7, asks."""
+    def _verified_claims(self, text: str, nonce: str) -> dict[str, Any]:
+        """Return the claims of an ID token, validated by OpenID Connect Core 1.0, section 3.1.3.7."""
         own = self._settings.client_id
         rules = jwt.JWTClaimsRegistry(
             now=int(self._clock()),
@@ -132,86 +134,84 @@ class Provider:
             )
             rules.validate(token.claims)
         except (JoseError, ValueError, TypeError) as error:
-            raise ProviderFault(f"its ID token cannot be believed: {error}") from error
+            raise ProviderFault(f"its ID token is invalid: {error}") from error
         if token.claims["aud"] not in (own, [own]) and token.claims.get("azp") != own:
-            raise ProviderFault("its ID token was made for somebody else, too")
+            raise ProviderFault("its ID token is addressed to another client, too")
         return token.claims
 
     def _key_for(self, header: Mapping[str, Any]) -> KeySet:
-        """Return the provider's keys, fetched again when a token is by one that was not there; not too often."""
+        """Return the provider's keys; refetch them, at most once a minute, for an unknown key."""
         with self._lock:
-            kept = self._keys
+            cached = self._keys
             now = self._clock()
-            is_old = kept is None or now - kept.at > _KEPT_S
+            is_old = cached is None or now - cached.at > _CACHE_S
             if (
-                kept is None
+                cached is None
                 or is_old
-                or (now - kept.at > _AGAIN_S and header.get("kid") not in _names(kept))
+                or (now - cached.at > _REFETCH_S and header.get("kid") not in _key_ids(cached))
             ):
-                kept = self._keys = _Kept(
-                    self._ask("GET", self._described_endpoint("jwks_uri")), now
+                cached = self._keys = _CachedDocument(
+                    self._request("GET", self._endpoint_locked("jwks_uri")), now
                 )
-        return KeySet.import_key_set({"keys": kept.told.get("keys") or []})
+        return KeySet.import_key_set({"keys": cached.content.get("keys") or []})
 
     def _endpoint(self, name: str) -> str:
         with self._lock:
-            return self._described_endpoint(name)
+            return self._endpoint_locked(name)
 
-    def _described_endpoint(self, name: str) -> str:
-        """Return one of the provider's addresses; for who holds the lock."""
-        kept = self._described
+    def _endpoint_locked(self, name: str) -> str:
+        """Return one of the provider's addresses; the caller holds the lock."""
+        cached = self._configuration
         now = self._clock()
-        if kept is None or now - kept.at > _KEPT_S:
-            told = self._ask(
+        if cached is None or now - cached.at > _CACHE_S:
+            configuration = self._request(
                 "GET", f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
             )
-            if told.get("issuer") != self._settings.issuer:
-                raise ProviderFault("it calls itself by another name than the settings do")
-            kept = self._described = _Kept(told, now)
-        endpoint = kept.told.get(name)
+            if configuration.get("issuer") != self._settings.issuer:
+                raise ProviderFault("its issuer differs from the one in the settings")
+            cached = self._configuration = _CachedDocument(configuration, now)
+        endpoint = cached.content.get(name)
         if not isinstance(endpoint, str) or not is_safe(endpoint):
-            raise ProviderFault(f"its {name} is no https address")
+            raise ProviderFault(f"its {name} is not an https address")
         return endpoint
 
-    def _ask(self, method: str, url: str, **told: Any) -> dict[str, Any]:
-        """Return the JSON object that comes for a request.
+    def _request(self, method: str, url: str, **options: Any) -> dict[str, Any]:
+        """Send a request and return the JSON object of the response.
 
         Raises:
-            ProviderFault: none comes, within the time and the size that there is.
+            ProviderFault: no JSON object arrives within the limits of time and size.
         """
         try:
             with self._client.stream(
-                method, url, headers={"accept": "application/json"}, **told
-            ) as answer:
+                method, url, headers={"accept": "application/json"}, **options
+            ) as response:
                 body = b""
-                for part in answer.iter_bytes():
+                for part in response.iter_bytes():
                     body += part
-                    if len(body) > _MOST_BYTES:
-                        raise ProviderFault("it says too much")
-            read: Any = json.loads(body) if answer.status_code == 200 else None
+                    if len(body) > _MAX_RESPONSE_BYTES:
+                        raise ProviderFault("its response is too large")
+            read: Any = json.loads(body) if response.status_code == 200 else None
         except (httpx2.HTTPError, ValueError, RecursionError) as error:
-            raise ProviderFault(
-                f"it does not answer as it should: {type(error).__name__}"
-            ) from error
+            raise ProviderFault(f"it sent no valid response: {type(error).__name__}") from error
         if not isinstance(read, dict):
-            raise ProviderFault(f"it answered {answer.status_code}, or no object")
+            raise ProviderFault(f"it answered {response.status_code}, or sent no JSON object")
         return read
 
 
 def is_safe(address: str) -> bool:
-    """Tell whether an address is by TLS, or on this machine."""
+    """Tell whether an address uses TLS or is on this machine."""
     parts = urlsplit(address)
     return (parts.scheme == "https" and bool(parts.hostname)) or (
         parts.scheme == "http" and parts.hostname is not None and is_loopback(parts.hostname)
     )
 
 
-def _names(kept: _Kept) -> set[Any]:
-    keys: Any = kept.told.get("keys")
+def _key_ids(cached: _CachedDocument) -> set[Any]:
+    keys: Any = cached.content.get("keys")
     if isinstance(keys, list):
         return {key.get("kid") for key in keys if isinstance(key, dict)}
     return set()
 
 
-def _in_base64(data: bytes) -> str:
+def _base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

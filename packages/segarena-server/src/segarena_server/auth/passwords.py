@@ -1,4 +1,4 @@
-"""Passwords, by argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB and three passes."""
+"""Password hashing by argon2id with RFC 9106's parameters for low memory: 64 MiB, three passes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from segarena.errors import InvalidInput
 
 SHORTEST = 10
 LONGEST = 200
-_AT_ONCE = threading.BoundedSemaphore(
-    2
-)  # each takes 64 MiB: many sign-ins at once must not take the memory
+# Each hash takes 64 MiB: parallel sign-ins must not exhaust the memory.
+_CONCURRENT_HASHES = threading.BoundedSemaphore(2)
 _hasher = PasswordHasher()
-_OF_NOBODY = (
+_DUMMY_HASH = (
     "$argon2id$v=19$m=65536,t=3,p=4$f81EeifU+AZFx8ZG6lG9GQ"
     "$ogZsVy5RRFlqBQQbNPcnLaDkuGlCN6hHq/qjhWmqKFI"
 )  # fmt: skip
-"""Of a password that nobody knows, by these parameters; written down, as making one takes a third of a second."""
+"""Hash of an unknown password by these parameters; a constant because hashing takes a third of a second."""
 
 
 def hash_password(password: str, name: str) -> str:
-    """Return what is kept of a password.
+    """Return the hash that is stored for a password.
 
     Raises:
-        InvalidInput: it is too short or long, or is the name.
+        InvalidInput: the password is too short, too long, or equal to the name.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInput(
@@ -34,23 +33,22 @@ def hash_password(password: str, name: str) -> str:
         )
     if password.casefold() == name.casefold():
         raise InvalidInput("the password must not be the name")
-    with _AT_ONCE:
+    with _CONCURRENT_HASHES:
         return _hasher.hash(password)
 
 
 def has_password(kept: str) -> bool:
-    """Tell whether what is kept is of a password at all."""
+    """Tell whether a stored text is a password hash: accounts of a provider have none."""
     return kept.startswith("$argon2")
 
 
 def is_password(password: str, kept: str | None) -> bool:
-    """Tell whether a password is the one that is kept; takes as long when nothing is, so that no name is told by it."""
-    has_one = kept is not None and has_password(kept)
-    with _AT_ONCE:
+    """Verify a password; without a stored hash it takes as long, so that timing reveals no names."""
+    has_hash = kept is not None and has_password(kept)
+    stored = kept if kept is not None and has_hash else _DUMMY_HASH
+    with _CONCURRENT_HASHES:
         try:
-            return (
-                _hasher.verify(kept if has_one and kept else _OF_NOBODY, password[: LONGEST + 1])
-                and has_one
-            )
+            is_right = _hasher.verify(stored, password[: LONGEST + 1])
         except (VerificationError, InvalidHashError):
-            return False
+            is_right = False
+    return is_right and has_hash

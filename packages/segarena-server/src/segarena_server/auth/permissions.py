@@ -1,4 +1,4 @@
-"""Who is asking, and whether they may: every route says whom it needs, and one that says nothing lets nobody in."""
+"""Authentication and authorization: each route names the role that it requires; without one it is closed."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from segarena_server.site import Site
 
 ANYONE = "anyone"
 _USED_EVERY_S = 60.0
-"""When a key was used last is kept to the minute, not written with every request."""
+"""Resolution of a key's time of last use: writing it with every request would be too slow."""
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Who is asking.
+    """The sender of a request.
 
     Attributes:
-        address: where from.
-        person_id: None for nobody in particular.
+        address: IP address.
+        person_id: None when not signed in.
         name: of the account.
-        role: "" for nobody in particular.
-        form_key: what a form of theirs must bring along, so that no other site can send it; "" for a script.
+        role: "" when not signed in.
+        form_key: token that forms must contain against cross-site request forgery; "" for API clients.
     """
 
     address: str
@@ -45,12 +45,12 @@ class Visitor:
     form_key: str = ""
 
     def may(self, role: str) -> bool:
-        """Tell whether they may do what this role may."""
+        """Tell whether the visitor has the rights of a role."""
         return role == ANYONE or (bool(self.role) and is_at_least(self.role, role))
 
 
 def require_role(role: str) -> Callable[[Endpoint], Endpoint]:
-    """Let a route be used by this role and those above it, or by `ANYONE`."""
+    """Open a route to a role and those above it, or to `ANYONE`."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
         cast("Any", endpoint).needs = role
@@ -60,15 +60,15 @@ def require_role(role: str) -> Callable[[Endpoint], Endpoint]:
 
 
 def required_role(endpoint: Any) -> str | None:
-    """Return whom a route needs; None when it does not say, so that nobody may use it."""
+    """Return the role that a route requires; None when it names none and is closed."""
     return getattr(endpoint, "needs", None)
 
 
 def guard(request: Request) -> None:
-    """Find out who is asking and let them in, or not; runs before every route.
+    """Authenticate the visitor and authorize the request; runs before every route.
 
     Raises:
-        Refusal: they may not.
+        Refusal: the visitor lacks the role, or sends too many requests.
     """
     site = site_of(request)
     address = request.client.host if request.client else ""
@@ -78,66 +78,69 @@ def guard(request: Request) -> None:
     interface = interface_of(request)
     if interface is not None:
         visitor = _visitor(site, "token", request.headers.get(interface.token_header, ""), address)
+    elif is_api(request):
+        visitor = _visitor_by_token(site, request, address)
     else:
-        if is_api(request):
-            visitor = _by_token(site, request, address)
-        else:
-            visitor = _by_cookie(site, request, address)
-    _keep_pace(site, address if visitor.person_id is None else visitor.person_id)
+        visitor = _visitor_by_cookie(site, request, address)
+    _limit_rate(site, address if visitor.person_id is None else visitor.person_id)
     request.state.visitor = visitor
     if visitor.may(role):
         return
     if visitor.person_id is None:
         raise http_errors.no_token()
-    raise http_errors.unknown() if is_at_least(role, "organiser") else http_errors.forbidden()
+    # Pages of organisers are not even known to exist to others.
+    if is_at_least(role, "organiser"):
+        raise http_errors.unknown()
+    raise http_errors.forbidden()
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return who is asking."""
+    """Return the visitor of a request."""
     return cast("Visitor", request.state.visitor)
 
 
 def site_of(request: Request) -> Site:
-    """Return the site that is asked."""
+    """Return the site of a request."""
     return cast("Site", request.app.state.site)
 
 
 def is_api(request: Request) -> bool:
-    """Tell whether a program is asking, by what it asks for."""
+    """Tell whether a request is for the API, by its path."""
     return request.url.path.startswith("/api/")
 
 
 def cookie_name(site: Site) -> str:
-    """Return what the cookie of a session is called here.
+    """Return the name of the session cookie.
 
-    A browser has one jar for all ports of a machine: two studios side by side would log each other out.
+    Browsers share cookies between all ports of a host: with one name, two studios on a machine would
+    sign each other out.
     """
     return f"segarena-{sign(site, 'cookie name', '')[:8]}"
 
 
 def session_cookie(site: Site, key: str) -> str:
-    """Return what the cookie of a session holds: its key, signed."""
+    """Return the value of the session cookie: the key and its signature."""
     return f"{key}.{sign(site, 'cookie', key)}"
 
 
 def session_key(request: Request) -> str:
-    """Return the key of the session that a cookie names; "" when it is not signed by us."""
+    """Return the session key of the cookie; "" when its signature is invalid."""
     site = site_of(request)
     key, _, signature = request.cookies.get(cookie_name(site), "").partition(".")
     return key if secrets_match(signature, sign(site, "cookie", key)) else ""
 
 
 def secrets_match(given: str, expected: str) -> bool:
-    """Compare two secrets in a time that tells nothing of them."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def sign(site: Site, purpose: str, text: str) -> str:
-    """Return what nobody else can make of a text, for a purpose."""
+    """Return the signature of a text for a purpose: HMAC-SHA256 with the server's secret."""
     return hmac.new(site.secret, f"{purpose}:{text}".encode(), "sha256").hexdigest()
 
 
-def _keep_pace(site: Site, who: str | int) -> None:
+def _limit_rate(site: Site, who: str | int) -> None:
     if wait_s := site.requests.wait_s(who):
         raise http_errors.quota(
             f"at most {site.settings.limits.requests_per_minute} requests a minute", wait_s
@@ -145,14 +148,14 @@ def _keep_pace(site: Site, who: str | int) -> None:
     site.requests.count(who)
 
 
-def _by_token(site: Site, request: Request, address: str) -> Visitor:
+def _visitor_by_token(site: Site, request: Request, address: str) -> Visitor:
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return _visitor(site, "token", text.strip(), address)
     return Visitor(address=address)
 
 
-def _by_cookie(site: Site, request: Request, address: str) -> Visitor:
+def _visitor_by_cookie(site: Site, request: Request, address: str) -> Visitor:
     key = session_key(request)
     return _visitor(site, "session", key, address) if key else Visitor(address=address)
 
@@ -165,14 +168,12 @@ def _visitor(site: Site, kind: Any, text: str, address: str) -> Visitor:
     if key is None or person is None or person.state != "confirmed":
         return Visitor(address=address)
     if key.used_at is None or now - key.used_at > _USED_EVERY_S:
-        with (
-            suppress(DatabaseAway),
-            site.database.writing() as session,
-        ):  # a full disk keeps nobody from reading
+        # A full disk must not stop anyone from reading.
+        with suppress(DatabaseAway), site.database.writing() as session:
             used = session.get(AccessKey, key.id)
             if used:
                 used.used_at = now
-    own = sign(site, "form", sha256(text)) if kind == "session" else ""
+    form_key = sign(site, "form", sha256(text)) if kind == "session" else ""
     return Visitor(
-        address=address, person_id=person.id, name=person.name, role=person.role, form_key=own
+        address=address, person_id=person.id, name=person.name, role=person.role, form_key=form_key
     )

@@ -1,4 +1,4 @@
-"""All that is kept about somebody, for them to take along. Of others, and of what is hidden, there is nothing in it."""
+"""Export of all data about a person, as a zip. It contains nothing about others and no hidden data."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ seats/RUN/SEAT.json        what you gave at the seat of a run that asked you, an
 Turns are frames, as they travelled. segarena.protocol reads them: unpack_turn what was sent, unpack_reply what
 was got.
 """
-_PART = 2**20
-_OF_SENT = (
+_CHUNK_BYTES = 2**20
+_SUBMISSION_COLUMNS = (
     "id",
     "kind",
     "phase",
@@ -61,7 +61,7 @@ _OF_SENT = (
 
 
 def personal_data_of(session: Session, person: Person, now: float) -> dict[str, Any]:
-    """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
+    """Return the table rows about a person as JSON values; of secrets only their existence."""
     keys = session.scalars(
         select(AccessKey).where(AccessKey.person_id == person.id).order_by(AccessKey.id)
     )
@@ -80,24 +80,27 @@ def personal_data_of(session: Session, person: Person, now: float) -> dict[str, 
         ],
         "log": [_columns(event, "at", "action", "about", "address") for event in events],
         "runs": [_run(session, run, now) for run in _runs(session, person)],
-        "sent": [_columns(sent, *_OF_SENT) for sent in _sent(session, person)],
-        **{name: kept.about(session, person.id) for name, kept in personal_data_sources().items()},
+        "sent": [_columns(sent, *_SUBMISSION_COLUMNS) for sent in _sent(session, person)],
+        **{
+            name: source.about(session, person.id)
+            for name, source in personal_data_sources().items()
+        },
     }
 
 
 def personal_data_archive(site: Site, person_id: int) -> Iterator[bytes]:
-    """Give a zip of all that is kept about somebody, piece by piece; nothing of it is laid down anywhere."""
+    """Yield a zip of all data about a person piece by piece, without a temporary file."""
     with site.database.reading() as session:
         person = session.get_one(Person, person_id)
-        told = json.dumps(
+        account = json.dumps(
             personal_data_of(session, person, site.now()), indent=1, ensure_ascii=False
         )
         turns = _turns(session, person)
         files = [sent.sha256 for sent in _sent(session, person)]
-    pieces = _Pieces()
+    pieces = _DrainedBuffer()
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         archive.writestr("README.txt", _README)
-        archive.writestr("account.json", told)
+        archive.writestr("account.json", account)
         for run_id, place, number in turns:
             with site.database.reading() as session:
                 turn = session.get_one(Turn, (run_id, place, number))
@@ -106,19 +109,19 @@ def personal_data_archive(site: Site, person_id: int) -> Iterator[bytes]:
                     archive.writestr(
                         f"runs/{run_id}/{place + 1}-{number}.{name}", decompress_body(packed)
                     )
-            yield pieces.taken()
+            yield pieces.drain()
         for number, sha256 in enumerate(files, 1):
             for _ in _put_file(archive, site, f"sent/{number}", sha256):
-                yield pieces.taken()
-        for folder, kept in personal_data_sources().items():
-            for name, content in kept.files(site, person_id):
+                yield pieces.drain()
+        for folder, source in personal_data_sources().items():
+            for name, content in source.files(site, person_id):
                 archive.writestr(f"{folder}/{name}", content)
-                yield pieces.taken()
-    yield pieces.taken()
+                yield pieces.drain()
+    yield pieces.drain()
 
 
 def _put_file(archive: zipfile.ZipFile, site: Site, name: str, sha256: str) -> Iterator[None]:
-    """Put a file that somebody sent into an archive, part by part; one that is lost leaves the others whole."""
+    """Add a submitted file to an archive part by part; note a lost file and go on."""
     try:
         path = site.folder.sent.fetch(sha256)
     except SegarenaError as error:
@@ -126,32 +129,32 @@ def _put_file(archive: zipfile.ZipFile, site: Site, name: str, sha256: str) -> I
         archive.writestr(f"{name}.missing", "the server does not have this file any more")
         return
     with path.open("rb") as file, archive.open(name, "w", force_zip64=True) as target:
-        while part := file.read(_PART):
+        while part := file.read(_CHUNK_BYTES):
             target.write(part)
             yield
 
 
-class _Pieces:
-    """A file that is only written, and taken away as it is written."""
+class _DrainedBuffer:
+    """A write-only file object whose content is drained while it is written."""
 
     def __init__(self) -> None:
-        self._pieces = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: bytes) -> int:
-        self._pieces += data
+        self._buffer += data
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: what is written is there."""
+        """Do nothing: there is no buffer below."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing open."""
+        """Do nothing: no file is open."""
 
-    def taken(self) -> bytes:
-        """Return what was written since."""
-        taken = bytes(self._pieces)
-        self._pieces = bytearray()
-        return taken
+    def drain(self) -> bytes:
+        """Return and remove the content."""
+        content = bytes(self._buffer)
+        self._buffer = bytearray()
+        return content
 
 
 def _runs(session: Session, person: Person) -> list[Run]:
@@ -169,7 +172,7 @@ def _sent(session: Session, person: Person) -> list[Submission]:
 
 
 def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
-    """Return the turns that travelled; what is asked of programs at the organiser's, nobody sees."""
+    """Return the keys of turns over the network; turns with submitted programs on the server are hidden."""
     own = select(Turn.run_id, Turn.place, Turn.number).join(Run, Run.id == Turn.run_id)
     travelled = own.where(Run.person_id == person.id, Run.kind.in_(INTERACTIVE_KINDS))
     found = session.execute(travelled.order_by(Run.made_at, Turn.place, Turn.number))
@@ -177,15 +180,15 @@ def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
 
 
 def _run(session: Session, run: Run, now: float) -> dict[str, Any]:
-    """Return a run as its participant may see it: samples by their keys."""
+    """Return a run as its participant may see it, with keys in place of sample names."""
     challenge = session.get_one(Challenge, run.challenge_id)
-    told = _columns(
+    columns = _columns(
         run, "id", "phase", "name", "segmenter", "note", "state", "fault", "made_at", "ended_at"
     )
     team = session.get_one(Team, run.team_id).name
     places = [place.key for place in run_samples(session, run.id)]
     scores = visible_scores(run, find_phase(challenge, run.phase), now)
-    return told | {"challenge": challenge.slug, "team": team, "places": places, "scores": scores}
+    return columns | {"challenge": challenge.slug, "team": team, "places": places, "scores": scores}
 
 
 def _columns(row: object, *names: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How often someone may do something: a count in a sliding window, for each name and each address."""
+"""Rate limiting within one process: a sliding window for each key."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Hashable
 
 from segarena.work.lru_cache import LruCache
 
-_MOST_KNOWN = 10_000
-"""So many are remembered; whoever was seen longest ago is forgotten first."""
+_MAX_KEYS = 10_000
+"""Number of keys in memory; the least recently used is dropped first."""
 
 
 class RateLimiter:
-    """Allows so many events in so many seconds for each key. Of this process alone.
+    """Limits events in a sliding window for each key, within this process.
 
     Args:
-        most: events.
-        within_s: seconds.
-        clock: monotonic.
+        most: events allowed in the window.
+        within_s: length of the window in seconds.
+        clock: a monotonic clock.
     """
 
     def __init__(
@@ -28,26 +28,26 @@ class RateLimiter:
         self._most = most
         self._within_s = within_s
         self._clock = clock
-        self._seen = LruCache[Hashable, deque[float]](max_entries=_MOST_KNOWN)
+        self._events = LruCache[Hashable, deque[float]](max_entries=_MAX_KEYS)
         self._lock = threading.Lock()
 
     def wait_s(self, *keys: Hashable) -> float:
-        """Return how long the slowest of these has to wait; 0 when all may go on."""
+        """Return the longest wait of these keys in seconds; 0 when none has to wait."""
         with self._lock:
             now = self._clock()
-            return max((self._waits(key, now) for key in keys), default=0.0)
+            return max((self._wait_of(key, now) for key in keys), default=0.0)
 
     def count(self, *keys: Hashable) -> None:
-        """Note an event of each."""
+        """Count an event for each key."""
         with self._lock:
             now = self._clock()
             for key in keys:
-                moments = self._seen.peek(key) or deque[float](maxlen=self._most)
+                moments = self._events.peek(key) or deque[float](maxlen=self._most)
                 moments.append(now)
-                self._seen.put(key, moments)
+                self._events.put(key, moments)
 
-    def _waits(self, key: Hashable, now: float) -> float:
-        seen = self._seen.peek(key)
-        if seen is None or len(seen) < self._most:
+    def _wait_of(self, key: Hashable, now: float) -> float:
+        times = self._events.peek(key)
+        if times is None or len(times) < self._most:
             return 0.0
-        return max(0.0, seen[0] + self._within_s - now)
+        return max(0.0, times[0] + self._within_s - now)

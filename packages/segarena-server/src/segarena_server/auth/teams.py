@@ -1,7 +1,8 @@
-"""Teams: whose a run is. Runs, limits and rows of the board are a team's, the budget of prompts is its circle's.
+"""Teams: the owners of runs. Quotas and board rows belong to a team, the prompt budget to its circle.
 
-Whoever joins a team brings along what they have seen, and whoever leaves it still knows it. So teams that ever had a
-member in common are one circle, for good, and have one budget: who joins and leaves gets no prompt that is new to it.
+People who join a team bring along the prompts they have seen, and people who leave still know them.
+So teams that ever had a member in common form one circle, permanently, with one prompt budget:
+changing teams yields no additional prompts.
 """
 
 from __future__ import annotations
@@ -17,55 +18,55 @@ from segarena_server.db.orm_models import Person, Run, Team
 
 
 def team_of(session: Session, person_id: int) -> int:
-    """Return the team that somebody has now."""
+    """Return the current team of a person."""
     return session.scalars(select(Person.team_id).where(Person.id == person_id)).one()
 
 
 def circle_of(session: Session, team_id: int) -> Select[int]:
-    """Return a choice of the teams that share a budget of prompts with one, itself among them."""
+    """Return a query for the teams that share the prompt budget of a team, itself included."""
     circle = select(Team.circle).where(Team.id == team_id).scalar_subquery()
     return select(Team.id).where(Team.circle == circle)
 
 
 def runs_counted(team_id: int) -> ColumnElement[bool]:
-    """Return what is true of the runs that count for a team's limits: its own, and those that members began elsewhere.
+    """Return the condition of runs that count for a team's quota: its own, and its members' in other teams.
 
-    So a new team is no way to more runs than its members have.
+    So founding a new team yields no additional runs.
     """
     members = select(Person.id).where(Person.team_id == team_id)
     return or_(Run.team_id == team_id, Run.person_id.in_(members))
 
 
 def is_own(run: Run, team_id: int, person_id: int | None) -> bool:
-    """Tell whether a run is somebody's: of their team now, or begun by them before they left."""
+    """Tell whether a run belongs to a person: to their current team, or started by them in an earlier one."""
     return run.team_id == team_id or run.person_id == person_id
 
 
 def members_of(session: Session, team_id: int) -> list[Person]:
-    """Return who is in a team, who is longest there first."""
+    """Return the members of a team by account number."""
     return list(
         session.scalars(select(Person).where(Person.team_id == team_id).order_by(Person.id))
     )
 
 
 def is_personal_team(person: Person, team: Team) -> bool:
-    """Tell whether a team is somebody's own, which nobody else can join."""
+    """Tell whether a team is the person's own one, which nobody else can join."""
     return team.folded == person.folded
 
 
 def lock_circles(session: Session, *team_ids: int) -> None:
-    """Keep others from changing the circles of teams, or beginning runs in them, until the transaction ends."""
+    """Lock the circles of teams until the transaction ends: no other changes, and no new runs."""
     while True:
         circles = select(Team.circle).where(Team.id.in_(team_ids))
-        known = set(session.scalars(circles))
-        locked = select(Team.id).where(Team.circle.in_(known)).order_by(Team.id).with_for_update()
+        before = set(session.scalars(circles))
+        locked = select(Team.id).where(Team.circle.in_(before)).order_by(Team.id).with_for_update()
         held = set(session.scalars(locked))
-        if held >= {*team_ids} and set(session.scalars(circles)) <= known:
-            return  # nobody joined two of them meanwhile
+        if held >= {*team_ids} and set(session.scalars(circles)) <= before:
+            return  # no circles were merged while waiting for the locks
 
 
 def make_team(session: Session, person: Person, name: str, now: float) -> Team:
-    """Return a new team with one member, who leaves the one before.
+    """Create a team with one member, who leaves their current team.
 
     Raises:
         InvalidInput: the name is taken, by a team or by a person.
@@ -81,10 +82,10 @@ def make_team(session: Session, person: Person, name: str, now: float) -> Team:
 
 
 def invite_to(session: Session, person: Person, now: float) -> str:
-    """Return the text of an invitation to somebody's team; it works once.
+    """Create an invitation to the team of a person and return its text, which works once.
 
     Raises:
-        InvalidInput: it is the team of one that everybody has.
+        InvalidInput: the person is in their own single-member team.
     """
     team = session.get_one(Team, person.team_id)
     if is_personal_team(person, team):
@@ -93,22 +94,22 @@ def invite_to(session: Session, person: Person, now: float) -> str:
 
 
 def invited_to(session: Session, text: str, now: float) -> Team | None:
-    """Return which team an invitation is to; None when it does not hold (any more)."""
+    """Return the team of an invitation; None when it is not valid (any more)."""
     key = find_key(session, "team", text, now)
     return session.get(Team, key.team_id) if key and key.team_id else None
 
 
 def join(session: Session, person: Person, text: str, now: float) -> Team:
-    """Return the team that somebody is now in.
+    """Move a person to the team of an invitation, and return that team.
 
     Raises:
-        InvalidInput: the invitation does not hold (any more), or they are there already.
+        InvalidInput: the invitation is not valid (any more), or they are a member already.
     """
     key = find_key(session, "team", text, now)
     team = session.get(Team, key.team_id) if key and key.team_id else None
     if key is None or team is None:
         raise InvalidInput(
-            "the invitation does not hold (any more); ask whoever sent it for another"
+            "the invitation is not valid (any more); ask whoever sent it for another"
         )
     if team.id == person.team_id:
         raise InvalidInput("you are in this team already")
@@ -118,10 +119,10 @@ def join(session: Session, person: Person, text: str, now: float) -> Team:
 
 
 def leave(session: Session, person: Person, now: float) -> Team:
-    """Return the team of somebody's own name, where they are again; the runs of the team stay with it.
+    """Move a person back to their own team, and return it; the left team keeps its runs.
 
     Raises:
-        InvalidInput: it is where they are.
+        InvalidInput: they are there already.
     """
     own = session.scalars(select(Team).where(Team.folded == person.folded)).one()
     if own.id == person.team_id:
@@ -131,14 +132,14 @@ def leave(session: Session, person: Person, now: float) -> Team:
 
 
 def _move(session: Session, person: Person, team: Team, now: float) -> None:
-    """Put somebody into a team, whose circle and that of the team before are one from now on."""
-    before = person.team_id
-    lock_circles(session, before, team.id)
-    circles = [
-        session.get_one(Team, number, populate_existing=True).circle for number in (before, team.id)
-    ]
-    for other in session.scalars(select(Team).where(Team.circle == circles[1])):
-        other.circle = circles[0]
+    """Move a person to a team, and merge its circle with that of their former team."""
+    former_id = person.team_id
+    lock_circles(session, former_id, team.id)
+    # Read again: other transactions may have merged circles before the lock was taken.
+    former_circle = session.get_one(Team, former_id, populate_existing=True).circle
+    new_circle = session.get_one(Team, team.id, populate_existing=True).circle
+    for other in session.scalars(select(Team).where(Team.circle == new_circle)):
+        other.circle = former_circle
     person.team_id = team.id
     session.flush()
     end_keys(session, person.id, now, kind="team")

@@ -1,4 +1,4 @@
-"""`segarena challenge`: the challenges of a server's folder."""
+"""`segarena challenge`: management of the challenges in a data folder."""
 
 from __future__ import annotations
 
@@ -6,20 +6,44 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from segarena.errors import InvalidInput, StoreError
+from segarena.reports import terminal_table
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.sheet_output import show_sheet
+from segarena_server.challenges.challenge_management import (
+    OnSample,
+    change_challenge,
+    existing_challenge,
+    make_challenge,
+    set_challenge_state,
+)
+from segarena_server.challenges.challenge_repository import description_of
+from segarena_server.challenges.description import (
+    ChallengeDescription,
+    challenge_text,
+    read_challenge,
+)
+from segarena_server.challenges.evaluator import Evaluator
+from segarena_server.challenges.export import export_challenge
+from segarena_server.challenges.form_fields import parse_form
+from segarena_server.challenges.integrity_audit import audit_sheet
+from segarena_server.challenges.rehearsal import Rehearsal
+from segarena_server.challenges.sample_pool import SamplePool, preview_phases
+from segarena_server.commands.organiser_sheets import looked_at, overview, rehearsed
 from segarena_server.commands.serve import DATA
-
-if TYPE_CHECKING:
-    from segarena_server.challenges.challenge_management import OnSample
-    from segarena_server.challenges.description import ChallengeDescription
-    from segarena_server.challenges.sample_pool import SamplePool
-    from segarena_server.settings import Settings
-    from segarena_server.site import Site
+from segarena_server.config_file import own_settings, read_settings
+from segarena_server.db.database import Database
+from segarena_server.db.schema import migrate, revision_of
+from segarena_server.serving import open_site
+from segarena_server.settings import Settings
+from segarena_server.site import Site
+from segarena_server.storage.backup import back_up
+from segarena_server.storage.data_folder import DATABASE_FILE, DataFolder
 
 app = typer.Typer(
     help="Create and manage the challenges of a server.",
@@ -33,7 +57,7 @@ Db = Annotated[str | None, typer.Option("--db", help="The database, as for `sega
 
 @app.callback()
 def _challenge() -> None:
-    """Make challenges for `segarena serve`, look at them, close them."""
+    """Create and manage the challenges of a server."""
 
 
 @app.command("new")
@@ -107,14 +131,7 @@ def new(
     The dataset and the benchmark are looked at now, and each sample is laid ready as participants will fetch it.
     Several phases are described in a file: `segarena challenge show` prints one to start from.
     """
-    from segarena_server.requirements import check_installed
-
-    with one_line_errors("stopped; nothing was made"):
-        check_installed()
-        from segarena.errors import InvalidInput
-        from segarena_server.challenges.challenge_management import make_challenge
-        from segarena_server.challenges.description import read_challenge
-
+    with one_line_errors("stopped; nothing was created"):
         if described:
             challenge = read_challenge(described.read_bytes())
             if challenge.slug != name:
@@ -130,20 +147,20 @@ def new(
                 "benchmark": benchmark,
                 "dataset": dataset,
             }
-            told: dict[str, Any] = {
+            phase_options: dict[str, Any] = {
                 "name": phase, "kind": kind, "takes": takes, "opens": opens, "closes": closes,
                 "samples_per_run": samples, "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all,
                 "runs_at_once": runs_at_once, "seconds_per_object": seconds_per_object,
                 "seconds_per_answer": seconds_per_answer, "shows": shows, "ladder": ladder,
             }  # fmt: skip
-            challenge = _filled(about, told)
+            challenge = _parse_options(about, phase_options)
         if dry_run:
-            _look(challenge)
+            _preview(challenge)
             return
         site = _site(data, db, is_new=True)
-        with _laying() as on_sample:
-            laid = make_challenge(site, challenge, on_sample)
-    _tell_laid(challenge.slug, laid)
+        with _pool_progress() as on_sample:
+            pool = make_challenge(site, challenge, on_sample)
+    _print_pool(challenge.slug, pool)
     typer.echo(
         f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}"
     )
@@ -163,32 +180,20 @@ def change(
     Once a phase has runs, what judges them stays: benchmark, data, seed, rounds, time. What is changed is noted in the
     audit log. A server that is at work takes it over at once.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("stopped; nothing was changed"):
-        check_installed()
-        from segarena_server.challenges.challenge_management import change_challenge
-        from segarena_server.challenges.description import read_challenge
-
         challenge = read_challenge(described.read_bytes())
         site = _site(data, db)
-        with _laying() as on_sample:
-            laid = change_challenge(site, name, challenge, on_sample)
-    if laid.rows:
-        _tell_laid(name, laid)
+        with _pool_progress() as on_sample:
+            pool = change_challenge(site, name, challenge, on_sample)
+    if pool.rows:
+        _print_pool(name, pool)
     typer.echo(f"{name} is changed")
 
 
 @app.command("list")
 def list_challenges(data: Data = DATA, db: Db = None) -> None:
     """List the challenges with their phases, and how many runs there are."""
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena.terminal.sheet_output import show_sheet
-        from segarena_server.commands.organiser_sheets import overview
-
         show_sheet(overview(_site(data, db)))
 
 
@@ -199,13 +204,8 @@ def show(
     db: Db = None,
 ) -> None:
     """Print the description of a challenge as JSON, secrets included: edited, it makes another with `--from`."""
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena_server.challenges.description import challenge_text
-
-        typer.echo(challenge_text(_found(_site(data, db), name)))
+        typer.echo(challenge_text(_description_of(_site(data, db), name)))
 
 
 @app.command("close")
@@ -216,12 +216,7 @@ def close(
     db: Db = None,
 ) -> None:
     """Close a challenge: no run begins any more, those under way end. What is there stays, and can be looked at."""
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena_server.challenges.challenge_management import set_challenge_state
-
         state = "open" if again else "closed"
         set_challenge_state(_site(data, db), name, state)
     typer.echo(f"{name} is {state}")
@@ -240,12 +235,7 @@ def export(
 
     A browser opens them from disk, any web server shows them. What is hidden is not in them.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("stopped"):
-        check_installed()
-        from segarena_server.challenges.export import export_challenge
-
         written = export_challenge(_site(data, db), name, out)
     typer.echo(f"{name}: {written}")
 
@@ -261,18 +251,13 @@ def backup(
     To go back to it, stop the server and put the copy in the folder's place. A database of PostgreSQL is in it as
     segarena.dump, for pg_restore.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("stopped; nothing was copied"):
-        check_installed()
-        from segarena_server.storage.backup import back_up
-
         back_up(data, to, _settings(data, db).db)
     typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
 
 
 @app.command("migrate")
-def migrate(
+def migrate_tables(
     revision: Annotated[str, typer.Argument(help="Of the tables; by default the newest.")] = "head",
     data: Data = DATA,
     db: Db = None,
@@ -282,14 +267,7 @@ def migrate(
     A server brings them to the newest one itself when it starts. Back is for going back to an earlier version of
     segarena, before that one is installed. Make a backup first.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("stopped; nothing was changed"):
-        check_installed()
-        from segarena_server.db.database import Database
-        from segarena_server.db.schema import migrate, revision_of
-        from segarena_server.storage.data_folder import DATABASE_FILE
-
         database = Database(_settings(data, db).db or data / DATABASE_FILE)
         before = revision_of(database)
         migrate(database, revision)
@@ -304,13 +282,7 @@ def audit(
     db: Db = None,
 ) -> None:
     """Say what the prompts of each participant gave away of the hidden truth, and which runs look like one."""
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena.terminal.sheet_output import show_sheet
-        from segarena_server.challenges.integrity_audit import audit_sheet
-
         show_sheet(audit_sheet(_site(data, db), name))
 
 
@@ -327,16 +299,8 @@ def rehearse(
 
     All that will travel is packed and unpacked; nothing is kept, and no server need run.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("stopped; nothing was kept"):
-        check_installed()
-        from segarena.reports import terminal_table
-        from segarena.terminal.sheet_output import show_sheet
-        from segarena_server.challenges.rehearsal import Rehearsal
-        from segarena_server.commands.organiser_sheets import rehearsed
-
-        challenge = _found(_site(data, db), name)
+        challenge = _description_of(_site(data, db), name)
         rehearsal = Rehearsal(challenge, phase or challenge.phases[0].name, segmenter)
         wanted = rehearsal.evaluator.samples(phase or challenge.phases[0].name)[:samples]
         with tempfile.TemporaryDirectory() as folder:
@@ -345,11 +309,8 @@ def rehearse(
         show_sheet(rehearsed(places))
 
 
-def _filled(about: dict[str, str], phase: dict[str, Any]) -> ChallengeDescription:
-    """Return a challenge of one phase, read as on a page; whatever is wrong is said at once."""
-    from segarena.errors import InvalidInput
-    from segarena_server.challenges.form_fields import parse_form
-
+def _parse_options(about: dict[str, str], phase: dict[str, Any]) -> ChallengeDescription:
+    """Parse a challenge with one phase like the form on the page, and report all faults together."""
     limits = {f"phases[0].{field}": _text(value) for field, value in phase.items()}
     filled = parse_form({**about, **limits})
     if filled.challenge is None:
@@ -360,60 +321,48 @@ def _filled(about: dict[str, str], phase: dict[str, Any]) -> ChallengeDescriptio
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
-def _look(challenge: ChallengeDescription) -> None:
-    """Say what a challenge would be."""
+def _preview(challenge: ChallengeDescription) -> None:
+    """Print what a challenge would contain."""
     from contextlib import nullcontext
-
-    from segarena.terminal.sheet_output import show_sheet
-    from segarena_server.challenges.evaluator import Evaluator
-    from segarena_server.challenges.sample_pool import preview_phases
-    from segarena_server.commands.organiser_sheets import looked_at
 
     show_sheet(
         looked_at(preview_phases(Evaluator(challenge), challenge, lambda done, of: nullcontext()))
     )
-    typer.echo("nothing was made")
+    typer.echo("nothing was created")
 
 
 @contextmanager
-def _laying() -> Generator[OnSample]:
-    """Say on the terminal how far it is."""
-    with Console(stderr=True).status("laying samples ready") as status:
+def _pool_progress() -> Generator[OnSample]:
+    """Show the progress of preparing samples."""
+    with Console(stderr=True).status("preparing samples") as status:
         yield lambda done, of: status.update(f"{done} of {of} samples ready")
 
 
-def _tell_laid(name: str, laid: SamplePool) -> None:
-    for line in laid.unusable:
+def _print_pool(name: str, pool: SamplePool) -> None:
+    for line in pool.unusable:
         typer.secho(f"left out: {line}", fg="yellow", err=True)
     typer.echo(
-        f"{name}: {laid.samples} samples, {laid.dialogues} dialogues, {laid.bytes / 1e6:.1f} MB to fetch"
+        f"{name}: {pool.samples} samples, {pool.dialogues} dialogues, {pool.bytes / 1e6:.1f} MB to fetch"
     )
 
 
 def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
-    from segarena.errors import StoreError
-    from segarena_server.serving import open_site
-    from segarena_server.storage.data_folder import DataFolder
-
     if not is_new and not DataFolder(data).exists:
         raise StoreError(
-            f"{data} is no folder of a server; name it with --data, or make a challenge first"
+            f"{data} is not the data folder of a server; name it with --data, or create a challenge first"
         )
     return open_site(data, _settings(data, db))
 
 
 def _settings(data: Path, db: str | None) -> Settings:
-    """Return the settings of the server of a folder."""
-    from segarena_server.config_file import own_settings, read_settings
-
+    """Return the settings in a data folder, with the option `--db`."""
     return read_settings(own_settings(data), {"db": db})
 
 
-def _found(site: Site, name: str) -> ChallengeDescription:
-    from segarena_server.challenges.challenge_management import existing_challenge
-    from segarena_server.challenges.challenge_repository import description_of
-
+def _description_of(site: Site, name: str) -> ChallengeDescription:
     return description_of(existing_challenge(site, name))

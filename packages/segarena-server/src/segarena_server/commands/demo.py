@@ -1,4 +1,4 @@
-"""`segarena serve --demo`: a server on which all has happened already."""
+"""`segarena serve --demo`: a demonstration server with people, challenges and runs."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from segarena_server.demo_site import DemoSite
-    from segarena_server.settings import Settings
+from segarena.errors import SegarenaError
+from segarena_server.challenges.showcases import showcases
+from segarena_server.demo_site import DemoSite, check_demo_settings
+from segarena_server.serving import SiteServer, open_site
+from segarena_server.settings import Settings
 
 
 def serve_demo(data: Path | None, settings: Settings) -> None:
-    """Serve a site to click through until Ctrl-C; without a folder of its own, what it keeps goes with it.
+    """Serve a demonstration until Ctrl-C; without a data folder, everything is deleted at the end.
 
     Raises:
-        SegarenaError: others could reach it, the folder is in use, or a run came to nothing.
+        SegarenaError: others could reach the server, the folder is in use, or a run failed.
     """
-    from segarena.errors import SegarenaError
-    from segarena_server.challenges.showcases import showcases
-    from segarena_server.demo_site import DemoSite, check_demo_settings
-    from segarena_server.serving import SiteServer, open_site
-
     check_demo_settings(settings)
     faults: list[SegarenaError] = []
     with ExitStack() as until_end:
@@ -37,7 +33,7 @@ def serve_demo(data: Path | None, settings: Settings) -> None:
         site = open_site(data or scratch / "site", settings)
         demonstration = DemoSite(site, showcases(datetime.now(UTC)))
         status = until_end.enter_context(Console(stderr=True).status("", spinner="line"))
-        demonstration.lay(status.update)
+        demonstration.set_up(status.update)
         serving = SiteServer(site)
 
         def take_part(port: int) -> None:

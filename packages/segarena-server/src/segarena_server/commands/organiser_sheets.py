@@ -1,4 +1,4 @@
-"""Tables for whoever organises a challenge on a terminal."""
+"""Tables about challenges for organisers on the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segarena_server.site import Site
 
 
 def overview(site: Site) -> Sheet:
-    """Return the challenges with their phases, dates and runs."""
+    """Return the sheet of all challenges with phases, dates and numbers of runs."""
     counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.team_id.distinct()))
     with site.database.reading() as session:
         challenges = all_challenges(session)
@@ -29,10 +29,10 @@ def overview(site: Site) -> Sheet:
     for challenge in challenges:
         for phase in description_of(challenge).phases:
             begun, teams = runs.get((challenge.id, phase.name), (0, 0))
-            dates = _text(phase.opens), _text(phase.closes)
-            rows.append(
-                (challenge.slug, challenge.state, phase.name, phase.kind, *dates, begun, teams)
-            )
+            opens = _text(phase.opens)
+            closes = _text(phase.closes)
+            about = (challenge.slug, challenge.state, phase.name, phase.kind)
+            rows.append((*about, opens, closes, begun, teams))
     head = ("challenge", "state", "phase", "kind", "opens", "closes", "runs", "teams")
     return Sheet(
         name="challenges",
@@ -44,7 +44,7 @@ def overview(site: Site) -> Sheet:
 
 
 def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
-    """Return what travelled in a rehearsal, and how long it took."""
+    """Return the sheet of a rehearsal: traffic and durations per sample."""
     rows = tuple(
         (
             place.sample,
@@ -69,18 +69,18 @@ def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
 
 
 def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
-    """Return what a challenge would be."""
+    """Return the sheet of a challenge preview, one row per phase."""
     rows = tuple(
         (
-            one.phase,
-            one.pool,
-            one.samples,
-            Value(mean=one.dialogues, decimals=0),
-            one.rounds,
-            Value(mean=one.megabytes, decimals=1),
-            Value(mean=one.lay_s, decimals=0),
+            phase.phase,
+            phase.pool,
+            phase.samples,
+            Value(mean=phase.dialogues, decimals=0),
+            phase.rounds,
+            Value(mean=phase.megabytes, decimals=1),
+            Value(mean=phase.lay_s, decimals=0),
         )
-        for one in phases
+        for phase in phases
     )
     head = (
         "phase",
@@ -91,7 +91,9 @@ def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
         "MB to fetch",
         "seconds to lay ready",
     )
-    unusable = tuple(f"left out of {one.phase}: {text}" for one in phases for text in one.unusable)
+    unusable = tuple(
+        f"left out of {phase.phase}: {text}" for phase in phases for text in phase.unusable
+    )
     notes = ("Dialogues, megabytes and seconds are estimates from a few samples.", *unusable)
     return Sheet(name="look", caption="What it would be", head=head, rows=rows, notes=notes)
 

@@ -1,20 +1,24 @@
-"""`segarena serve`: challenges on the network."""
+"""`segarena serve`: run a challenge server."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import REFUSED, one_line_errors
-
-if TYPE_CHECKING:
-    from segarena_server.preflight import PreflightReport
-    from segarena_server.settings import Settings
-    from segarena_server.site import Site
+from segarena_server.commands.demo import serve_demo
+from segarena_server.config_file import own_settings, read_settings
+from segarena_server.http.middleware import log_to
+from segarena_server.preflight import PreflightReport
+from segarena_server.preflight import check as checked
+from segarena_server.serving import SiteServer, first_admin_link, open_site, run_evaluator
+from segarena_server.settings import Settings
+from segarena_server.site import Site
 
 DATA = Path("challenges")
 
@@ -83,30 +87,22 @@ def serve(
 
     Only this machine reaches it unless you say otherwise; see docs/server.md before you do.
     """
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("ended; start it again to go on"):
-        check_installed()
-        from segarena_server.commands.demo import serve_demo
-        from segarena_server.config_file import own_settings, read_settings
-        from segarena_server.http.middleware import log_to
-        from segarena_server.preflight import check as checked
-        from segarena_server.serving import SiteServer, first_admin_link, open_site, run_evaluator
-
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
-        config = config or (None if demo else own_settings(data or DATA))
+        if config is None and not demo:
+            config = own_settings(data or DATA)
         if check:
-            _tell(checked(data or DATA, config, given))
+            _print_report(checked(data or DATA, config, given))
             return
         settings = read_settings(config, given)
-        log_to(
-            log, logging.WARNING if log is None and (demo or sys.stderr.isatty()) else logging.INFO
-        )
+        # On a terminal, a line for each request would hide what matters.
+        is_terminal = log is None and (demo or sys.stderr.isatty())
+        log_to(log, logging.WARNING if is_terminal else logging.INFO)
         if demo:
             serve_demo(data, settings)
             return
         if evaluate_only:
-            _check_evaluates(settings)
+            _check_workers(settings)
         site = open_site(data or DATA, settings)
         if evaluate_only:
             run_evaluator(
@@ -121,9 +117,11 @@ def serve(
 
 def _welcome(site: Site, port: int, link: str) -> None:
     address = site.settings.address
-    if address.endswith(":0"):  # a free port was asked for, and is known only now
-        address, known = f"{address.removesuffix('0')}{port}", address
-        link = link.replace(known, address, 1)
+    # The number of a free port is known only once the server listens.
+    if address.endswith(":0"):
+        actual_address = f"{address.removesuffix('0')}{port}"
+        link = link.replace(address, actual_address, 1)
+        address = actual_address
     typer.echo(f"segarena serves {site.folder.path} at {address}")
     if link:
         typer.echo(f"Make your own account first; this link works once:\n  {link}")
@@ -131,18 +129,16 @@ def _welcome(site: Site, port: int, link: str) -> None:
         typer.echo("Ctrl-C ends it.")
 
 
-def _check_evaluates(settings: Settings) -> None:
-    from segarena.errors import InvalidInput
-
+def _check_workers(settings: Settings) -> None:
     if not settings.workers:
         raise InvalidInput("--evaluate-only: expected --workers of at least 1")
 
 
-def _tell(found: PreflightReport) -> None:
-    for remark in found.remarks:
+def _print_report(report: PreflightReport) -> None:
+    for remark in report.remarks:
         typer.secho(remark, fg="yellow")
-    for fault in found.faults:
+    for fault in report.faults:
         typer.secho(fault, fg="red")
-    if found.faults:
+    if report.faults:
         raise typer.Exit(REFUSED)
     typer.echo("all is well")

@@ -1,7 +1,8 @@
-"""The database: an SQLite file by default, PostgreSQL by address. What `writing` has left is on disk.
+"""The database: an SQLite file by default, PostgreSQL by address.
 
-SQLite keeps a write-ahead log and waits for the disk with each transaction, so that what was acknowledged outlives a
-power cut; writers come one after the other from the beginning, so that none has to start again.
+After a `writing` block the changes are on disk. SQLite uses a write-ahead log and syncs with each
+transaction, so that acknowledged changes survive a power cut. Write transactions are serialized from
+their start, so that none has to be repeated.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput, StoreError, StoreUnavailable
 
 _WAIT_S = 20
-"""How long a writer waits for the one before it."""
-_FILES = 8
-_CONNECTIONS = 20
-_MORE = 20
-"""Connections that are kept: to a file, which opens quickly; to a server, where many at once may have some more."""
-_AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
-"""What PostgreSQL says of itself while it ends or starts, has too many connections, or two writers wait for each other;
-see its manual, appendix A. Its driver raises them like faults of ours."""
+"""How long a write transaction waits for the lock."""
+_SQLITE_POOL_SIZE = 8
+_POSTGRESQL_POOL_SIZE = 20
+_POSTGRESQL_OVERFLOW = 20
+"""Pool sizes: SQLite connections open quickly; PostgreSQL allows some more under load."""
+_TRANSIENT_CODES = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
+"""PostgreSQL error codes of shutdown, start, too many connections, serialization failure and deadlock.
+
+See appendix A of its manual. The driver raises them like errors of the query."""
 _PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=FULL",
@@ -45,7 +47,7 @@ _PRAGMAS = (
 
 
 class DatabaseAway(StoreUnavailable):
-    """The database does not answer, or its disk is full; the same request may work later."""
+    """The database does not answer, or its disk is full; a retry may succeed."""
 
 
 class Database:
@@ -55,41 +57,41 @@ class Database:
         address: the path of an SQLite file, or `postgresql://user:password@host/name`.
 
     Raises:
-        InvalidInput: another kind of address.
+        InvalidInput: the address is of another kind.
     """
 
     def __init__(self, address: str | Path) -> None:
         self.file = None if "://" in str(address) else Path(address)
         self.engine = _postgresql(str(address)) if self.file is None else _sqlite(self.file)
         self._writes = self.engine.execution_options(writes=True)
-        self._in_line = threading.Lock() if self.is_sqlite else None
+        self._write_lock = threading.Lock() if self.is_sqlite else None
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file, which processes of one machine share."""
+        """Whether the database is an SQLite file, which the processes of one machine share."""
         return self.file is not None
 
     @contextmanager
     def reading(self) -> Generator[Session]:
-        """Give a session that sees one state of the database and changes nothing.
+        """Open a session for reading one consistent state of the database.
 
         Raises:
-            DatabaseAway: it does not answer.
-            StoreError: it is damaged.
+            DatabaseAway: the database does not answer.
+            StoreError: the database is damaged.
         """
-        with _told(), Session(self.engine, expire_on_commit=False) as session:
+        with _translated_errors(), Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Generator[Session]:
-        """Give a session whose changes are on disk when the block ends, or none of them when it raises.
+        """Open a session whose changes are on disk after the block, or undone when it raises.
 
         Raises:
-            DatabaseAway: it does not answer, or there is no room: nothing was changed.
-            StoreError: it is damaged.
+            DatabaseAway: it does not answer, or the disk is full; nothing was changed.
+            StoreError: the database is damaged.
         """
         with (
-            _told(),
+            _translated_errors(),
             self._one_at_a_time(),
             Session(self._writes, expire_on_commit=False) as session,
         ):
@@ -102,55 +104,63 @@ class Database:
 
     @contextmanager
     def _one_at_a_time(self) -> Generator[None]:
-        """Let writers of this process stand in line: SQLite has them look again and again, and the last one may win."""
-        if self._in_line is None:
+        """Queue the writers of this process: SQLite polls for its lock, which can starve a writer."""
+        if self._write_lock is None:
             yield
             return
-        if not self._in_line.acquire(timeout=_WAIT_S):
+        if not self._write_lock.acquire(timeout=_WAIT_S):
             raise DatabaseAway(
-                f"the database is written to by others for more than {_WAIT_S} s; try again"
+                f"other processes have been writing to the database for more than {_WAIT_S} s; try again"
             )
         try:
             yield
         finally:
-            self._in_line.release()
+            self._write_lock.release()
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _translated_errors() -> Generator[None]:
     try:
         yield
     except (OperationalError, InterfaceError) as error:
-        why = next(iter(str(error.orig).splitlines()), "it does not say why")
+        why = next(iter(str(error.orig).splitlines()), "no reason given")
         raise DatabaseAway(
             f"the database cannot be used: {why}; make room, or start it again"
         ) from error
     except DBAPIError as error:
-        if (
-            type(error.orig) is sqlite3.DatabaseError
-        ):  # SQLite's own word for a file that is none, or not any more
+        # SQLite raises the base class for files that are not databases or are corrupt.
+        if type(error.orig) is sqlite3.DatabaseError:
             raise StoreError(
                 f"the database is damaged: {error.orig}; restore it from a backup"
             ) from error
-        if not error.connection_invalidated and _code(error) not in _AWAY:
+        if not error.connection_invalidated and _code(error) not in _TRANSIENT_CODES:
             raise
         raise DatabaseAway("the connection to the database was lost; try again") from error
-    except ConnectionError as error:  # the driver lets some of them through as they are
+    except ConnectionError as error:
+        # The driver does not wrap all connection errors.
         raise DatabaseAway("the connection to the database was lost; try again") from error
     except PoolTimeout as error:
         raise DatabaseAway("all connections to the database are in use; try again") from error
 
 
 def _code(error: DBAPIError) -> str:
-    """Return what PostgreSQL calls an error; "" where nobody knows."""
-    told: Any = error.orig.args[0] if error.orig is not None and error.orig.args else None
-    return str(cast("dict[str, Any]", told).get("C", "")) if isinstance(told, dict) else ""
+    """Return the PostgreSQL error code; "" when there is none."""
+    if error.orig is None or not error.orig.args:
+        return ""
+    details: Any = error.orig.args[0]
+    if not isinstance(details, dict):
+        return ""
+    return str(cast("dict[str, Any]", details).get("C", ""))
 
 
 def _sqlite(file: Path) -> Engine:
     options = {"timeout": _WAIT_S, "check_same_thread": False}
-    # The one that was used last comes first: each keeps pages of the file, and those in turn would be kept by all.
-    pool: dict[str, Any] = {"pool_size": _FILES, "max_overflow": -1, "pool_use_lifo": True}
+    # Reuse the last connection first: each caches pages, and rotation would fill all the caches.
+    pool: dict[str, Any] = {
+        "pool_size": _SQLITE_POOL_SIZE,
+        "max_overflow": -1,
+        "pool_use_lifo": True,
+    }
     engine = create_engine(f"sqlite:///{file}", connect_args=options, **pool)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
@@ -158,7 +168,8 @@ def _sqlite(file: Path) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say so, not at the first change
+    # Transactions begin explicitly, not with the first change.
+    connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 
@@ -173,11 +184,11 @@ def _postgresql(address: str) -> Engine:
         url = make_url(address)
         if url.drivername not in ("postgresql", "postgresql+pg8000"):
             raise InvalidInput(
-                f"expected postgresql://... or the path of a file, got {url.drivername}://..."
+                f"expected postgresql://... or a file path, got {url.drivername}://..."
             )
         pool: dict[str, Any] = {
-            "pool_size": _CONNECTIONS,
-            "max_overflow": _MORE,
+            "pool_size": _POSTGRESQL_POOL_SIZE,
+            "max_overflow": _POSTGRESQL_OVERFLOW,
             "pool_use_lifo": True,
         }
         return create_engine(url.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **pool)

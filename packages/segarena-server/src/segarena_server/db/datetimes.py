@@ -1,4 +1,4 @@
-"""Times of the tables and of the site's clock, seconds since 1970, as moments with a time zone."""
+"""Conversion of timestamps in the tables, seconds since 1970, to datetimes with a time zone."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import datetime
 
 
 def utc_datetime(seconds: float) -> datetime.datetime:
-    """Return the moment, in UTC."""
+    """Convert seconds since 1970 to a datetime in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC)

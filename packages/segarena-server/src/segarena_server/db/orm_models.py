@@ -1,4 +1,7 @@
-"""The tables. Times are seconds since 1970, in UTC; texts that are secrets are kept as hashes."""
+"""ORM models of the tables.
+
+Times are seconds since 1970 in UTC. Secret texts are stored as hashes.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 ROLES = ("viewer", "participant", "organiser", "admin")
-"""Each may do what those before it may."""
+"""Roles in ascending order: each has the rights of those before it."""
 
 
 class OrmModel(DeclarativeBase):
-    """All of them."""
+    """Base class of all ORM models."""
 
-    # Constraints have names, or no migration could change them.
+    # Migrations can change only constraints with names.
     metadata: ClassVar[MetaData] = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -41,21 +44,21 @@ class OrmModel(DeclarativeBase):
 
 
 class Team(OrmModel):
-    """Those who take part together. Everybody has a team of their own name, with nobody else in it."""
+    """People who take part together; each person also has a single-member team of their own name."""
 
     __tablename__ = "teams"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(40))
     folded: Mapped[str] = mapped_column(String(40), unique=True)
-    """The name as it is compared; no person has the name of a team that is not their own."""
+    """The name in the form for comparison; no other person may have the name of a team."""
     circle: Mapped[str] = mapped_column(String(32), index=True, default=lambda: uuid.uuid4().hex)
-    """The same for all teams that ever had a member in common: what one of them was told, all may know."""
+    """The same for all teams that ever had a member in common: they may know each other's prompts."""
     made_at: Mapped[float] = mapped_column(Float)
 
 
 class Person(OrmModel):
-    """Someone with an account; who is made without a team gets one of their name."""
+    """An account; when created without a team it gets one of its own name."""
 
     __tablename__ = "people"
     __table_args__ = (
@@ -68,17 +71,17 @@ class Person(OrmModel):
     team: Mapped[Team] = relationship()
     name: Mapped[str] = mapped_column(String(40))
     folded: Mapped[str] = mapped_column(String(40), unique=True)
-    """The name as it is compared: two names that differ in case alone are one."""
+    """The name in the form for comparison: names that differ only in case are equal."""
     contact: Mapped[str] = mapped_column(String(200), default="")
     email: Mapped[str] = mapped_column(String(200), default="")
     email_at: Mapped[float | None] = mapped_column(Float)
-    """When they confirmed the address; until then nothing is sent there but the question."""
+    """When the person confirmed the address; until then only the confirmation request is sent there."""
     wants_letters: Mapped[bool] = mapped_column(default=False)
-    """Whether they want to be told when a run is over."""
+    """Whether to send an e-mail when a run is over."""
     password: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(20))
-    """deleted: what is left of an account is its number, so that no other one gets it."""
+    """`deleted`: only the number is left, so that no other account gets it."""
     made_at: Mapped[float] = mapped_column(Float)
 
     def __init__(self, **values: Any) -> None:
@@ -88,7 +91,7 @@ class Person(OrmModel):
 
 
 class AccessKey(OrmModel):
-    """Something secret that opens something: a session, a token for scripts, an invitation. Only its hash is kept."""
+    """A secret that grants access: a session, an API token, an invitation. Only its hash is stored."""
 
     __tablename__ = "keys"
     __table_args__ = (
@@ -104,21 +107,21 @@ class AccessKey(OrmModel):
     person_id: Mapped[int | None] = mapped_column(
         ForeignKey("people.id", ondelete="CASCADE"), index=True
     )
-    """Whose it is; of an invitation, who was invited with it and came."""
+    """The owner; of an invitation, the account that was created with it."""
     team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
-    """Of an invitation to a team: which."""
+    """The team, of an invitation to a team."""
     label: Mapped[str] = mapped_column(String(80), default="")
     role: Mapped[str] = mapped_column(String(20), default="")
-    """Of an invitation: what whoever comes with it will be."""
+    """The role of the new account, of an invitation."""
     made_at: Mapped[float] = mapped_column(Float)
     ends_at: Mapped[float] = mapped_column(Float)
     used_at: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
-    """When it was taken back, or an invitation was used."""
+    """When it was revoked, or an invitation was used."""
 
 
 class Challenge(OrmModel):
-    """A challenge; its rules are the description, which `segarena_server.challenges` reads."""
+    """A challenge; `segarena_server.challenges` reads its rules from the description."""
 
     __tablename__ = "challenges"
     __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
@@ -145,17 +148,17 @@ class PooledSample(OrmModel):
     sha256: Mapped[str] = mapped_column(String(64))
     bytes: Mapped[int]
     dialogues: Mapped[str] = mapped_column(Text)
-    """What participants are told of the dialogues about it, as JSON."""
+    """The public part of its dialogues, as JSON."""
 
 
 def _team_of_beginner(context: DefaultExecutionContext) -> int | None:
-    """Return the team that whoever begins a run has now."""
+    """Return the current team of the person who starts a run."""
     person_id = context.get_current_parameters()["person_id"]
     return context.connection.scalar(select(Person.team_id).where(Person.id == person_id))
 
 
 class Run(OrmModel):
-    """One try of a team at a phase."""
+    """One run of a team in a phase."""
 
     __tablename__ = "runs"
     __table_args__ = (
@@ -170,9 +173,9 @@ class Run(OrmModel):
     team_id: Mapped[int] = mapped_column(
         ForeignKey("teams.id"), default=_team_of_beginner, index=True
     )
-    """Whose it is."""
+    """The owner."""
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
-    """Who began it."""
+    """The person who started it."""
     name: Mapped[str] = mapped_column(String(80))
     kind: Mapped[str] = mapped_column(String(20), default="dialogue")
     """How its participant takes part; see `segarena_server.challenges.description.Way`."""
@@ -181,21 +184,21 @@ class Run(OrmModel):
     pool: Mapped[str] = mapped_column(String(500))
     state: Mapped[str] = mapped_column(String(20), default="open")
     is_free: Mapped[bool] = mapped_column(default=False)
-    """Whether it takes nothing of the quota: it came to nothing by a fault of the server."""
+    """Whether it is exempt from the quota, because a server fault ended it."""
     fault: Mapped[str] = mapped_column(Text, default="")
-    """Why it came to nothing."""
+    """Reason of the failure; "" when there is none."""
     made_at: Mapped[float] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
     extract: Mapped[str] = mapped_column(Text, default="")
-    """What boards and scores need of it, as JSON, once it is over."""
+    """Data for boards and scores as JSON, once the run is over."""
     is_step: Mapped[bool] = mapped_column(default=True)
-    """Whether boards count it; only on a ladder some do not, see `segarena_server.challenges.ladder`."""
+    """Whether boards count it; False only on a ladder, see `segarena_server.challenges.ladder`."""
     chosen_at: Mapped[float | None] = mapped_column(Float)
-    """When its team last wished to be judged by it; of a team's runs in a phase the last wish counts."""
+    """When the team last selected it for the board; of a team's runs in a phase the last selection counts."""
 
 
 class RunSample(OrmModel):
-    """One sample of a run, under a key that tells nothing of its name."""
+    """One sample of a run, under a key that does not reveal its name."""
 
     __tablename__ = "places"
     __table_args__ = (CheckConstraint("state IN ('open', 'over')", name="state"),)
@@ -208,25 +211,25 @@ class RunSample(OrmModel):
     bytes: Mapped[int]
     state: Mapped[str] = mapped_column(String(20), default="open")
     worker: Mapped[str] = mapped_column(String(60), default="")
-    """Which worker process evaluated it last, and may have its dialogues in memory."""
+    """The worker process that evaluated it last and may have its dialogues in memory."""
     past: Mapped[str] = mapped_column(Text, default="[]")
-    """The earlier runs whose prompts about the sample are said again first, as JSON; settled when the run begins."""
+    """Earlier runs whose prompts about the sample are repeated first, as JSON; fixed at the start of the run."""
 
 
 class LeaseColumns:
-    """What a row has that somebody works on; see `segarena_server.jobs.row_queue`."""
+    """Columns of rows that are leased to a worker; see `segarena_server.jobs.row_queue`."""
 
     state: Mapped[str] = mapped_column(String(20))
-    """waiting, leased to a worker, done; refused: what came cannot be read; dead: it failed again and again."""
+    """`waiting`, `leased` to a worker, `done`, `refused` (unreadable input) or `dead` (all tries failed)."""
     failure: Mapped[str] = mapped_column(Text, default="")
-    """Why, or why the last try came to nothing."""
+    """Reason of the refusal or of the last failed try."""
     tries: Mapped[int] = mapped_column(default=0)
     lease: Mapped[str] = mapped_column(String(120), default="")
     beats: Mapped[int] = mapped_column(default=0)
 
 
 class Turn(LeaseColumns, OrmModel):
-    """One exchange about a place, which is also the job of evaluating it."""
+    """One turn about a run sample, which is also the job of evaluating it."""
 
     __tablename__ = "turns"
     __table_args__ = (
@@ -242,32 +245,32 @@ class Turn(LeaseColumns, OrmModel):
     number: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
     request: Mapped[bytes] = mapped_column(LargeBinary)
-    """What came, packed."""
+    """The compressed request body."""
     response: Mapped[bytes | None] = mapped_column(LargeBinary)
     given: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """The prompts that the participant got for the first time with the response."""
+    """The prompts that the participant received for the first time with the response."""
     judged: Mapped[str] = mapped_column(Text, default="")
-    """Where its dialogues stand, as JSON; for the organiser alone."""
+    """Status of its dialogues as JSON, for organisers only."""
     digest: Mapped[str] = mapped_column(String(64), default="")
-    """Of all turns of its place up to this one."""
+    """Hash of all turns of the run sample up to this one."""
     received_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
     evaluated_s: Mapped[float] = mapped_column(Float, default=0.0)
-    """What it took the worker process."""
+    """Duration of the evaluation in the worker process."""
     sent: Mapped[str] = mapped_column(Text, default="")
-    """When the last byte of the response had left, as `segarena_server.challenges.time_charge` has it."""
+    """When the last byte of the response had left, encoded by `segarena_server.challenges.time_charge`."""
     client_s: Mapped[float] = mapped_column(Float, default=0.0)
     round_trip_s: Mapped[float] = mapped_column(Float, default=0.0, server_default="0")
-    """As the participant measured it; 0 when it did not."""
+    """Measured by the participant; 0 without a measurement."""
     charged_s: Mapped[float] = mapped_column(Float, default=0.0)
     spent_s: Mapped[float] = mapped_column(Float, default=0.0)
-    """What the turns of the run before had been charged."""
+    """Sum of the charges of the run's earlier turns."""
     is_sure: Mapped[bool] = mapped_column(default=True)
-    """Whether the charge is by one clock; see `segarena_server.challenges.time_charge`."""
+    """Whether a single clock measured the charge; see `segarena_server.challenges.time_charge`."""
 
 
 class Job(LeaseColumns, OrmModel):
-    """Something else that is done apart from requests: a kind of work, about one thing; see `segarena_server.jobs`."""
+    """A background job other than a turn; see `segarena_server.jobs`."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -279,21 +282,21 @@ class Job(LeaseColumns, OrmModel):
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(40))
     about: Mapped[str] = mapped_column(String(200))
-    """What it is done to, such as the id of a run: of a kind there is one job about each thing."""
+    """The object of the job, such as the id of a run; unique within a kind."""
     told: Mapped[str] = mapped_column(Text, default="")
-    """What else the kind needs to know, as JSON."""
+    """Further parameters of the kind, as JSON."""
     doing: Mapped[str] = mapped_column(String(200), default="")
-    """What its process was doing when its lease beat last."""
+    """Progress at the last renewal of its lease."""
     said: Mapped[str] = mapped_column(Text, default="")
-    """What came of it, where the kind keeps that here."""
+    """The result, for kinds that store it here."""
     made_at: Mapped[float] = mapped_column(Float)
     begun_at: Mapped[float | None] = mapped_column(Float)
-    """When the last try began."""
+    """Start of the last try."""
     done_at: Mapped[float | None] = mapped_column(Float)
 
 
 class SharedValue(OrmModel):
-    """What all servers of a database have in common, by name; see `segarena_server.db.shared_values`."""
+    """A named value that all servers of a database share; see `segarena_server.db.shared_values`."""
 
     __tablename__ = "shared"
 
@@ -302,7 +305,7 @@ class SharedValue(OrmModel):
 
 
 class Submission(OrmModel):
-    """Something that a participant sent to be judged here: a job looks at it, and one for each sample judges it."""
+    """A submission for evaluation on the server: one job inspects it, then one job per sample evaluates it."""
 
     __tablename__ = "submissions"
     __table_args__ = (
@@ -318,25 +321,25 @@ class Submission(OrmModel):
     run_id: Mapped[str | None] = mapped_column(
         ForeignKey("runs.id", ondelete="CASCADE"), index=True
     )
-    """The run that masks are for; the one that began with anything else that was taken."""
+    """The run that masks belong to; the run that an accepted submission of another kind started."""
     sha256: Mapped[str] = mapped_column(String(64))
     bytes: Mapped[int]
     name: Mapped[str] = mapped_column(String(80))
     segmenter: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text)
     state: Mapped[str] = mapped_column(String(20), default="waiting")
-    """waiting to be looked at; refused: something is wrong with it; taken: it is judged as its run; dead: it could not
-    be looked at, by no fault of its own."""
+    """`waiting` for inspection, `refused` for faults, `taken` and evaluated as its run, or `dead`: the
+    inspection failed through no fault of the submission."""
     told: Mapped[str] = mapped_column(Text, default="[]")
-    """What is wrong with it, as a list of lines in JSON."""
+    """Faults, a JSON list of lines."""
     failure: Mapped[str] = mapped_column(Text, default="")
-    """Why it came to nothing; for the organiser alone."""
+    """Reason of the failure, for organisers only."""
     sent_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
 
 
 class RunFinding(OrmModel):
-    """What was found about a run that is over, for organisers; see `segarena_server.jobs.run_audit`."""
+    """Result of the integrity audit of a run that is over, for organisers; see `segarena_server.jobs.run_audit`."""
 
     __tablename__ = "findings"
 
@@ -344,19 +347,19 @@ class RunFinding(OrmModel):
     made_at: Mapped[float] = mapped_column(Float)
     targets: Mapped[int]
     prompts: Mapped[int]
-    """That its team ever got about these, counted once each."""
+    """Distinct prompts about these targets that its team ever received."""
     blind_mean: Mapped[float | None] = mapped_column(Float)
     blind_highest: Mapped[float | None] = mapped_column(Float)
     alike_run_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"))
-    """The run of another team that it looks like most."""
+    """The most similar run of another team."""
     alike_share: Mapped[float] = mapped_column(Float)
     alike_compared: Mapped[int]
     sketch: Mapped[bytes] = mapped_column(LargeBinary)
-    """Of its masks; see `segarena_server.challenges.duplicate_detection`."""
+    """Sketch of its masks; see `segarena_server.challenges.duplicate_detection`."""
 
 
 class AuditEvent(OrmModel):
-    """A line of the audit log: who did what to what, from where."""
+    """An entry of the audit log: person, action, object and IP address."""
 
     __tablename__ = "events"
 
@@ -369,18 +372,18 @@ class AuditEvent(OrmModel):
 
 
 class Attempt(OrmModel):
-    """A try that may have been somebody's guess: so many within so long are allowed for each key."""
+    """An attempt that counts towards a limit, such as a password entry."""
 
     __tablename__ = "attempts"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), index=True)
-    """A hash of what was tried and of the name, address or number."""
+    """Hash of the kind of attempt and of the name, address or number."""
     at: Mapped[float] = mapped_column(Float, index=True)
 
 
 class QueuedEmail(OrmModel):
-    """An e-mail that is to be sent; one that was sent has no row any more."""
+    """An e-mail in the outbox; the row is deleted once it is sent."""
 
     __tablename__ = "letters"
     __table_args__ = (
@@ -395,7 +398,7 @@ class QueuedEmail(OrmModel):
     )
     recipient: Mapped[str] = mapped_column(String(200))
     about: Mapped[str] = mapped_column(Text, default="")
-    """Of a run its id, of an invitation the role."""
+    """The id of the run, or the role of the invitation."""
     state: Mapped[str] = mapped_column(String(20), default="waiting")
     tries: Mapped[int] = mapped_column(default=0)
     failure: Mapped[str] = mapped_column(Text, default="")
@@ -404,7 +407,7 @@ class QueuedEmail(OrmModel):
 
 
 class Identity(OrmModel):
-    """An account elsewhere that somebody signs in with."""
+    """An account at an OpenID Connect provider with which a person signs in."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)

@@ -1,4 +1,4 @@
-"""The schema of the database: made, brought up to date, and refused when a later version of segarena made it."""
+"""Migration of the database schema; schemas of later versions of segarena are rejected."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from sqlalchemy import Connection
 from segarena.errors import InvalidInput, StoreError
 from segarena_server.db.database import Database
 
-_LOCK = 5_273_946_125
-"""Says to PostgreSQL what is locked: any number that nobody else uses."""
+_ADVISORY_LOCK = 5_273_946_125
+"""Identifier of the PostgreSQL advisory lock: any number that nothing else uses."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def bring_up_to_date(database: Database) -> str:
-    """Make the tables, or change those of an earlier version; return the revision that they had before, "" for none.
+    """Create the tables or migrate them to the newest revision.
+
+    Returns:
+        The former revision; "" when there were no tables.
 
     Raises:
-        StoreError: a later version of segarena made them.
+        StoreError: the tables are of a later version of segarena.
     """
     before = revision_of(database)
     known = {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
@@ -39,18 +42,20 @@ def bring_up_to_date(database: Database) -> str:
 
 
 def newest_revision(revision: str) -> str | None:
-    """Return the revision that this version of segarena makes; None when it does not know `revision`, a later one's."""
+    """Return the newest revision of this version; None when `revision` is unknown, so of a later version."""
     scripts = ScriptDirectory(str(_MIGRATIONS))
     known = {script.revision for script in scripts.walk_revisions()}
-    return scripts.get_current_head() if not revision or revision in known else None
+    if revision and revision not in known:
+        return None
+    return scripts.get_current_head()
 
 
 def migrate(database: Database, revision: str) -> None:
-    """Bring the tables to a revision: "head", "base" or its name.
+    """Migrate the tables up or down to a revision: "head", "base" or an identifier.
 
     Raises:
         InvalidInput: there is no such revision.
-        StoreError: what they hold does not fit together.
+        StoreError: foreign keys in the tables are broken.
     """
     before = revision_of(database) or "base"
     known = [script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()]
@@ -65,43 +70,47 @@ def migrate(database: Database, revision: str) -> None:
     is_down = revision == "base" or revision in earlier - {before}
     with (
         database.engine.connect() as connection,
-        _without_references(connection),
+        _without_foreign_keys(connection),
         connection.begin(),
     ):
-        if (
-            not database.is_sqlite
-        ):  # of servers that start at once one changes the tables, the others find it done
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        # Of servers that start together, one migrates while the others wait.
+        if not database.is_sqlite:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        (command.downgrade if is_down else command.upgrade)(config, revision)
-        if database.is_sqlite and (
-            lost := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
-        ):
-            raise StoreError(
-                f"{database.file}: {len(lost)} rows, e.g. of {lost[0][0]}, refer to what is not there"
-            )
+        if is_down:
+            command.downgrade(config, revision)
+        else:
+            command.upgrade(config, revision)
+        if database.is_sqlite:
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+            if broken:
+                table = broken[0][0]
+                raise StoreError(
+                    f"{database.file}: {len(broken)} rows, e.g. of {table}, refer to missing rows; "
+                    "restore the database from a backup"
+                )
 
 
 @contextmanager
-def _without_references(connection: Connection) -> Generator[None]:
-    """Let tables be made anew, as SQLite changes them: with foreign keys on, dropping the old one empties others.
+def _without_foreign_keys(connection: Connection) -> Generator[None]:
+    """Turn off foreign keys: SQLite changes a table by replacing it, which would delete rows that refer to it.
 
-    They can only be turned off before a transaction begins.
+    Foreign keys can only be turned off before a transaction begins.
     """
     if connection.dialect.name != "sqlite":
         yield
         return
     connection.execution_options(writes=True)
-    plain: Any = connection.connection.dbapi_connection
-    plain.execute("PRAGMA foreign_keys=OFF")
+    raw_connection: Any = connection.connection.dbapi_connection
+    raw_connection.execute("PRAGMA foreign_keys=OFF")
     try:
         yield
     finally:
-        plain.execute("PRAGMA foreign_keys=ON")
+        raw_connection.execute("PRAGMA foreign_keys=ON")
 
 
 def revision_of(database: Database) -> str:
-    """Return the revision that the tables have; "" when there are none."""
+    """Return the revision of the tables; "" when there are none."""
     with database.reading() as session:
         return MigrationContext.configure(session.connection()).get_current_revision() or ""

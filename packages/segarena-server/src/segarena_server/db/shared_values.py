@@ -1,4 +1,4 @@
-"""What all servers of one database have in common besides its tables: who comes first says it, the others go by it."""
+"""Values that all servers of a database share; the first server sets them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from segarena_server.db.orm_models import SharedValue
 
 
 def shared_value(database: Database, name: str, own: str) -> str:
-    """Return the value that all servers have under a name: `own`, unless another server was first."""
+    """Return the shared value with a name; set it to `own` when there is none."""
     with database.reading() as session:
         known = session.get(SharedValue, name)
     if known is not None:
@@ -17,7 +17,8 @@ def shared_value(database: Database, name: str, own: str) -> str:
     try:
         with database.writing() as session:
             session.add(SharedValue(name=name, value=own))
-    except IntegrityError:  # another one was first by a moment
+    except IntegrityError:
+        # Another server set it at the same moment.
         with database.reading() as session:
             return session.get_one(SharedValue, name).value
     return own

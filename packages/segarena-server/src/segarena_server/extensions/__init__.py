@@ -1,1 +1,1 @@
-"""Entry points through which packages add pages and interfaces to a server."""
+"""Extensions by entry points: site sections, interfaces, and limits on plug-ins named on pages."""

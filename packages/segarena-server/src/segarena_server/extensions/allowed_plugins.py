@@ -1,7 +1,7 @@
-"""What a page may name: plug-ins that are installed, and files below the folders that the configuration offers.
+"""Plug-ins and files that organisers may name on pages: installed plug-ins, files below configured folders.
 
-Whoever organises on a page has an account, not a shell: they must not come to read the server's files, or to run a
-program, by way of an option. On the command line anything may be named.
+Organisers on pages have an account, not a shell: no option may let them read the server's files or
+run a program. The command line has no such limits.
 """
 
 from __future__ import annotations
@@ -17,38 +17,41 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import lookup, plugin_kinds, plugins_by_name
 
 _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
-"""One plain path: some options take several, with something between."""
+"""A single absolute path: some options accept several with a separator, which is not allowed here."""
 
 
 def plugin_faults(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
-    """Return what a page may not name of what it names, by field.
+    """Return why a page may not name the plug-ins in a form, by field; allowed ones are left out.
 
     Args:
-        texts: what somebody filled in, by field; others than benchmarks and datasets are not looked at.
-        roots: the folders that the configuration offers.
+        texts: submitted texts by field; only benchmarks and datasets are checked.
+        roots: folders whose files may be named.
     """
-    kinds_of = {field: field.rpartition(".")[2] for field in texts}
-    named = {field: kind for field, kind in kinds_of.items() if kind in ("benchmark", "dataset")}
-    found = {field: plugin_fault(kind, texts[field], roots) for field, kind in named.items()}
-    return {field: fault for field, fault in found.items() if fault}
+    faults: dict[str, str] = {}
+    for field, text in texts.items():
+        kind = field.rpartition(".")[2]
+        if kind not in ("benchmark", "dataset"):
+            continue
+        fault = plugin_fault(kind, text, roots)
+        if fault:
+            faults[field] = fault
+    return faults
 
 
 def plugin_fault(kind: str, text: str, roots: Sequence[str]) -> str:
-    """Return why a page may not name a plug-in so; "" when it may."""
+    """Return why a page may not name this plug-in with these options; "" when it may."""
     try:
         spec = PluginSpec.parse(text)
         if lookup(kind, spec.reference) is None:
-            every = ", ".join(sorted(plugins_by_name(kind)))
-            return (
-                f"expected a {kind} that is installed, one of {every}, got {spec.reference[:60]!r}"
-            )
-        _check(kind, spec, [Path(root).resolve() for root in roots])
+            installed = ", ".join(sorted(plugins_by_name(kind)))
+            return f"expected a {kind} that is installed, one of {installed}, got {spec.reference[:60]!r}"
+        _check_spec(kind, spec, [Path(root).resolve() for root in roots])
     except (InvalidInput, PluginError) as error:
         return str(error)
     return ""
 
 
-def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
+def _check_spec(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
     factory = lookup(kind, spec.reference)
     if getattr(factory, "starts_programs", False):
         raise InvalidInput(
@@ -62,7 +65,7 @@ def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
         inner = _as_plugin(text)
         if inner is not None:
             for other in plugin_kinds():
-                _check(other, inner, roots)
+                _check_spec(other, inner, roots)
         elif "(" in text or ")" in text:
             raise InvalidInput(f"expected plug-ins that are installed, got {text[:60]!r}")
         elif _looks_like_file(text) and not _is_below(text, roots):
@@ -74,7 +77,7 @@ def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a value, however deep."""
+    """Yield all texts in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, bytes):
@@ -89,7 +92,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _as_plugin(text: str) -> PluginSpec | None:
-    """Return the plug-in that a text may name where options take one; None when it names none."""
+    """Return the installed plug-in that a text names; None when it names none."""
     with suppress(PluginError):
         spec = PluginSpec.parse_named(text)
         if any(lookup(kind, spec.reference) for kind in plugin_kinds()):
@@ -104,7 +107,7 @@ def _looks_like_file(text: str) -> bool:
 
 
 def _is_below(text: str, roots: Sequence[Path]) -> bool:
-    """Tell whether a text is one path, and where it leads in the end lies in one of the folders."""
+    """Tell whether a text is a single path that, with links resolved, lies in one of the folders."""
     if not _PATH.fullmatch(text) or ".." in Path(text).parts:
         return False
     try:

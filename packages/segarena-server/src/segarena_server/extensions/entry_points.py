@@ -1,6 +1,7 @@
-"""What packages bring to a server by entry points: each has addresses of its own, behind the same guard as all others.
+"""Loading of server extensions from entry points; each has its own path prefix.
 
-Each route says whom it needs (`segarena_server.auth.permissions.require_role`), or lets nobody in.
+The authorization of the server applies to their routes, too: a route without
+`segarena_server.auth.permissions.require_role` is closed.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ RESERVED_NAMES = frozenset(
         "sent", "sign-in", "sign-out", "static", "team", "tokens",
     }
 )  # fmt: skip
-"""How our own addresses begin."""
+"""First path segments of the server's own routes."""
 
-Brought = TypeVar("Brought")
+Extension = TypeVar("Extension")
 
 
 def load_extensions(
-    group: str, kind: type[Brought], routers: Callable[[Brought], Iterable[APIRouter]]
-) -> dict[str, Brought]:
-    """Return what installed packages bring by entry points of a group, by name.
+    group: str, kind: type[Extension], routers: Callable[[Extension], Iterable[APIRouter]]
+) -> dict[str, Extension]:
+    """Load the extensions of an entry point group, by name.
 
     Raises:
-        PluginError: one cannot be imported, is of another kind, or has routes at addresses that are not its own.
+        PluginError: one cannot be imported, has the wrong type, or has routes outside its path prefix.
     """
-    found = {entry.name: _loaded(entry, kind) for entry in entry_points(group=group)}
-    for name, one in found.items():
-        _check_addresses(group, name, routers(one))
-    return found
+    extensions = {entry.name: _load(entry, kind) for entry in entry_points(group=group)}
+    for name, extension in extensions.items():
+        _check_paths(group, name, routers(extension))
+    return extensions
 
 
-def _loaded(entry: EntryPoint, kind: type[Brought]) -> Brought:
+def _load(entry: EntryPoint, kind: type[Extension]) -> Extension:
     try:
         found = entry.load()
     except Exception as error:  # importing runs the code of another package
@@ -53,10 +54,11 @@ def _loaded(entry: EntryPoint, kind: type[Brought]) -> Brought:
     return found
 
 
-def _check_addresses(group: str, name: str, routers: Iterable[APIRouter]) -> None:
-    routes = [route for router in routers for route in router.routes]
-    is_own = [
-        isinstance(route, Route) and f"{route.path}/".startswith(f"/{name}/") for route in routes
-    ]
-    if name in RESERVED_NAMES or not all(is_own):
+def _check_paths(group: str, name: str, routers: Iterable[APIRouter]) -> None:
+    is_valid = name not in RESERVED_NAMES
+    for router in routers:
+        for route in router.routes:
+            is_own = isinstance(route, Route) and f"{route.path}/".startswith(f"/{name}/")
+            is_valid = is_valid and is_own
+    if not is_valid:
         raise PluginError(f"{group}: expected the routes of {name} below /{name}/, of its own")

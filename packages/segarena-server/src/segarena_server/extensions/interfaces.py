@@ -1,7 +1,8 @@
-"""Interfaces for programs that were written for other servers: a package brings one, and challenges name it.
+"""Interfaces for client programs of other challenge servers; challenges name those that they offer.
 
-An entry point of the group `segarena.routes` is named as the addresses begin, `/NAME/`, and gives an `Interface`. It is
-imported when a server starts; see `segarena_server.extensions.entry_points`.
+Packages register an `Interface` as an entry point of the group `segarena.routes`, under the name of
+its path prefix `/NAME/`. The server imports it at start; see
+`segarena_server.extensions.entry_points`.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ ENTRY_POINTS = "segarena.routes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """How programs of another kind talk to the server.
+    """Routes for client programs of another challenge server.
 
     Attributes:
-        title: what these programs are, for participants.
-        router: its routes, all below `/NAME/`.
-        token_header: where its programs show their token.
-        refusal: how they are told no.
-        check: raises `InvalidInput` for a challenge that cannot be held in this way.
+        title: name of these programs, shown to participants.
+        router: routes, all below `/NAME/`.
+        token_header: HTTP header with the access token.
+        refusal: makes the response to a refused request.
+        check: raises `InvalidInput` for a challenge that the interface cannot offer.
     """
 
     title: str
@@ -41,38 +42,40 @@ class Interface:
 
 @cache
 def interfaces() -> Mapping[str, Interface]:
-    """Return the interfaces that installed packages bring, by name.
+    """Return the interfaces of installed packages, by name.
 
     Raises:
-        PluginError: one cannot be imported, is none, or has routes at addresses that are not its own.
+        PluginError: one cannot be imported, is not an `Interface`, or has routes outside its path prefix.
     """
     return load_extensions(ENTRY_POINTS, Interface, lambda interface: (interface.router,))
 
 
 def interface_of(request: Request) -> Interface | None:
-    """Return the interface that a request comes by; None for our own."""
-    found: Mapping[str, Interface] = request.app.state.interfaces
-    return found.get(request.url.path.split("/", 2)[1])
+    """Return the interface that a request addresses; None for the server's own routes."""
+    loaded: Mapping[str, Interface] = request.app.state.interfaces
+    first_segment = request.url.path.split("/", 2)[1]
+    return loaded.get(first_segment)
 
 
 def interface_addresses(challenge: ChallengeDescription, address: str) -> list[tuple[str, str]]:
-    """Return the addresses at which programs of other kinds take part in each phase, with what these programs are."""
-    there = interfaces()
-    named = [name for name in challenge.interfaces if name in there]
-    return [
-        (there[name].title, f"{address}/{name}/{challenge.slug}/{phase.name}/")
-        for phase in challenge.phases
-        for name in named
-    ]
+    """Return titles and addresses of a challenge's interfaces, for each phase."""
+    installed = interfaces()
+    addresses: list[tuple[str, str]] = []
+    for phase in challenge.phases:
+        for name in challenge.interfaces:
+            if name in installed:
+                url = f"{address}/{name}/{challenge.slug}/{phase.name}/"
+                addresses.append((installed[name].title, url))
+    return addresses
 
 
 def check_interfaces(challenge: ChallengeDescription) -> None:
-    """Raise `InvalidInput` unless a challenge can be held by all interfaces that it names."""
-    there = interfaces()
-    for place, name in enumerate(challenge.interfaces):
-        if name not in there:
-            known = ", ".join(sorted(there)) or "none"
+    """Raise `InvalidInput` unless all interfaces of a challenge are installed and can offer it."""
+    installed = interfaces()
+    for index, name in enumerate(challenge.interfaces):
+        if name not in installed:
+            known = ", ".join(sorted(installed)) or "none"
             raise InvalidInput(
-                f"interfaces[{place}]: expected one that is installed, {known}; got {name!r}"
+                f"interfaces[{index}]: expected one that is installed, {known}; got {name!r}"
             )
-        there[name].check(challenge)
+        installed[name].check(challenge)

@@ -1,7 +1,8 @@
-"""Rooms: what packages bring that people use in the browser, beside the challenges: pages, and the files these load.
+"""Sections that packages add to the site: pages with their static files, jobs and personal data.
 
-An entry point of the group `segarena.rooms` is named as the addresses begin, `/NAME/`, and gives a `Room`. It is
-imported when a server starts; see `segarena_server.extensions.entry_points`.
+Packages register a `SiteSection` as an entry point of the group `segarena.rooms`, under the name of
+its path prefix `/NAME/`. The server imports it at start; see
+`segarena_server.extensions.entry_points`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from segarena_server.site import Site
 
 ENTRY_POINTS = "segarena.rooms"
-_KINDS = {".css": "text/css", ".js": "text/javascript"}
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonalDataSource:
-    """What a room keeps about people, for who takes a copy of it along, or has their account deleted.
+    """Export and deletion of the personal data that a section stores.
 
     Attributes:
-        about: returns it, as JSON can hold it, for the number of somebody.
-        files: yields what is too much for that, or is in no table: names, of its own folder, and contents.
-        forget: takes away what names or tells of somebody, in the tables and in the data folder; what others rely on
-            stays, under their number. It raises `InvalidInput` where they have to do something before.
+        about: returns the data about an account, by its number, as JSON values.
+        files: yields names and contents of larger data; the archive puts them into a folder.
+        forget: deletes personal data from tables and data folder, and keeps, under the account's
+            number, what others rely on. Raises `InvalidInput` when the person must act first.
     """
 
     about: Callable[[Session, int], Any]
@@ -47,16 +47,17 @@ class PersonalDataSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSection:
-    """Pages of another package.
+    """A part of the site that another package provides.
 
     Attributes:
-        title: what visitors call it.
-        needs: who is shown the way there: a role, or `segarena_server.auth.permissions.ANYONE`.
-        routers: their routes, all at `/NAME` or below it.
-        package: which has `templates/` and `static/`.
-        kinds: of jobs that its pages ask for.
-        kept: what it keeps about people, by what that is called in their copy.
-        show: lays something to click through into the site of a demonstration, whose accounts are there.
+        title: label in the navigation.
+        needs: required to see the navigation entry: a role, or
+            `segarena_server.auth.permissions.ANYONE`.
+        routers: routes, all at `/NAME` or below it.
+        package: the package with `templates/` and `static/`.
+        kinds: kinds of background jobs.
+        kept: sources of personal data, by their folder in a person's archive.
+        show: adds examples to a demonstration site, whose accounts exist already.
     """
 
     title: str
@@ -70,52 +71,59 @@ class SiteSection:
 
 @cache
 def site_sections() -> Mapping[str, SiteSection]:
-    """Return the rooms that installed packages bring, by name.
+    """Return the sections of installed packages, by name.
 
     Raises:
-        PluginError: one cannot be imported, is none, or has routes at addresses that are not its own.
+        PluginError: one cannot be imported, is not a `SiteSection`, or has routes outside its path prefix.
     """
-    return load_extensions(ENTRY_POINTS, SiteSection, lambda room: room.routers)
+    return load_extensions(ENTRY_POINTS, SiteSection, lambda section: section.routers)
 
 
 @cache
 def static_files(package: str) -> Mapping[str, str]:
-    """Return the files in `static/` of a package that pages may load, by name: stylesheets and modules."""
+    """Return the stylesheets and JavaScript modules in `static/` of a package, by file name."""
     folder = files(package) / "static"
-    return {
-        name: folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
-        for name in sorted(_names_below(folder))
-    }
-
-
-def _names_below(folder: Traversable, prefix: str = "") -> Iterator[str]:
-    """Yield the names of stylesheets and modules, as `folder/module.js` where they lie in a folder."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _names_below(entry, f"{prefix}{entry.name}/")
-        elif media_type(entry.name):
-            yield f"{prefix}{entry.name}"
+    names = sorted(file.name for file in folder.iterdir())
+    texts: dict[str, str] = {}
+    for name in names:
+        if media_type(name):
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+    return texts
 
 
 @cache
 def compressed_static_files(package: str) -> Mapping[str, bytes]:
-    """Return these files compressed by gzip: an editor loads some fifty modules."""
-    return {
-        name: gzip.compress(text.encode(), mtime=0) for name, text in static_files(package).items()
-    }
+    """Return the static files of a package compressed by gzip: an editor loads some fifty modules."""
+    compressed: dict[str, bytes] = {}
+    for name, text in static_files(package).items():
+        # Without a time stamp, equal files have equal bytes.
+        compressed[name] = gzip.compress(text.encode(), mtime=0)
+    return compressed
 
 
 @cache
 def static_fingerprint(package: str) -> str:
-    """Return what changes with any of these files: modules import each other, so their addresses change together."""
-    return fingerprint("\0".join(text for pair in static_files(package).items() for text in pair))
+    """Return a fingerprint of all static files of a package.
+
+    Modules import each other, so their addresses must change together.
+    """
+    parts: list[str] = []
+    for name, text in static_files(package).items():
+        parts += [name, text]
+    return fingerprint("\0".join(parts))
 
 
 def personal_data_sources() -> Mapping[str, PersonalDataSource]:
-    """Return what all rooms keep about people, by names of which no two rooms have the same."""
-    return {name: kept for room in site_sections().values() for name, kept in room.kept.items()}
+    """Return the personal data sources of all sections, by name; the names are distinct."""
+    sources: dict[str, PersonalDataSource] = {}
+    for section in site_sections().values():
+        sources |= section.kept
+    return sources
 
 
 def media_type(name: str) -> str:
-    """Return the media type of a file that pages may load; "" for any other."""
-    return next((kind for suffix, kind in _KINDS.items() if name.endswith(suffix)), "")
+    """Return the media type of a static file; "" when it is not one."""
+    for suffix, media in _MEDIA_TYPES.items():
+        if name.endswith(suffix):
+            return media
+    return ""

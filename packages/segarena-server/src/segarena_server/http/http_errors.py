@@ -1,20 +1,20 @@
-"""Requests that are not answered with what was asked: what is said, and never more than the asker may know."""
+"""HTTP errors; their messages reveal nothing that the visitor may not know."""
 
 from __future__ import annotations
 
 from segarena.errors import SegarenaError
 
 API = "1"
-"""The version of the interface."""
+"""Version of the HTTP interface."""
 
 
 class Refusal(SegarenaError):
-    """A request that is refused.
+    """A refused request.
 
     Attributes:
-        status: of HTTP.
-        kind: one word that programs go by.
-        retry_after_s: when it may work; None when the same request never will.
+        status: HTTP status code.
+        kind: one word that client programs evaluate.
+        retry_after_s: seconds until a retry may succeed; None when it never will.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Refusal(SegarenaError):
 
 
 def no_token() -> Refusal:
-    """Nobody was recognised."""
+    """Return the error of a request without a valid token: 401."""
     return Refusal(
         401,
         "token",
@@ -36,42 +36,42 @@ def no_token() -> Refusal:
 
 
 def forbidden() -> Refusal:
-    """The role does not allow it; for what everybody knows to exist."""
+    """Return the error of a missing role, for things whose existence is public: 403."""
     return Refusal(
         403, "forbidden", "your account may not do this; an organiser can change its role"
     )
 
 
 def unknown() -> Refusal:
-    """There is nothing of that name, or nothing that the asker may know of: both sound alike."""
+    """Return the error of a missing or hidden thing, which must be indistinguishable: 404."""
     return Refusal(404, "unknown", "there is nothing of this name, or it is not yours")
 
 
 def closed(message: str) -> Refusal:
-    """The time for it is over, or not yet come."""
+    """Return the error of an action outside its period: 403."""
     return Refusal(403, "closed", message)
 
 
 def quota(message: str, retry_after_s: float | None) -> Refusal:
-    """A limit is reached; the message says which."""
+    """Return the error of an exceeded limit, which the message names: 429."""
     return Refusal(429, "quota", message, retry_after_s)
 
 
 def conflict(message: str) -> Refusal:
-    """It contradicts what is there."""
+    """Return the error of a conflict with the current state: 409."""
     return Refusal(409, "conflict", message)
 
 
 def invalid(message: str) -> Refusal:
-    """What was sent cannot be."""
+    """Return the error of invalid input: 422."""
     return Refusal(422, "invalid", message)
 
 
 def too_large(most: int) -> Refusal:
-    """More was sent than is taken."""
+    """Return the error of a body with too many bytes: 413."""
     return Refusal(413, "too_large", f"at most {most:,} bytes are taken here")
 
 
 def busy(message: str, retry_after_s: float) -> Refusal:
-    """Nothing is wrong with the request, and it may work later."""
+    """Return the error of a valid request that may succeed later: 503."""
     return Refusal(503, "busy", message, retry_after_s)

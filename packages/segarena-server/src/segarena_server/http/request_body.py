@@ -1,4 +1,4 @@
-"""Bodies of requests, counted while they come in."""
+"""Reading of request bodies as bytes, JSON, forms and file uploads, with limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from fastapi import Depends, Request
-from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from segarena_server.auth.permissions import secrets_match, site_of, visitor_of
@@ -23,7 +22,7 @@ MOST_FORM_BYTES = 16 * 1024
 MOST_LARGE_FORM_BYTES = 512 * 1024
 _MOST_FIELDS = 40
 _MOST_LARGE_FIELDS = 400
-_PATIENCE_S = 300.0
+_TIMEOUT_S = 300.0
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/=]{44}):")
 
 Told = TypeVar("Told")
@@ -33,54 +32,55 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body.
 
     Raises:
-        Refusal: it is longer than `most` bytes, whether it says so or not, or takes minutes to come; or too many large
-            ones come at once.
+        Refusal: it exceeds `most` bytes, declared or not; it arrives too slowly; or there are too many
+            large uploads at once.
     """
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > most:
         raise http_errors.too_large(most)
-    intake = site_of(request).intake if most > MOST_LARGE_FORM_BYTES else None
-    if intake is not None:
-        intake.check(int(declared))
+    budget = site_of(request).intake if most > MOST_LARGE_FORM_BYTES else None
+    if budget is not None:
+        budget.check(int(declared))
     body = bytearray()
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_TIMEOUT_S):
             async for part in request.stream():
                 if len(body) + len(part) > most:
                     raise http_errors.too_large(most)
-                if intake is not None:
-                    intake.take(len(part))
+                if budget is not None:
+                    budget.take(len(part))
                     request.state.taken += len(part)
                 body += part
     except TimeoutError as error:
         raise http_errors.Refusal(
-            408, "slow", f"the body did not come within {_PATIENCE_S:.0f} s; send it again"
+            408, "slow", f"the body did not come within {_TIMEOUT_S:.0f} s; send it again"
         ) from error
     return bytes(body)
 
 
 def check_digest(request: Request, body: bytes) -> bool:
-    """Tell whether the request said before its body what the body would be, and look whether it is that (RFC 9530).
+    """Verify the Content-Digest header (RFC 9530); return whether the request has one.
 
     Raises:
-        Refusal: it said something else.
+        Refusal: the body has another digest.
     """
-    told = request.headers.get("content-digest", "")
-    found = _DIGEST.search(told)
+    header = request.headers.get("content-digest", "")
+    found = _DIGEST.search(header)
     if found is None:
         return False
-    if not hmac.compare_digest(found[1], base64.b64encode(hashlib.sha256(body).digest()).decode()):
+    digest = hashlib.sha256(body).digest()
+    if not hmac.compare_digest(found[1], base64.b64encode(digest).decode()):
         raise http_errors.Refusal(
-            400, "digest", "the body is not what its Content-Digest says; send it again"
+            400, "digest", "the body does not match its Content-Digest; send it again"
         )
     return True
 
 
 async def read_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
-    """Return a body of JSON of at most so many bytes, checked.
+    """Return a validated JSON body of at most `most` bytes.
 
     Raises:
-        Refusal: it is no JSON, or not of this kind.
+        Refusal: it is not JSON, or not of this type.
     """
     body = await read_body(request, most)
     try:
@@ -90,10 +90,10 @@ async def read_json(request: Request, kind: type[Told], most: int = MOST_FORM_BY
 
 
 async def read_page_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
-    """Return a body of JSON, checked, that a script of a page of ours sent, with the session's key in `x-form-key`.
+    """Return a validated JSON body from a script of this site, which sends its form key in `x-form-key`.
 
     Raises:
-        Refusal: as `read_json`; or another site sent it, or it lacks the key.
+        Refusal: as `read_json`; or another site sent it, or the key is missing.
     """
     _check_origin(request)
     _check_key(request, {"key": request.headers.get("x-form-key", "")})
@@ -101,22 +101,22 @@ async def read_page_json(request: Request, kind: type[Told], most: int = MOST_FO
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that came from a page of ours.
+    """Return the fields of a form on a page of this site.
 
     Raises:
-        Refusal: another site sent it, it lacks the key of the session, or it is none.
+        Refusal: another site sent it, the form key is missing, or the body is not a form.
     """
     return await _read_form(request, MOST_FORM_BYTES, _MOST_FIELDS)
 
 
 async def read_large_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that describes a challenge; otherwise as `read_form`."""
+    """Return the fields of a large form, which describes a challenge; otherwise as `read_form`."""
     return await _read_form(request, MOST_LARGE_FORM_BYTES, _MOST_LARGE_FIELDS)
 
 
 Form = Annotated[dict[str, str], Depends(read_form)]
 LargeForm = Annotated[dict[str, str], Depends(read_large_form)]
-"""The fields of a form, as an argument of the function that answers it."""
+"""The fields of a form, injected as an argument of a route function."""
 
 
 async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dict[str, str]:
@@ -131,10 +131,10 @@ async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dic
 
 
 async def read_upload(request: Request, most: int) -> tuple[dict[str, str], bytes]:
-    """Return the fields of a form that came from a page of ours, and the one file in it.
+    """Return the fields of an upload form on a page of this site, and its file.
 
     Raises:
-        Refusal: as `read_form`; or it has no file, or several.
+        Refusal: as `read_form`; or there is not exactly one file.
     """
     fields, files = await read_uploads(request, most, 1)
     return fields, files[0][1]
@@ -143,15 +143,15 @@ async def read_upload(request: Request, most: int) -> tuple[dict[str, str], byte
 async def read_uploads(
     request: Request, most: int, most_files: int
 ) -> tuple[dict[str, str], list[tuple[str, bytes]]]:
-    """Return the fields of a form that came from a page of ours, and the files in it: names, as told, and contents.
+    """Return the fields of an upload form on a page of this site, and names and contents of its files.
 
     Args:
-        request: what came.
-        most: bytes of all files together.
-        most_files: how many there may be.
+        request: with the form.
+        most: total size of all files in bytes.
+        most_files: maximum number of files.
 
     Raises:
-        Refusal: as `read_form`; or it has no file, or too many.
+        Refusal: as `read_form`; or there is no file, or there are too many.
     """
     _check_origin(request)
     body = await read_body(request, most + MOST_FORM_BYTES)
@@ -167,41 +167,49 @@ async def read_uploads(
             max_fields=_MOST_FIELDS,
             max_part_size=MOST_FORM_BYTES,
         ).parse()
-        told = list(form.multi_items())
-        fields = {name: value for name, value in told if isinstance(value, str)}
-        sent = [value for _, value in told if isinstance(value, UploadFile)]
-        files = [(file.filename or "", await file.read()) for file in sent]
+        fields: dict[str, str] = {}
+        files: list[tuple[str, bytes]] = []
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                fields[name] = value
+            else:
+                content = await value.read()
+                # Browsers send an empty file for an input without a choice.
+                if content:
+                    files.append((value.filename or "", content))
         await form.close()
     except (MultiPartException, KeyError, ValueError) as error:
         raise http_errors.invalid("expected a form with a file") from error
     _check_key(request, fields)
-    files = [(name, content) for name, content in files if content]
     if not files:
         raise http_errors.invalid("expected a file, got none; choose one")
     return fields, files
 
 
 def number_in(text: str) -> int | None:
-    """Return the whole number, of at most nine digits, that a field or an address says; None for anything else."""
+    """Parse a non-negative integer of at most nine digits; return None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _check_key(request: Request, fields: Mapping[str, str]) -> None:
-    """Refuse a form that lacks the key of the session."""
+    """Reject a form without the form key of the session."""
     expected = visitor_of(request).form_key
     if expected and not secrets_match(fields.get("key", ""), expected):
         raise http_errors.Refusal(
-            403, "form", "this form is of an earlier session; open the page again and repeat it"
+            403,
+            "form",
+            "this form belongs to an earlier session; open the page again and repeat it",
         )
 
 
 def _check_origin(request: Request) -> None:
-    """Refuse what a page of another site sends; browsers say where a form is from, and cannot be made not to."""
+    """Reject forms of other sites: browsers name the origin, and a page cannot prevent it."""
     site = site_of(request)
-    told = request.headers.get("sec-fetch-site", "same-origin")
+    fetch_site = request.headers.get("sec-fetch-site", "same-origin")
     origin: Any = request.headers.get("origin")
     ours = {site.settings.address, f"{request.url.scheme}://{request.headers.get('host', '')}"}
-    if told not in ("same-origin", "none") or (origin is not None and origin not in ours):
+    is_foreign = origin is not None and origin not in ours
+    if fetch_site not in ("same-origin", "none") or is_foreign:
         raise http_errors.Refusal(
-            403, "form", "a form of another site; open the page here and repeat it"
+            403, "form", "the form is of another site; open the page here and repeat it"
         )

@@ -1,19 +1,19 @@
-"""Room for large bodies of requests: who comes while there is none is told to come again."""
+"""A limit on the memory of all large request bodies together."""
 
 from __future__ import annotations
 
 from segarena_server.http import http_errors
 
-_AGAIN_S = 5.0
+_RETRY_S = 5.0
 
 
 class UploadBudget:
-    """Counts the bytes of large bodies, from when they come until their requests are answered.
+    """Counts the bytes of large bodies from their arrival until their requests are answered.
 
-    It belongs to the thread of the event loop.
+    Not thread-safe: only the thread of the event loop uses it.
 
     Args:
-        most: so many may be there at once.
+        most: bytes in memory at once.
     """
 
     def __init__(self, most: int) -> None:
@@ -21,21 +21,19 @@ class UploadBudget:
         self._taken = 0
 
     def check(self, size: int) -> None:
-        """Raise `Refusal` when there is no room for so many more bytes now; nothing is kept free for them."""
+        """Raise `Refusal` when `size` more bytes exceed the limit; reserves nothing."""
         if self._taken + size > self._most:
-            raise http_errors.busy(
-                "too many large bodies come in at this moment; send it again", _AGAIN_S
-            )
+            raise http_errors.busy("too many large uploads at this moment; send it again", _RETRY_S)
 
     def take(self, size: int) -> None:
-        """Count bytes that came.
+        """Count received bytes.
 
         Raises:
-            Refusal: there is no room.
+            Refusal: they exceed the limit.
         """
         self.check(size)
         self._taken += size
 
     def give_back(self, size: int) -> None:
-        """Uncount bytes that are not needed any more."""
+        """Release bytes whose request is answered."""
         self._taken -= size

@@ -1,7 +1,7 @@
-"""Letters by e-mail: put down where something happens, sent later by `segarena_server.mail.smtp`.
+"""The outbox of e-mails: queued in a table, sent later by `segarena_server.mail.smtp`.
 
-What is put down has no link in it. The key of a link is made when the letter leaves, so that neither the database nor a
-backup of it opens anything.
+Queued e-mails contain no links. The key of a link is created when the e-mail leaves, so that neither
+the database nor its backups grant access.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from segarena_server.db.orm_models import Challenge, Person, QueuedEmail, Run
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}"
 )
-"""Addresses as browsers take them in forms; nothing that could end a line or name a second recipient."""
-_LONGEST = 200
+"""Addresses as browsers accept them in forms: no line ends, no second recipient."""
+_MAX_ADDRESS_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedEmail:
-    """A letter as it is sent, and the text of the key in its link."""
+    """An e-mail ready to send, and the text of the access key in its link."""
 
     subject: str
     text: str
@@ -34,13 +34,13 @@ class RenderedEmail:
 
 
 def clean_address(text: str) -> str:
-    """Return an address for e-mail, "" for none.
+    """Return a normalized e-mail address; "" for an empty one.
 
     Raises:
-        InvalidInput: it is not one.
+        InvalidInput: it is not an e-mail address.
     """
     text = text.strip()
-    if text and (len(text) > _LONGEST or not _ADDRESS.fullmatch(text)):
+    if text and (len(text) > _MAX_ADDRESS_LENGTH or not _ADDRESS.fullmatch(text)):
         raise InvalidInput("expected an e-mail address like name@example.org")
     return text
 
@@ -54,12 +54,14 @@ def queue_email(
     to: str = "",
     about: str = "",
 ) -> None:
-    """Have a letter sent: to `to`, else to the confirmed address of `person`; none where neither is.
+    """Queue an e-mail to `to`, or else to the confirmed address of `person`; without either, do nothing.
 
-    One about another password is put down all the same, and goes nowhere: by the time that it takes nobody can tell
-    whether there is such an account.
+    A password reset is queued even without an address, and not sent: so the response time does not
+    reveal whether the account exists.
     """
-    address = to or (person.email if person and person.email_at is not None else "")
+    address = to
+    if not address and person is not None and person.email_at is not None:
+        address = person.email
     if not address and kind != "reset":
         return
     person_id = None if person is None else person.id
@@ -71,14 +73,14 @@ def queue_email(
 
 
 def queue_run_over_email(session: Session, run: Run, now: float) -> None:
-    """Tell who began a run that it is over, if they want to be told."""
+    """Queue the e-mail about the end of a run, if the person who started it wants one."""
     person = session.get_one(Person, run.person_id)
     if person.wants_letters:
         queue_email(session, now, "run over", person=person, about=run.id)
 
 
 def unsent_emails(session: Session) -> list[QueuedEmail]:
-    """Return the letters that could not be sent so far, or never will be; those that went nowhere are none of them."""
+    """Return up to 20 e-mails that failed so far or for good, newest first; without those that have no address."""
     failed = select(QueuedEmail).where(QueuedEmail.failure != "", QueuedEmail.recipient != "")
     return list(session.scalars(failed.order_by(QueuedEmail.id.desc()).limit(20)))
 
@@ -86,22 +88,22 @@ def unsent_emails(session: Session) -> list[QueuedEmail]:
 def render_email(
     session: Session, letter: QueuedEmail, address: str, now: float
 ) -> RenderedEmail | None:
-    """Return a letter with the links that it needs; None when there is nothing to say any more.
+    """Render a queued e-mail and create the key of its link; return None when it is obsolete.
 
     Args:
-        session: writes: the keys of the links.
-        letter: as it was put down.
-        address: of the site.
-        now: the time.
+        session: a writing one, for the key.
+        letter: the queued e-mail.
+        address: address of the site.
+        now: the current time.
     """
     person = session.get(Person, letter.person_id) if letter.person_id else None
     if not letter.recipient or (person and person.state in ("closed", "deleted")):
         return None
-    written = _KINDS[letter.kind](session, letter, person, address, now)
+    written = _RENDERERS[letter.kind](session, letter, person, address, now)
     if written is None:
         return None
-    hello = f"Hello {person.name},\n\n" if person else "Hello,\n\n"
-    return replace(written, text=f"{hello}{written.text}\n\n-- \n{address}\n")
+    greeting = f"Hello {person.name},\n\n" if person else "Hello,\n\n"
+    return replace(written, text=f"{greeting}{written.text}\n\n-- \n{address}\n")
 
 
 def _invitation(
@@ -109,7 +111,10 @@ def _invitation(
 ) -> RenderedEmail:
     key = create_key(session, "invitation", now, role=letter.about)
     link = f"{address}/register?invitation={key}"
-    why = "you were invited to take part in challenges. Make your account here; the link works once, within 30 days:"
+    why = (
+        "you are invited to take part in challenges. Create your account here; the link works once, "
+        "within 30 days:"
+    )
     return RenderedEmail(subject="An invitation", text=_lines(why, link), key=key)
 
 
@@ -119,8 +124,10 @@ def _address(
     if person is None:
         return None
     key = create_key(session, "address", now, person_id=person.id, label=letter.recipient)
-    why = "is this your address? Then open this link within an hour; it works once:"
-    text = _lines(why, f"{address}/address?link={key}", "If you did not ask for it, do nothing.")
+    why = "to confirm that this is your address, open this link within an hour; it works once:"
+    text = _lines(
+        why, f"{address}/address?link={key}", "If you did not ask for this e-mail, ignore it."
+    )
     return RenderedEmail(subject="Confirm your address", text=text, key=key)
 
 
@@ -130,11 +137,16 @@ def _reset(
     if person is None:
         return None
     key = create_key(session, "reset", now, person_id=person.id)
-    why = "somebody, you we hope, asked for another password. Choose it here within an hour; the link works once:"
-    text = _lines(
-        why, f"{address}/reset?link={key}", "If it was not you, do nothing: the password stays."
+    why = (
+        "you asked to reset your password. Choose a new one here within an hour; the link works "
+        "once:"
     )
-    return RenderedEmail(subject="Another password", text=text, key=key)
+    text = _lines(
+        why,
+        f"{address}/reset?link={key}",
+        "If it was not you, ignore this e-mail: your password stays the same.",
+    )
+    return RenderedEmail(subject="Reset your password", text=text, key=key)
 
 
 def _confirmed(
@@ -142,7 +154,7 @@ def _confirmed(
 ) -> RenderedEmail | None:
     if person is None or person.state != "confirmed":
         return None
-    why = "an organiser has confirmed your account. Now you can sign in:"
+    why = "an organiser has confirmed your account. You can sign in now:"
     return RenderedEmail(
         subject="Your account is confirmed", text=_lines(why, f"{address}/sign-in")
     )
@@ -155,9 +167,9 @@ def _run_over(
     if run is None:
         return None
     slug = session.get_one(Challenge, run.challenge_id).slug
-    how = "came to nothing; its page says why" if run.fault else "is over"
-    end = "On the page of your account you can say that you do not want to be told."
-    text = _lines(f"your run at {slug}, {run.phase}, {how}:", f"{address}/runs/{run.id}", end)
+    outcome = "failed; its page says why" if run.fault else "is over"
+    end = "You can turn off these e-mails on your account page."
+    text = _lines(f"your run at {slug}, {run.phase}, {outcome}:", f"{address}/runs/{run.id}", end)
     return RenderedEmail(subject=f"A run at {slug} is over", text=text)
 
 
@@ -165,7 +177,7 @@ def _lines(*paragraphs: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-_KINDS: dict[
+_RENDERERS: dict[
     str, Callable[[Session, QueuedEmail, Person | None, str, float], RenderedEmail | None]
 ] = {
     "invitation": _invitation,

@@ -1,8 +1,8 @@
-"""Sends letters by SMTP, from a thread of its own: whatever the mail server does, no request waits for it.
+"""Sending of queued e-mails by SMTP in a thread, so that no request waits for the mail server.
 
-A letter is taken by pushing the time when it is due, so that one whose sender dies is due again; it may come twice,
-and never not at all without saying so. What was refused is tried again for two days, then given up, which the page
-of the organiser tells.
+The sender claims an e-mail by postponing its due time. If the sender dies, the e-mail becomes due
+again: it may arrive twice, but is not lost silently. Failed e-mails are retried for two days and then
+given up; the organisers' page lists them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from segarena_server.settings import MailSettings
 from segarena_server.site import Site
 
 _IDLE_S = 2.0
-_PATIENCE_S = 20.0
-_TAKEN_S = 300.0
-"""So long whoever took a letter has for sending it."""
-_AGAIN_S = (60.0, 300.0, 900.0, 3600.0, 3600.0 * 3, 3600.0 * 6, 3600.0 * 12, 3600.0 * 24)
+_TIMEOUT_S = 20.0
+_CLAIM_S = 300.0
+"""How long a sender may take for a claimed e-mail."""
+_RETRY_DELAYS_S = (60.0, 300.0, 900.0, 3600.0, 3600.0 * 3, 3600.0 * 6, 3600.0 * 12, 3600.0 * 24)
 
 
 class MailSender:
-    """The thread that sends, where a mail server is set.
+    """The thread that sends queued e-mails; does nothing without a configured mail server.
 
     Args:
-        site: whose letters.
+        site: with the outbox and the settings.
     """
 
     def __init__(self, site: Site) -> None:
@@ -44,32 +44,33 @@ class MailSender:
         self._thread = threading.Thread(target=self._send_all, daemon=True)
 
     def start(self) -> None:
-        """Begin, if there is anywhere to send to."""
+        """Start the thread if a mail server is configured."""
         if self._site.settings.mail is not None:
             self._thread.start()
 
     def stop(self) -> None:
-        """End; what was not sent stays for the next start."""
+        """Stop the thread; unsent e-mails stay queued."""
         self._is_over.set()
         if self._thread.is_alive():
-            self._thread.join(_PATIENCE_S)
+            self._thread.join(_TIMEOUT_S)
 
     def _send_all(self) -> None:
         while not self._is_over.is_set():
             try:
                 if self.send_one():
                     continue
-            except Exception as error:  # a thread that ends sends nothing any more
+            except Exception as error:
+                # Any error is only logged, because the thread must go on.
                 LOG.log(
                     logging.ERROR,
-                    "letters: %s",
+                    "e-mail: %s",
                     error,
                     exc_info=not isinstance(error, SegarenaError),
                 )
             self._is_over.wait(_IDLE_S)
 
     def send_one(self) -> bool:
-        """Send the letter that is due; return whether there was one."""
+        """Send the next due e-mail; return whether there was one."""
         site = self._site
         now = self._site.now()
         with site.database.writing() as session:
@@ -81,20 +82,21 @@ class MailSender:
             letter = session.scalar(due.limit(1).with_for_update(skip_locked=True))
             if letter is None:
                 return False
-            letter.due_at = now + _TAKEN_S
+            letter.due_at = now + _CLAIM_S
             letter.tries = letter.tries + 1
             written = mail_outbox.render_email(session, letter, site.settings.address, now)
             if written is None:
                 session.delete(letter)
                 return True
-        self._note(letter, written, self._failure(letter.recipient, written))
+        failure = self._send(letter.recipient, written)
+        self._record_result(letter, written, failure)
         return True
 
-    def _failure(self, recipient: str, written: mail_outbox.RenderedEmail) -> str:
-        """Send a letter; return why it could not be, "" when it was."""
+    def _send(self, recipient: str, written: mail_outbox.RenderedEmail) -> str:
+        """Send an e-mail; return the reason of a failure, "" on success."""
         mail = self._site.settings.mail
         if mail is None:
-            return "no mail server is set"
+            return "no mail server is configured"
         try:
             with connect_smtp(mail) as server:
                 server.send_message(build_message(mail, recipient, written))
@@ -102,8 +104,10 @@ class MailSender:
             return " ".join(str(error).split())[:200] or type(error).__name__
         return ""
 
-    def _note(self, letter: QueuedEmail, written: mail_outbox.RenderedEmail, failure: str) -> None:
-        """Note what became of a letter; one that was sent goes, and so does the key of one that was not."""
+    def _record_result(
+        self, letter: QueuedEmail, written: mail_outbox.RenderedEmail, failure: str
+    ) -> None:
+        """Delete a sent e-mail; of a failed one record the reason and delete the key of its link."""
         with self._site.database.writing() as session:
             if failure and written.key:
                 session.connection().execute(
@@ -116,17 +120,17 @@ class MailSender:
                 session.delete(kept)
                 return
             kept.failure = failure
-            if kept.tries > len(_AGAIN_S):
+            if kept.tries > len(_RETRY_DELAYS_S):
                 kept.state = "dead"
             else:
-                kept.due_at = self._site.now() + _AGAIN_S[kept.tries - 1]
-        LOG.warning("a letter could not be sent (try %d): %s", letter.tries, failure)
+                kept.due_at = self._site.now() + _RETRY_DELAYS_S[kept.tries - 1]
+        LOG.warning("an e-mail could not be sent (try %d): %s", letter.tries, failure)
 
 
 def build_message(
     mail: MailSettings, recipient: str, written: mail_outbox.RenderedEmail
 ) -> EmailMessage:
-    """Return a letter as a message; what could begin a line of its own in a header raises ValueError."""
+    """Build the MIME message of an e-mail; line breaks in a header raise ValueError."""
     message = EmailMessage()
     message["From"] = mail.sender
     message["To"] = recipient
@@ -139,29 +143,28 @@ def build_message(
 
 
 def smtp_fault(mail: MailSettings) -> str:
-    """Return why a mail server takes no letters of ours; "" when it does, as far as can be told without one."""
+    """Return why the mail server cannot be used; "" when connecting and signing in succeed."""
     try:
         with connect_smtp(mail) as server:
             server.noop()
     except (OSError, smtplib.SMTPException) as error:
-        return (
-            f"mail: {mail.host}:{mail.port} takes no letters: {' '.join(str(error).split())[:200]}"
-        )
+        reason = " ".join(str(error).split())[:200]
+        return f"mail: {mail.host}:{mail.port} accepts no e-mail: {reason}"
     return ""
 
 
 def connect_smtp(mail: MailSettings) -> smtplib.SMTP:
-    """Return a connection, signed in, encrypted as it was set: never less."""
-    trusted = ssl.create_default_context(cafile=mail.ca_file or None)
+    """Connect and sign in to the mail server, with exactly the configured encryption."""
+    tls_context = ssl.create_default_context(cafile=mail.ca_file or None)
     if mail.security == "tls":
         server: smtplib.SMTP = smtplib.SMTP_SSL(
-            mail.host, mail.port, timeout=_PATIENCE_S, context=trusted
+            mail.host, mail.port, timeout=_TIMEOUT_S, context=tls_context
         )
     else:
-        server = smtplib.SMTP(mail.host, mail.port, timeout=_PATIENCE_S)
+        server = smtplib.SMTP(mail.host, mail.port, timeout=_TIMEOUT_S)
     try:
         if mail.security == "starttls":
-            server.starttls(context=trusted)
+            server.starttls(context=tls_context)
         if mail.user:
             server.login(mail.user, mail.secret())
     except BaseException:

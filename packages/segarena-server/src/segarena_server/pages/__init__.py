@@ -1,1 +1,1 @@
-"""What people see in a browser: plain pages, whole without scripts."""
+"""Web pages, which work without scripts."""

@@ -1,4 +1,4 @@
-"""The page of one's account: its password, a copy of all that is kept, deleting it; and the same for an admin."""
+"""The account page: password, export of personal data and deletion; the last two also for admins."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
-_FRESH_S = 600.0
-_DONE = {
+_RECENT_S = 600.0
+_CONFIRMATIONS = {
     "password": "The password is changed.",
     "letters": "Saved.",
     "address": "The address is confirmed.",
@@ -40,17 +40,17 @@ _DONE = {
 @router.get("/account")
 @require_role("viewer")
 def show_account(request: Request, done: str = "") -> Response:
-    """Show what one's account is and what can be done with it."""
-    return _account_page(request, done=_DONE.get(done, ""))
+    """Show the visitor's account and its actions."""
+    return _account_page(request, done=_CONFIRMATIONS.get(done, ""))
 
 
 @router.post("/account/password")
 @require_role("viewer")
 def do_change_password(request: Request, form: Form) -> Response:
-    """Change one's password; sessions elsewhere end."""
+    """Change the visitor's password and end their other sessions."""
     site = site_of(request)
     visitor = visitor_of(request)
-    person = _checked(request, form.get("password", ""))
+    person = _verified_person(request, form.get("password", ""))
     kept = hash_password(form.get("new", ""), person.name)
     with site.database.writing() as session:
         this = find_key(session, "session", session_key(request), site.now())
@@ -64,17 +64,17 @@ def do_change_password(request: Request, form: Form) -> Response:
 @router.get("/account/copy")
 @require_role("viewer")
 def give_copy(request: Request) -> Response:
-    """Give a zip of all that is kept about oneself."""
+    """Send a zip of all data about the visitor."""
     return _copy(request, visitor_of(request).person_id or 0)
 
 
 @router.post("/account/delete")
 @require_role("viewer")
 def do_delete(request: Request, form: Form) -> Response:
-    """Delete one's account, for good."""
+    """Delete the visitor's account permanently."""
     site = site_of(request)
     visitor = visitor_of(request)
-    person = _checked(request, form.get("password", ""))
+    person = _verified_person(request, form.get("password", ""))
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, person.id), site.now())
         record_event(
@@ -90,27 +90,27 @@ def do_delete(request: Request, form: Form) -> Response:
 @router.get("/organise/people/{person_id:int}/copy")
 @require_role("admin")
 def give_copy_of(request: Request, person_id: int) -> Response:
-    """Give a zip of all that is kept about somebody, who asked an admin for it."""
+    """Send a zip of all data about a person, who asked an admin for it."""
     with site_of(request).database.reading() as session:
-        _present(session.get(Person, person_id))
+        _existing_person(session.get(Person, person_id))
     return _copy(request, person_id)
 
 
 @router.post("/organise/people/{person_id:int}/delete")
 @require_role("admin")
 def delete_person(request: Request, person_id: int, form: Form) -> Response:
-    """Delete somebody's account, who asked an admin to."""
+    """Delete the account of a person who asked an admin for it."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
-        person = _present(session.get(Person, person_id, with_for_update=True))
+        person = _existing_person(session.get(Person, person_id, with_for_update=True))
         delete_account(session, site.folder, person, site.now())
-        told = f"account {person_id}"
+        about = f"account {person_id}"
         record_event(
             session,
             site.now(),
             "account deleted",
-            told,
+            about,
             person_id=visitor.person_id,
             address=visitor.address,
         )
@@ -118,7 +118,7 @@ def delete_person(request: Request, person_id: int, form: Form) -> Response:
     return RedirectResponse("/organise#people", 303)
 
 
-def _present(person: Person | None) -> Person:
+def _existing_person(person: Person | None) -> Person:
     if person is None or person.state == "deleted":
         raise http_errors.unknown()
     return person
@@ -128,7 +128,7 @@ def _copy(request: Request, person_id: int) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     if wait_s := site.attempts.take(("copy", visitor.person_id)):
-        raise http_errors.quota("too many copies in a quarter of an hour", wait_s)
+        raise http_errors.quota("too many downloads in 15 minutes", wait_s)
     with site.database.writing() as session:
         about = f"account {person_id}"
         record_event(
@@ -148,11 +148,11 @@ def _copy(request: Request, person_id: int) -> Response:
     )
 
 
-def _checked(request: Request, password: str) -> Person:
-    """Return who is asking, who knows their password.
+def _verified_person(request: Request, password: str) -> Person:
+    """Return the visitor's account after verifying their password.
 
     Raises:
-        Refusal: it is another one, or was mistaken too often.
+        Refusal: the password is wrong, or there were too many wrong ones.
     """
     site = site_of(request)
     visitor = visitor_of(request)
@@ -162,19 +162,19 @@ def _checked(request: Request, password: str) -> Person:
     with site.database.reading() as session:
         person = session.get_one(Person, visitor.person_id)
     if not has_password(person.password):
-        _check_came_just_now(request)
+        _check_recent_sign_in(request)
     elif not is_password(password, person.password):
-        raise http_errors.invalid("the password is not right")
+        raise http_errors.invalid("the password is wrong")
     site.attempts.forget(tried)
     return person
 
 
-def _check_came_just_now(request: Request) -> None:
-    """Raise `Refusal` when a session is not fresh: whoever has no password shows by signing in that they still can."""
+def _check_recent_sign_in(request: Request) -> None:
+    """Raise `Refusal` unless the session is new: people without a password prove themselves by signing in."""
     site = site_of(request)
     with site.database.reading() as session:
         key = find_key(session, "session", session_key(request), site.now())
-    if key is None or site.now() - key.made_at > _FRESH_S:
+    if key is None or site.now() - key.made_at > _RECENT_S:
         raise http_errors.invalid(
             "you signed in a while ago: sign out, sign in again, and repeat it within ten minutes"
         )
@@ -187,8 +187,8 @@ def _account_page(request: Request, *, done: str = "") -> Response:
             session.scalar(select(Identity.id).where(Identity.person_id == person.id).limit(1))
             is not None
         )
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "has_password": has_password(person.password),
         "is_connected": is_connected,
     }
-    return render_page(request, "account.html", title="Account", person=person, done=done, **told)
+    return render_page(request, "account.html", title="Account", person=person, done=done, **values)

@@ -1,4 +1,4 @@
-"""Pages of one's own account: registering, signing in and out, tokens."""
+"""Pages for registration, signing in and out, and tokens."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _MOST_TOKENS = 20
 @router.get("/sign-in")
 @require_role(ANYONE)
 def show_sign_in(request: Request) -> Response:
-    """Show the form."""
+    """Show the sign-in form."""
     return render_page(request, "sign_in.html", title="Sign in", fault="", name="")
 
 
 @router.post("/sign-in")
 @require_role(ANYONE)
 def do_sign_in(request: Request, form: Form) -> Response:
-    """Sign in; slowly, for whoever guesses."""
+    """Sign in; wrong passwords are limited."""
     site = site_of(request)
     visitor = visitor_of(request)
     now = site_of(request).now()
@@ -56,7 +56,7 @@ def do_sign_in(request: Request, form: Form) -> Response:
         )
     with site.database.reading() as session:
         person = person_named(session, name)
-    # Slow on purpose, as much for a name that nobody has; no connection to the database is held meanwhile.
+    # Slow on purpose, also for unknown names; outside the session, to hold no connection meanwhile.
     is_right = is_password(password, person.password if person else None)
     if person is not None and is_right and person.state == "confirmed":
         site.attempts.forget(tried[0])
@@ -66,17 +66,17 @@ def do_sign_in(request: Request, form: Form) -> Response:
         site.attempts.take_back(*tried)
         return render_page(request, "waiting.html", title="Not confirmed yet")
     with site.database.writing() as session:
-        # By its number, which stays when the account is deleted.
+        # By number, because names are removed when an account is deleted.
         about = f"account {person.id}" if person else "no such account"
         record_event(session, now, "sign-in refused", about, address=visitor.address)
-    fault = "name or password are not right"
+    fault = "the name or the password is wrong"
     return render_page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
 
 
 @router.post("/sign-out")
 @require_role("viewer")
 def do_sign_out(request: Request, form: Form) -> Response:
-    """End the session."""
+    """Sign out and end the session."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -94,14 +94,14 @@ def do_sign_out(request: Request, form: Form) -> Response:
 @router.get("/register")
 @require_role(ANYONE)
 def show_register(request: Request, invitation: str = "") -> Response:
-    """Show the form, with what an invitation opens."""
+    """Show the registration form, filled with the invitation of the link."""
     return _register_page(request, invitation)
 
 
 @router.post("/register")
 @require_role(ANYONE)
 def do_register(request: Request, form: Form) -> Response:
-    """Make an account."""
+    """Create an account."""
     site = site_of(request)
     address = visitor_of(request).address
     told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
@@ -114,7 +114,7 @@ def do_register(request: Request, form: Form) -> Response:
         and site.settings.mail
         and (wait_s := site.attempts.take(("letters to", email.strip().lower())))
     ):
-        raise http_errors.quota("too many letters to this address", wait_s)
+        raise http_errors.quota("too many e-mails to this address", wait_s)
     try:
         name = clean_name(told["name"])
         kept = hash_password(form.get("password", ""), name)
@@ -133,26 +133,26 @@ def do_register(request: Request, form: Form) -> Response:
         return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
     if person.state == "confirmed":
         return _signed_in(request, person)
-    return render_page(request, "waiting.html", title="Nearly there")
+    return render_page(request, "waiting.html", title="Almost done")
 
 
 @router.get("/tokens")
 @require_role("participant")
 def show_tokens(request: Request) -> Response:
-    """List one's own tokens."""
+    """List the visitor's tokens."""
     return _tokens_page(request)
 
 
 @router.post("/tokens")
 @require_role("participant")
 def make_token(request: Request, form: Form) -> Response:
-    """Make a token and show it, once."""
+    """Create a token and show it once."""
     site = site_of(request)
     visitor = visitor_of(request)
     label = " ".join(form.get("label", "").split())[:80]
     with site.database.writing() as session:
         if len(tokens_of(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
-            raise http_errors.quota(f"at most {_MOST_TOKENS} tokens: take one back first", None)
+            raise http_errors.quota(f"at most {_MOST_TOKENS} tokens: revoke one first", None)
         text = create_key(
             session, "token", site.now(), person_id=visitor.person_id, label=label or "a program"
         )
@@ -170,7 +170,7 @@ def make_token(request: Request, form: Form) -> Response:
 @router.post("/tokens/{number:int}/end")
 @require_role("participant")
 def end_token(request: Request, number: int, form: Form) -> Response:
-    """Take a token of one's own back."""
+    """Revoke one of the visitor's tokens."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -194,9 +194,10 @@ def _signed_in(request: Request, person: Person) -> Response:
 
 
 def set_session(answer: Response, site: Site, key: str) -> None:
-    """Put a session into the cookie of an answer."""
+    """Set the session cookie of a response."""
     answer.set_cookie(
-        cookie_name(site), session_cookie(site, key), max_age=int(LIFETIME_S["session"]), secure=site.settings.is_secure,
+        cookie_name(site), session_cookie(site, key), max_age=int(LIFETIME_S["session"]),
+        secure=site.settings.is_secure,
         httponly=True, samesite="strict",
     )  # fmt: skip
 
@@ -208,7 +209,7 @@ def _register_page(
     with site.database.reading() as session:
         key = find_key(session, "invitation", invitation, site.now()) if invitation else None
     if invitation and key is None:
-        fault = fault or "the invitation does not hold (any more); ask an organiser for another"
+        fault = fault or "the invitation is not valid (any more); ask an organiser for another"
     told: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
     told |= {"invitation": invitation if key else "", "is_invited": key is not None}
     is_open = site.settings.registration == "open"

@@ -1,4 +1,4 @@
-"""What links open that were sent or copied: another password, an address that is confirmed. Each works once."""
+"""Pages behind links in e-mails, which work once: reset a password, confirm an address."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from segarena_server.mail.mail_outbox import clean_address, queue_email
 from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
-_OVER = "the link does not hold (any more): it works once, within an hour"
+_INVALID_LINK = "the link is not valid (any more): it works once, within an hour"
 
 
 @router.get("/forgotten")
 @require_role(ANYONE)
 def show_forgotten(request: Request) -> Response:
-    """Ask who has forgotten their password."""
+    """Show the form for a forgotten password."""
     return render_page(request, "forgotten.html", title="Forgotten password", is_asked=False)
 
 
 @router.post("/forgotten")
 @require_role(ANYONE)
 def do_forgotten(request: Request, form: Form) -> Response:
-    """Send a link, if there is such an account; the answer is the same if there is none."""
+    """Send a reset link; the response does not reveal whether the account exists."""
     site = site_of(request)
     visitor = visitor_of(request)
     name = fold_name(form.get("name", "")[:200])
     if site.settings.mail is None:
         raise http_errors.unknown()
     if wait_s := site.attempts.take(("forgotten", name), ("forgotten from", visitor.address)):
-        raise http_errors.quota("asked too often for this name or from this address", wait_s)
+        raise http_errors.quota("too many requests for this name or from this address", wait_s)
     with site.database.writing() as session:
         named = (Person.folded == name) | (Person.email == form.get("name", "").strip())
         known = select(Person).where(
@@ -55,18 +55,18 @@ def do_forgotten(request: Request, form: Form) -> Response:
 @router.get("/reset")
 @require_role(ANYONE)
 def show_reset(request: Request, link: str = "") -> Response:
-    """Show the form for another password."""
+    """Show the form for a new password."""
     return _reset_page(request, link)
 
 
 @router.post("/reset")
 @require_role(ANYONE)
 def do_reset(request: Request, form: Form) -> Response:
-    """Take another password; all sessions end."""
+    """Set a new password and end all sessions."""
     site = site_of(request)
     text = form.get("link", "")
     password = form.get("password", "")
-    person = _whose(request, "reset", text)
+    person = _person_of_link(request, "reset", text)
     if person is None:
         return _reset_page(request, text, status=422)
     try:
@@ -76,7 +76,7 @@ def do_reset(request: Request, form: Form) -> Response:
     with site.database.writing() as session:
         key = find_key(session, "reset", text, site.now())
         if key is None:
-            raise http_errors.invalid(_OVER)
+            raise http_errors.invalid(_INVALID_LINK)
         key.ended_at = key.used_at = site.now()
         change_password(session, session.get_one(Person, person.id), kept, site.now())
         record_event(
@@ -93,8 +93,8 @@ def do_reset(request: Request, form: Form) -> Response:
 @router.get("/address")
 @require_role(ANYONE)
 def show_address(request: Request, link: str = "") -> Response:
-    """Ask whether an address is to be confirmed: a link that is only looked at, by whomever, does nothing."""
-    person = _whose(request, "address", link)
+    """Ask for confirmation of an address: only opening the link, as mail scanners do, changes nothing."""
+    person = _person_of_link(request, "address", link)
     return render_page(
         request, "address.html", title="Confirm the address", link=link, person=person
     )
@@ -103,13 +103,13 @@ def show_address(request: Request, link: str = "") -> Response:
 @router.post("/address")
 @require_role(ANYONE)
 def do_confirm_address(request: Request, form: Form) -> Response:
-    """Confirm an address."""
+    """Confirm an e-mail address."""
     site = site_of(request)
     with site.database.writing() as session:
         key = find_key(session, "address", form.get("link", ""), site.now())
         person = session.get(Person, key.person_id) if key and key.person_id else None
         if key is None or person is None or person.email != key.label:
-            raise http_errors.invalid(_OVER)
+            raise http_errors.invalid(_INVALID_LINK)
         key.ended_at = key.used_at = person.email_at = site.now()
         record_event(
             session,
@@ -124,7 +124,7 @@ def do_confirm_address(request: Request, form: Form) -> Response:
 @router.post("/account/letters")
 @require_role("viewer")
 def change_letters(request: Request, form: Form) -> Response:
-    """Say where letters go, and whether one is wanted when a run is over; another address is asked first."""
+    """Change the e-mail address and notifications; a new address must be confirmed."""
     site = site_of(request)
     visitor = visitor_of(request)
     email = clean_address(form.get("email", ""))
@@ -138,14 +138,14 @@ def change_letters(request: Request, form: Form) -> Response:
                 session, site.now(), "address changed", person_id=person.id, address=visitor.address
             )
     if email and person.email_at is None and site.settings.mail is not None:
-        _ask(request, person, email)
+        _send_confirmation(request, person, email)
     return RedirectResponse("/account?done=letters", 303)
 
 
 @router.post("/organise/people/{person_id:int}/reset")
 @require_role("organiser")
 def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
-    """Make a link for another password and show it, once: for somebody who asked an organiser."""
+    """Create a reset link and show it once, for a person who asked an organiser."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -165,19 +165,19 @@ def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
             address=visitor.address,
         )
     link = f"{site.settings.address}/reset?link={key}"
-    return render_page(request, "link.html", title=f"Another password for {person.name}", link=link)
+    return render_page(request, "link.html", title=f"Reset link for {person.name}", link=link)
 
 
-def _ask(request: Request, person: Person, email: str) -> None:
-    """Send the question whether an address is somebody's; not too often, as it may be a stranger's."""
+def _send_confirmation(request: Request, person: Person, email: str) -> None:
+    """Send the confirmation e-mail; limited, because the address may be a stranger's."""
     site = site_of(request)
     if wait_s := site.attempts.take(("address of", person.id), ("letters to", email.lower())):
-        raise http_errors.quota("too many letters to this address or for this account", wait_s)
+        raise http_errors.quota("too many e-mails to this address or for this account", wait_s)
     with site.database.writing() as session:
         queue_email(session, site.now(), "address", person=person, to=email)
 
 
-def _whose(request: Request, kind: Kind, text: str) -> Person | None:
+def _person_of_link(request: Request, kind: Kind, text: str) -> Person | None:
     site = site_of(request)
     with site.database.reading() as session:
         key = find_key(session, kind, text, site.now())
@@ -186,12 +186,12 @@ def _whose(request: Request, kind: Kind, text: str) -> Person | None:
 
 
 def _reset_page(request: Request, link: str, *, fault: str = "", status: int = 200) -> Response:
-    person = _whose(request, "reset", link)
-    fault = fault if person else _OVER
+    person = _person_of_link(request, "reset", link)
+    fault = fault if person else _INVALID_LINK
     return render_page(
         request,
         "reset.html",
-        title="Another password",
+        title="New password",
         status=status,
         link=link,
         person=person,

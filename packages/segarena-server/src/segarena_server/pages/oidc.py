@@ -1,4 +1,4 @@
-"""Signing in with an account elsewhere: to the provider, and back from it."""
+"""Sign-in by OpenID Connect: redirect to the provider, and return from it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 _COOKIE = "segarena_login"
-_MINUTES_S = 600
-_LONGEST_CODE = 4096
+_SIGN_IN_S = 600
+_MAX_CODE_LENGTH = 4096
 
 
 @router.get("/oidc")
 @require_role(ANYONE)
-def go_there(request: Request, invitation: str = "", connect: str = "") -> Response:
-    """Send a browser to the provider; it has to be the same one that comes back."""
+def start_sign_in(request: Request, invitation: str = "", connect: str = "") -> Response:
+    """Redirect the browser to the provider; a cookie binds the sign-in to this browser."""
     site = site_of(request)
     provider = _provider(request)
     person_id = visitor_of(request).person_id if connect else None
@@ -52,14 +52,15 @@ def go_there(request: Request, invitation: str = "", connect: str = "") -> Respo
         state = begin_sign_in(session, site.now(), person_id=person_id, invitation=invitation[:100])
     try:
         answer = RedirectResponse(
-            provider.address(_back(site), state=state, **_derived(site, state)), 303
+            provider.address(_callback_address(site), state=state, **_derived_secrets(site, state)),
+            303,
         )
     except SegarenaError as error:
         raise _refused(error) from error
     answer.set_cookie(
         _COOKIE,
         state,
-        max_age=_MINUTES_S,
+        max_age=_SIGN_IN_S,
         path="/oidc",
         secure=site.settings.is_secure,
         httponly=True,
@@ -70,31 +71,33 @@ def go_there(request: Request, invitation: str = "", connect: str = "") -> Respo
 
 @router.get("/oidc/back")
 @require_role(ANYONE)
-def come_from_there(request: Request, state: str = "", code: str = "") -> Response:
-    """Let in whom the provider names, if this browser began it, just now, and for the first time."""
+def complete_sign_in(request: Request, state: str = "", code: str = "") -> Response:
+    """Sign in the person whom the provider names, if this browser started the sign-in."""
     site = site_of(request)
     provider = _provider(request)
     if not (state and secrets_match(state, request.cookies.get(_COOKIE, ""))):
         raise http_errors.Refusal(
-            403, "login", "this sign-in was not begun in this browser; begin it again"
+            403, "login", "this browser did not start this sign-in; start again"
         )
     with site.database.writing() as session:
         login = finish_sign_in(session, site.now(), state)
     if login is None:
-        raise http_errors.Refusal(403, "login", "this sign-in is over; begin it again")
-    if not 0 < len(code) <= _LONGEST_CODE:
+        raise http_errors.Refusal(403, "login", "this sign-in has expired; start again")
+    if not 0 < len(code) <= _MAX_CODE_LENGTH:
         raise http_errors.Refusal(403, "login", "the provider did not let you in")
     try:
-        known = provider.identity(_back(site), code=code, **_derived(site, state))
+        known = provider.identity(
+            _callback_address(site), code=code, **_derived_secrets(site, state)
+        )
     except SegarenaError as error:
         _note_refused(request)
         raise _refused(error) from error
     if login.person_id is not None:
-        return _connected(request, login.person_id, known)
-    return _let_in(request, known, login.label)
+        return _connect(request, login.person_id, known)
+    return _sign_in(request, known, login.label)
 
 
-def _let_in(request: Request, known: ProviderIdentity, invitation: str) -> Response:
+def _sign_in(request: Request, known: ProviderIdentity, invitation: str) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
@@ -119,22 +122,22 @@ def _let_in(request: Request, known: ProviderIdentity, invitation: str) -> Respo
     if person.state == "closed":
         raise http_errors.Refusal(403, "closed", "this account is closed; ask an organiser")
     if not key:
-        return render_page(request, "waiting.html", title="Nearly there")
-    return _continued(request, person, "/", key)
+        return render_page(request, "waiting.html", title="Almost done")
+    return _redirect_page(request, person, "/", key)
 
 
-def _connected(request: Request, person_id: int, known: ProviderIdentity) -> Response:
+def _connect(request: Request, person_id: int, known: ProviderIdentity) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
         person = session.get_one(Person, person_id)
         connect_identity(session, site.now(), person_id, known)
         record_event(session, site.now(), "account connected", person_id=person_id, address=address)
-    return _continued(request, person, "/account?done=elsewhere")
+    return _redirect_page(request, person, "/account?done=elsewhere")
 
 
-def _continued(request: Request, person: Person, to: str, key: str = "") -> Response:
-    """Return a page of our own that goes on by itself: strict cookies do not come along on the way from elsewhere."""
+def _redirect_page(request: Request, person: Person, to: str, key: str = "") -> Response:
+    """Return a page that redirects: browsers do not send strict cookies when they come from another site."""
     answer: Any = render_page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
     answer.delete_cookie(_COOKIE, path="/oidc")
     if key:
@@ -149,18 +152,18 @@ def _provider(request: Request) -> Provider:
     return provider
 
 
-def _derived(site: Site, state: str) -> dict[str, str]:
-    """Return what only we know about a sign-in and need not keep: it follows from its state."""
+def _derived_secrets(site: Site, state: str) -> dict[str, str]:
+    """Derive nonce and verifier of a sign-in from its state, so that they need not be stored."""
     return {name: sign(site, f"oidc {name}", state) for name in ("nonce", "verifier")}
 
 
-def _back(site: Site) -> str:
+def _callback_address(site: Site) -> str:
     return f"{site.settings.address}/oidc/back"
 
 
 def _refused(error: SegarenaError) -> http_errors.Refusal:
     return http_errors.Refusal(
-        403, "login", f"signing in with the account elsewhere did not work: {error}; begin it again"
+        403, "login", f"signing in with the provider failed: {error}; start again"
     )
 
 

@@ -1,4 +1,4 @@
-"""The organiser's page: people, challenges, runs, and what happened."""
+"""The organisers' page: people, challenges, runs and the audit log."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _CHALLENGE_STATES = ("open", "closed")
 @router.get("/organise")
 @require_role("organiser")
 def show_organise(request: Request) -> Response:
-    """Show all that an organiser looks after."""
+    """Show the organisers' page."""
     return _organise(request)
 
 
 @router.post("/organise/invitations")
 @require_role("organiser")
 def make_invitation(request: Request, form: Form) -> Response:
-    """Make an invitation and show its link, once."""
+    """Create an invitation, and send it or show its link once."""
     site = site_of(request)
     visitor = visitor_of(request)
     role = form.get("role", "participant")
-    _check_may_give(visitor, role)
+    _check_may_assign(visitor, role)
     email = clean_address(form.get("email", "")) if site.settings.mail else ""
     if email:
-        return _invite_by_letter(request, email, role)
+        return _invite_by_email(request, email, role)
     with site.database.writing() as session:
         text = invite(session, site.now(), role, form.get("label", ""))
         record_event(
@@ -67,7 +67,7 @@ def make_invitation(request: Request, form: Form) -> Response:
 @router.post("/organise/people/{person_id:int}")
 @require_role("organiser")
 def change_person(request: Request, person_id: int, form: Form) -> Response:
-    """Confirm an account, close it, or give it another role."""
+    """Confirm or close an account, or change its role."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -84,14 +84,14 @@ def change_person(request: Request, person_id: int, form: Form) -> Response:
             if was_waiting and state == "confirmed":
                 queue_email(session, site.now(), "confirmed", person=person)
         if role := form.get("role"):
-            _check_may_give(visitor, role)
+            _check_may_assign(visitor, role)
             set_role(session, person, role)
-        told = f"account {person.id}: {person.state}, {person.role}"
+        about = f"account {person.id}: {person.state}, {person.role}"
         record_event(
             session,
             site.now(),
             "account changed",
-            told,
+            about,
             person_id=visitor.person_id,
             address=visitor.address,
         )
@@ -123,7 +123,7 @@ def change_challenge(request: Request, slug: str, form: Form) -> Response:
 @router.post("/organise/runs/{run_id}/again")
 @require_role("organiser")
 def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
-    """Evaluate what failed in a run once more, and let the run go on."""
+    """Evaluate the failed turns of a run again, and continue the run."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -131,7 +131,9 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
         if run is None:
             raise http_errors.unknown()
         if not run.fault:
-            raise http_errors.conflict("nothing of this run failed that could be evaluated again")
+            raise http_errors.conflict(
+                "no turn of this run failed, so there is nothing to evaluate again"
+            )
         dead = update(Turn).where(Turn.run_id == run.id, Turn.state == "dead")
         again = (
             session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
@@ -154,7 +156,7 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
-def _invite_by_letter(request: Request, email: str, role: str) -> Response:
+def _invite_by_email(request: Request, email: str, role: str) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -188,13 +190,13 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
 
 
 def _drafts(session: Session) -> list[tuple[Job, str]]:
-    """Return the newest jobs about challenges to be, each with the title that it would have."""
+    """Return the newest jobs of challenge drafts with the titles of the challenges."""
     newest = select(Job).where(Job.kind.in_(DRAFTS)).order_by(Job.made_at.desc()).limit(_DRAFTS)
     return [(job, ChallengeJobRequest.of(job).challenge.title) for job in session.scalars(newest)]
 
 
 def _people(session: Session) -> list[tuple[Person, str]]:
-    """Return all accounts with their teams, those first that wait."""
+    """Return all accounts with their teams, waiting ones first."""
     found = (
         select(Person, Team.name)
         .join(Team, Team.id == Person.team_id)
@@ -212,8 +214,8 @@ def _events(session: Session) -> list[tuple[object, str]]:
     ]
 
 
-def _check_may_give(visitor: Visitor, role: str) -> None:
-    """Raise `Refusal` when somebody would give a role that is above what they may give."""
+def _check_may_assign(visitor: Visitor, role: str) -> None:
+    """Raise `Refusal` unless the visitor may assign a role."""
     if role not in ROLES:
         raise http_errors.invalid(f"role: expected {', '.join(ROLES)}")
     if is_at_least(role, "organiser") and not visitor.may("admin"):

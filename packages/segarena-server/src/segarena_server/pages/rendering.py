@@ -1,4 +1,4 @@
-"""Pages from templates that escape what they print, and the few files that they load."""
+"""Rendering of pages from escaping templates, and the static files that they load."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ STATIC = {
         name: (package, name, _kind(name)) for name, package in ASSETS.items() if name != "page.css"
     },
 }
-"""The files that pages load: their package, place and type. There are no others."""
+"""Static files of the pages: package, path and media type."""
 
 
 @cache
 def static_file(name: str) -> tuple[str, str, str]:
-    """Return text, type and fingerprint of a file that pages load; raise KeyError for any other."""
-    package, place, kind = STATIC[name]
-    text = (read_script if name.endswith(".js") else read_text)(package, place)
+    """Return text, media type and fingerprint of a static file; raise KeyError for an unknown one."""
+    package, path, kind = STATIC[name]
+    read = read_script if name.endswith(".js") else read_text
+    text = read(package, path)
     return text, kind, fingerprint(text)
 
 
@@ -51,38 +52,38 @@ def render_page(
     package: str = _PACKAGE,
     **values: Any,
 ) -> HTMLResponse:
-    """Return a page; its template is that of a package, or one of ours."""
+    """Render a page; the template is in the templates of `package`, or else of the server."""
     visitor = getattr(request.state, "visitor", None) or Visitor(address="")
-    told = {
+    context = {
         "title": title,
         "visitor": visitor,
         "site": site_of(request),
         "path": request.url.path,
         "site_sections": site_sections(),
     }
-    return HTMLResponse(render_template(template, package=package, **told, **values), status)
+    return HTMLResponse(render_template(template, package=package, **context, **values), status)
 
 
 def render_template(template: str, *, package: str = _PACKAGE, **values: Any) -> str:
-    """Return the text of a page."""
+    """Render a template to text."""
     return _environment(package).get_template(template).render(version=__version__, **values)
 
 
 @cache
 def _environment(package: str) -> Any:
-    made: Any = templates(*dict.fromkeys((package, _PACKAGE)))
-    made.filters |= {"at": time_tag, "span": span_text}
-    made.globals["static"] = static_address
-    made.globals["module"] = partial(_module_address, package)
-    return made
+    environment: Any = templates(*dict.fromkeys((package, _PACKAGE)))
+    environment.filters |= {"at": time_tag, "span": span_text}
+    environment.globals["static"] = static_address
+    environment.globals["module"] = partial(_module_address, package)
+    return environment
 
 
 def static_address(name: str) -> str:
-    """Return where a file is loaded from; another content has another address, so that no cache gives the old one."""
+    """Return the address of a static file; it changes with the content, so that caches need no expiry."""
     return f"/static/{name}?{static_file(name)[2]}"
 
 
 def _module_address(package: str, name: str) -> str:
-    """Return where a file of a room is loaded from; what it imports lies beside it, and changes its address with it."""
+    """Return the address of a section's static file; imported modules have the same changing prefix."""
     room = next(own for own, room in site_sections().items() if room.package == package)
     return f"/static/{room}/{static_fingerprint(package)}/{name}"

@@ -1,4 +1,4 @@
-"""The files that pages load."""
+"""Routes of the static files."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from segarena_server.http import http_errors
 from segarena_server.pages.rendering import STATIC, static_file
 
 router = APIRouter(include_in_schema=False)
-_FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
+_IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 @router.get("/static/{name}")
 @require_role(ANYONE)
 def static(name: str) -> Response:
-    """Give a file that pages load; there are no others."""
+    """Send a static file of the server."""
     if name not in STATIC:
         raise http_errors.unknown()
     text, kind, _ = static_file(name)
-    return Response(text, media_type=kind, headers=_FOR_EVER)
+    return Response(text, media_type=kind, headers=_IMMUTABLE)
 
 
 @router.get("/static/reports/{script}")
 @require_role(ANYONE)
-def module_of_reports(script: str) -> Response:
-    """Give a script of reports as the module that it is, for modules of rooms that import it."""
+def report_module(script: str) -> Response:
+    """Send a script of the reports as a module, for modules of site sections that import it."""
     if script not in MODULES:
         raise http_errors.unknown()
     text = read_text("segarena.reports", script)
     return Response(text, media_type=media_type(script), headers={"cache-control": "no-cache"})
 
 
-@router.get("/static/{room}/{version}/{module:path}")
+@router.get("/static/{section}/{version}/{module:path}")
 @require_role(ANYONE)
-def room_static(request: Request, room: str, version: str, module: str) -> Response:
-    """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
-    package = site_sections()[room].package if room in site_sections() else ""
+def section_static(request: Request, section: str, version: str, module: str) -> Response:
+    """Send a static file of a site section; pages of an earlier version get the current file."""
+    package = site_sections()[section].package if section in site_sections() else ""
     if not package or module not in static_files(package):
         raise http_errors.unknown()
     if version == static_fingerprint(package):
-        headers = _FOR_EVER
+        headers = _IMMUTABLE
     else:
         headers = {"cache-control": "no-cache"}
     headers = {**headers, "vary": "accept-encoding"}

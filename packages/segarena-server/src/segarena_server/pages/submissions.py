@@ -1,4 +1,4 @@
-"""Pages to send something that is judged here, and of what became of it."""
+"""Pages for submitting files for evaluation on the server, and for their status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/challenges/{slug}/{phase}/send")
 @require_role("participant")
 def show_sending(request: Request, slug: str, phase: str) -> Response:
-    """Show how to send something to a phase that takes more than dialogues."""
+    """Show the upload form of a phase that accepts submissions."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -54,7 +54,7 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
     return render_page(
         request,
         "send.html",
-        title=f"Send to {found.name}",
+        title=f"Submit to {found.name}",
         address=address,
         most_mb=most_mb,
         **shown,
@@ -64,11 +64,11 @@ def show_sending(request: Request, slug: str, phase: str) -> Response:
 @router.post("/challenges/{slug}/{phase}/send")
 @require_role("participant")
 async def send(request: Request, slug: str, phase: str) -> Response:
-    """Take a file from that page."""
+    """Receive a submission from the upload form."""
     fields, content = await read_upload(request, max_upload_bytes(site_of(request)))
     kind = fields.get("kind", "")
     if kind not in SUBMISSION_KINDS:
-        raise http_errors.invalid("kind: choose what it is")
+        raise http_errors.invalid("kind: choose the kind of submission")
     asked = RunRequest(
         id=fields.get("id", ""),
         name=fields.get("name", "").strip() or kind,
@@ -76,17 +76,17 @@ async def send(request: Request, slug: str, phase: str) -> Response:
         note=fields.get("note", ""),
         kind=kind,
     )
-    came = IncomingSubmission(
+    incoming = IncomingSubmission(
         asked=asked, run_id=fields.get("run", "") if kind == "masks" else "", sha256="", size=0
     )
-    await run_in_threadpool(store_upload, request, (slug, phase), came, content)
+    await run_in_threadpool(store_upload, request, (slug, phase), incoming, content)
     return RedirectResponse(f"/sent/{asked.id}", 303)
 
 
 @router.get("/sent")
 @require_role("participant")
 def list_sent(request: Request) -> Response:
-    """List what one sent."""
+    """List the visitor's submissions."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -94,13 +94,13 @@ def list_sent(request: Request) -> Response:
             (sent, session.get_one(Challenge, sent.challenge_id), submission_status(session, sent))
             for sent in own_submissions(session, visitor.person_id)
         ]
-    return render_page(request, "sent_list.html", title="What I sent", sent=found)
+    return render_page(request, "sent_list.html", title="My submissions", sent=found)
 
 
 @router.get("/sent/{submission_id}")
 @require_role("participant")
 def show_sent(request: Request, submission_id: str) -> Response:
-    """Show what became of something that was sent."""
+    """Show the status of a submission."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

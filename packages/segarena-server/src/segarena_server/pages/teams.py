@@ -1,4 +1,4 @@
-"""The page of one's team: who is in it, making one, inviting, joining, leaving."""
+"""The team page: members, founding, inviting, joining and leaving."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ router = APIRouter(include_in_schema=False)
 @router.get("/team")
 @require_role("participant")
 def show_team(request: Request, invitation: str = "") -> Response:
-    """Show one's team; with an invitation, what joining the other one means."""
+    """Show the visitor's team; with an invitation, also the consequences of joining."""
     return _team_page(request, invitation=invitation)
 
 
 @router.post("/team")
 @require_role("participant")
 def make_team(request: Request, form: Form) -> Response:
-    """Make a team and be its first member."""
+    """Create a team with the visitor as its first member."""
     name = clean_name(form.get("name", ""))
     return _changed(
         request,
@@ -42,7 +42,7 @@ def make_team(request: Request, form: Form) -> Response:
 @router.post("/team/invitations")
 @require_role("participant")
 def invite_to_team(request: Request, form: Form) -> Response:
-    """Make an invitation to one's team and show its link, once."""
+    """Create an invitation to the visitor's team and show its link once."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -55,7 +55,7 @@ def invite_to_team(request: Request, form: Form) -> Response:
 @router.post("/team/join")
 @require_role("participant")
 def join_team(request: Request, form: Form) -> Response:
-    """Join the team that an invitation is to."""
+    """Join the team of an invitation."""
     text = form.get("invitation", "")
     return _changed(
         request, "team joined", lambda session, person, now: teams.join(session, person, text, now)
@@ -65,7 +65,7 @@ def join_team(request: Request, form: Form) -> Response:
 @router.post("/team/leave")
 @require_role("participant")
 def leave_team(request: Request, form: Form) -> Response:
-    """Leave one's team, whose runs stay with it."""
+    """Leave the team; it keeps its runs."""
     return _changed(request, "team left", teams.leave)
 
 
@@ -83,7 +83,7 @@ def _changed(
 
 
 def _note(session: Session, request: Request, action: str, team_id: int) -> None:
-    """Note what was done; by number, as the names of some teams are people's."""
+    """Log a change by the team's number, because some teams are named after people."""
     visitor = visitor_of(request)
     now = site_of(request).now()
     record_event(

@@ -1,4 +1,4 @@
-"""What `segarena serve --demo` shows of clicks: photographs with a practice and a test."""
+"""Showcase of clicks: photographs with a practice and a test phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `segarena serve --demo` shows of segmentation by one example."""
+"""Showcase of one-shot segmentation."""
 
 from __future__ import annotations
 

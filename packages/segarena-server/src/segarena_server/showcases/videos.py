@@ -1,4 +1,4 @@
-"""What `segarena serve --demo` shows of videos: scribbles, against time, and a board that is not shown yet."""
+"""Showcase of videos: scribbles against time, with a board that is hidden until the phase closes."""
 
 from __future__ import annotations
 

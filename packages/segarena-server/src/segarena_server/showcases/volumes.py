@@ -1,4 +1,4 @@
-"""What `segarena serve --demo` shows of volumes: an invented patient, for participants alone, closed yesterday."""
+"""Showcase of volumes: an artificial patient, for participants only, with a phase that closed yesterday."""
 
 from __future__ import annotations
 

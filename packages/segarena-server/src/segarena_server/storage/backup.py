@@ -1,7 +1,8 @@
-"""A backup of a server's folder, taken while it serves: the copy is a folder that can be served.
+"""Backup of a server's data folder while the server runs; the copy is a data folder, too.
 
-The database comes first. What it names lies in files that are written before it and never changed, so the copy has all
-that was acknowledged when it began; files of later turns that come along are written again by the next evaluation.
+The database is copied first. The files that it refers to were written before and never change, so the
+copy has everything that was acknowledged when the backup began. The next evaluation rewrites files of
+later turns that are copied as well.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from segarena.files.atomic_write import atomic_path, is_leftover
 from segarena_server.storage.data_folder import DataFolder
 
 DUMP = "segarena.dump"
-"""A database of PostgreSQL in a copy, as `pg_restore` takes it."""
+"""The dump of a PostgreSQL database in the copy, for `pg_restore`."""
 
 
 def back_up(data: Path, to: Path, db: str = "") -> None:
-    """Copy the folder of a server that may be at work.
+    """Copy the data folder of a server that may be running.
 
     Args:
-        data: the folder.
-        to: where the copy is made; nothing may be there.
-        db: the address of the database; "" for the file in the folder.
+        data: the data folder.
+        to: path of the copy, which must not exist.
+        db: address of the database; "" for the file in the folder.
 
     Raises:
-        InvalidInput: there is something, or no server ever served `data` from a file.
-        StoreError: it cannot be read or written.
+        InvalidInput: `to` exists, or `data` has no database file.
+        StoreError: the folder cannot be read, or the copy cannot be written.
     """
     folder = DataFolder(data)
     if to.exists():
-        raise InvalidInput(f"{to} is there already; name a place where nothing is")
+        raise InvalidInput(f"{to} exists already; name a new path")
     if not (db or folder.database.is_file()):
         raise InvalidInput(
             f"{folder.path} has no {folder.database.name}; name the database of the server with --db"
@@ -50,7 +51,8 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
             else:
                 _copy_database(folder.database, part / folder.database.name)
             for path in folder.path.iterdir():
-                if path in (folder.pictures, folder.exports.folder):  # they are made again
+                # Images and exports are caches.
+                if path in (folder.pictures, folder.exports.folder):
                     continue
                 if path.is_dir():
                     shutil.copytree(path, part / path.name, ignore=_leftovers)
@@ -66,24 +68,30 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 def _dump_database(address: str, target: Path) -> None:
-    """Have PostgreSQL's own program write a database down, as it is at one moment."""
+    """Dump a consistent snapshot of a PostgreSQL database with pg_dump."""
     url = make_url(address)
     socket = url.query.get("unix_sock")
     host = str(Path(str(socket)).parent) if socket else url.host
-    told = {"-h": host, "-p": url.port, "-U": url.username, "-d": url.database}
-    words = [str(word) for option, value in told.items() if value for word in (option, value)]
-    known = os.environ | ({"PGPASSWORD": str(url.password)} if url.password else {})
+    options = {"-h": host, "-p": url.port, "-U": url.username, "-d": url.database}
+    arguments: list[str] = []
+    for option, value in options.items():
+        if value:
+            arguments += [option, str(value)]
+    environment = dict(os.environ)
+    if url.password:
+        # By the environment, because other users can read command lines.
+        environment["PGPASSWORD"] = str(url.password)
     program = shutil.which("pg_dump")
     if program is None:
         raise StoreError(
             "pg_dump is not installed here; it comes with PostgreSQL's client programs"
         )
-    words = [program, "--format=custom", f"--file={target}", *words]
-    done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)  # noqa: S603 - options only
+    command = [program, "--format=custom", f"--file={target}", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - options only
     if done.returncode:
         raise StoreError(f"pg_dump: {' '.join(done.stderr.split()) or done.returncode}")
 
 
 def _leftovers(folder: str, names: list[str]) -> set[str]:
-    """Return files that somebody is writing at this moment."""
+    """Return files that are being written at this moment."""
     return {name for name in names if is_leftover(Path(folder) / name)}

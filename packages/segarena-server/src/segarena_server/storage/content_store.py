@@ -1,4 +1,4 @@
-"""Files by the hash of their content: the same content is kept once, and a name says what must be in it."""
+"""A content-addressed file store: equal contents are stored once, and the name verifies the content."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class ContentStore:
-    """Files that are called by their SHA-256.
+    """Files named by their SHA-256.
 
     Args:
-        folder: where they are, and of those elsewhere copies; is made when something is kept.
-        remote: where they are too, for other machines.
+        folder: local files, or a cache of the remote ones; created with the first file.
+        remote: storage that several machines share.
     """
 
     def __init__(self, folder: Path, remote: S3Storage | None = None) -> None:
@@ -27,10 +27,10 @@ class ContentStore:
         self._remote = remote
 
     def keep(self, content: bytes) -> str:
-        """Keep `content`, and return its hash.
+        """Store content and return its hash.
 
         Raises:
-            StoreError: the disk is full or cannot be written, or the storage elsewhere.
+            StoreError: the disk or the remote storage is full or cannot be written.
         """
         name = sha256(content)
         path = self.path(name)
@@ -41,7 +41,7 @@ class ContentStore:
         return name
 
     def take(self, file: Path) -> str:
-        """Keep a file that may be large, which is moved here, and return the hash of its content.
+        """Move a possibly large file into the store and return the hash of its content.
 
         Raises:
             StoreError: as `keep`.
@@ -54,38 +54,38 @@ class ContentStore:
         return name
 
     def path(self, name: str) -> Path:
-        """Return where the content of a hash is kept here, or would be.
+        """Return the local path for a hash; the file need not exist.
 
         Raises:
-            InvalidInput: it is no hash.
+            InvalidInput: the name is not a hash.
         """
         if not _HASH.fullmatch(name):
             raise InvalidInput(f"expected a SHA-256 in 64 hexadecimal digits, got {name[:80]!r}")
         return self.folder / name[:2] / name
 
     def fetch(self, name: str) -> Path:
-        """Return a file with the content of a hash, fetched when it is not here.
+        """Return the local file for a hash, downloaded if it is only remote.
 
         Raises:
-            StoreError: it is nowhere, or not what it was.
+            StoreError: the file is missing or damaged.
         """
         path = self.path(name)
         if self._remote is not None and not path.is_file():
             content = self._remote.get(_key(name))
             if content is None or sha256(content) != name:
                 raise StoreError(
-                    f"{self._remote.address}/{_key(name)} is missing or not what was kept there"
+                    f"{self._remote.address}/{_key(name)} is missing or damaged; restore it"
                 )
             write_atomic(path, content)
         if not path.is_file():
-            raise StoreError(f"{path}: it is not there; restore it from a backup")
+            raise StoreError(f"{path} is missing; restore it from a backup")
         return path
 
     def drop(self, name: str) -> None:
-        """Keep the content of a hash no longer, here and elsewhere.
+        """Delete the file for a hash, locally and remotely.
 
         Raises:
-            StoreError: it cannot be deleted.
+            StoreError: the file cannot be deleted.
         """
         try:
             self.path(name).unlink(missing_ok=True)
@@ -95,19 +95,19 @@ class ContentStore:
             self._remote.drop(_key(name))
 
     def read(self, name: str) -> bytes:
-        """Return the content of a hash.
+        """Return the content for a hash.
 
         Raises:
-            StoreError: it is not there, or not what it was.
+            StoreError: the file is missing or damaged.
         """
         path = self.fetch(name)
         content = path.read_bytes()
         if sha256(content) != name:
-            raise StoreError(f"{path} is not what was kept there; restore it from a backup")
+            raise StoreError(f"{path} is damaged; restore it from a backup")
         return content
 
     def damaged(self) -> list[Path]:
-        """Return the files here whose content is not what their names say."""
+        """Return the local files whose content does not match their name."""
         return [
             path for path in sorted(self.folder.glob("??/*")) if sha256_of_file(path) != path.name
         ]

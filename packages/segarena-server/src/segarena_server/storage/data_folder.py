@@ -1,15 +1,15 @@
-"""The data folder of a server: the database, the secret, samples and runs. All that a backup needs is in it.
+"""The data folder of a server: database, secret, samples and runs, everything that a backup needs.
 
 DATA/
-segarena.sqlite   accounts, challenges, runs and their turns; unless the database is elsewhere
-server.toml       the settings, if you write some
-secret            signs cookies and forms; made at first start, readable by its owner alone
-samples/          what participants fetch, by hash
-sent/             what they sent to be judged, by hash
-photographs/      what is annotated, by hash
-exports/          what people asked to take along, by hash; may be deleted
-runs/             a run folder for each run, as `segarena run` writes them: reports take them
-pictures/         what was drawn for pages, by hash; may be deleted
+segarena.sqlite   accounts, challenges, runs and turns; unless PostgreSQL has them
+server.toml       the settings; optional
+secret            signs cookies and forms; created at the first start, readable by its owner only
+samples/          samples that participants download, by hash
+sent/             submitted files, by hash
+photographs/      images to annotate, by hash
+exports/          exports that people requested, by hash; may be deleted
+runs/             run folders in the format of `segarena run`, which reports read
+pictures/         images rendered for pages, by hash; may be deleted
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ DATABASE_FILE = "segarena.sqlite"
 
 
 class DataFolder:
-    """The places in a data folder.
+    """Paths and stores in a data folder.
 
     Args:
         path: need not exist.
-        storage: where samples and runs are for all machines, `s3://bucket/folder`; "" for this folder.
+        storage: remote storage for samples and runs, `s3://bucket/folder`; "" for none.
 
     Raises:
-        SegarenaError: no such storage can be.
+        SegarenaError: the storage address is invalid, or its packages are not installed.
     """
 
     def __init__(self, path: Path, storage: str = "") -> None:
@@ -54,22 +54,25 @@ class DataFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether a server or an organiser began it."""
+        """Whether it is a data folder: one that has a secret."""
         return self._secret.is_file()
 
     def make(self) -> None:
-        """Make the folder and its secret where they are missing; nobody else may read them.
+        """Create the folder and its secret if missing, readable by the owner only.
 
         Raises:
-            StoreError: it cannot be written, or is a folder of something else.
+            StoreError: it cannot be written, or holds other files.
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self.exists and any(
-                path.name != SETTINGS_FILE and not is_leftover(path) for path in self.path.iterdir()
-            ):
+            others = [
+                path
+                for path in self.path.iterdir()
+                if path.name != SETTINGS_FILE and not is_leftover(path)
+            ]
+            if not self.exists and others:
                 raise StoreError(
-                    f"{self.path} holds other files; name a new or empty folder, or one that was served"
+                    f"{self.path} holds other files; name a new or empty folder, or an existing data folder"
                 )
             if not self.exists:
                 write_secret(self._secret, secrets.token_hex(32))
@@ -77,10 +80,10 @@ class DataFolder:
             raise write_error(self.path, error) from error
 
     def secret(self) -> bytes:
-        """Return the secret.
+        """Return the secret, 32 bytes.
 
         Raises:
-            StoreError: it is missing or damaged.
+            StoreError: the file is missing or damaged.
         """
         try:
             secret = bytes.fromhex(self._secret.read_text())

@@ -1,6 +1,6 @@
-"""Pictures that were drawn once: files by a hash, made by a process of their own within limits. All may be deleted.
+"""A cache of rendered images, which a separate process with time limits renders.
 
-PICTURES/ab/abcd...   what `segarena_server.runs.image_rendering` came to, the least looked at deleted when there is too much
+PICTURES/ab/abcd...   images of `segarena_server.runs.image_rendering`, by hash; all may be deleted
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from segarena_server.runs.image_rendering import ImageRenderer, Rendering
 from segarena_server.settings import Limits
 
 LOG = logging.getLogger("segarena_server")
-MOST_BYTES = 2 * 2**30
-_MOST_WAITING = 40
+MAX_BYTES = 2 * 2**30
+_MAX_QUEUE_LENGTH = 40
 _IDLE_S = 120.0
-"""After so long without a drawing the process is ended, with the datasets that it holds."""
-_AGAIN_S = 60.0
-"""So long what could not be drawn is not tried again."""
+"""The process ends after this idle time, because it keeps datasets in memory."""
+_RETRY_S = 60.0
+"""How long a failed image is not tried again."""
 
 
 class ImageCache:
-    """Keeps pictures, and draws those that are not there.
+    """Returns images from files, and renders missing ones in the background.
 
     Args:
-        folder: where they are kept.
-        limits: of one drawing, as of one evaluation.
-        most_bytes: that the folder may take.
+        folder: with the files.
+        limits: time limits of one rendering, the same as of an evaluation.
+        most_bytes: maximum size of the folder.
     """
 
-    def __init__(self, folder: Path, limits: Limits, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, limits: Limits, most_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
         self._limits = limits
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._asked: dict[str, Future[bytes]] = {}
+        self._futures: dict[str, Future[bytes]] = {}
         self._failed: dict[str, tuple[float, str]] = {}
         self._waiting: queue.SimpleQueue[tuple[str, Callable[[], Rendering]] | None] = (
             queue.SimpleQueue()
@@ -58,16 +58,16 @@ class ImageCache:
     def picture(
         self, about: tuple[object, ...], drawing: Callable[[], Rendering], wait_s: float
     ) -> bytes | None:
-        """Return what was drawn; None while it is being drawn for longer than `wait_s`.
+        """Return an image; None when rendering takes longer than `wait_s`.
 
         Args:
-            about: what it depends on; equal ones are one picture.
-            drawing: what is to be drawn, asked for if it is not there; from another thread.
-            wait_s: so long this waits.
+            about: everything that the image depends on; it is the cache key.
+            drawing: returns the rendering request; called from another thread, if the image is missing.
+            wait_s: maximum waiting time in seconds.
 
         Raises:
-            Refusal: too much waits to be drawn.
-            SegarenaError: it cannot be drawn.
+            Refusal: the queue is full.
+            SegarenaError: rendering failed.
         """
         name = sha256(repr((__version__, *about)))
         path = self._folder / name[:2] / name
@@ -75,56 +75,57 @@ class ImageCache:
             content = path.read_bytes()
             os.utime(path)
             return content
-        asked = self._ask(name, drawing)
+        future = self._submit(name, drawing)
         with suppress(TimeoutError):
-            return asked.result(wait_s)
+            return future.result(wait_s)
         return None
 
     def stop(self) -> None:
-        """End when the drawing under way is done."""
+        """Stop the thread when the current rendering is done."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(self._limits.hard_s)
 
-    def _ask(self, name: str, drawing: Callable[[], Rendering]) -> Future[bytes]:
-        """Return what will be drawn; what is asked for twice is drawn once."""
+    def _submit(self, name: str, drawing: Callable[[], Rendering]) -> Future[bytes]:
+        """Return the future image; requests for the same image share one rendering."""
         with self._lock:
-            known = self._asked.get(name)
+            known = self._futures.get(name)
             if known is not None:
                 return known
             at, why = self._failed.get(name, (0.0, ""))
-            if why and time.monotonic() - at < _AGAIN_S:
+            if why and time.monotonic() - at < _RETRY_S:
                 raise SegarenaError(why)
-            if len(self._asked) >= _MOST_WAITING:
+            if len(self._futures) >= _MAX_QUEUE_LENGTH:
                 raise http_errors.busy(
-                    "too many pictures wait to be drawn; look again later", _AGAIN_S
+                    "too many images wait to be rendered; try again later", _RETRY_S
                 )
-            asked = self._asked[name] = Future[bytes]()
+            future = Future[bytes]()
+            self._futures[name] = future
             self._waiting.put((name, drawing))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
                 self._thread.start()
-            return asked
+            return future
 
     def _work(self) -> None:
-        """Draw one after the other, in a process that is ended when nothing was drawn for a while."""
+        """Render the queue in order, in a process that ends when idle."""
         process = PersistentProcess(
             ImageRenderer(self._limits.soft_s, self._limits.hard_s), self._limits.hard_s
         )
         try:
             while True:
                 try:
-                    wanted = self._waiting.get(timeout=_IDLE_S)
+                    request = self._waiting.get(timeout=_IDLE_S)
                 except queue.Empty:
                     process.end()
                     continue
-                if wanted is None:
+                if request is None:
                     return
-                self._draw(process, *wanted)
+                self._render(process, *request)
         finally:
             process.end()
 
-    def _draw(
+    def _render(
         self,
         process: PersistentProcess[Rendering, bytes],
         name: str,
@@ -132,44 +133,48 @@ class ImageCache:
     ) -> None:
         try:
             outcome = process.do(drawing())
-            content, error = (
-                (outcome.result, None) if isinstance(outcome, UnitResult) else (b"", outcome.error)
-            )
-        except Exception as fault:  # a thread that ends draws nothing any more
+            if isinstance(outcome, UnitResult):
+                content = outcome.result
+                error = None
+            else:
+                content = b""
+                error = outcome.error
+        except Exception as fault:
+            # Any error ends only this rendering, because the thread must go on.
             content = b""
             error = fault
         if error is None:
             self._keep(name, content)
         else:
-            LOG.error("a picture could not be drawn: %s", error)
+            LOG.error("an image could not be rendered: %s", error)
         with self._lock:
-            asked = self._asked.pop(name)
+            future = self._futures.pop(name)
             if error is not None:
-                self._failed = {
-                    **dict(list(self._failed.items())[-_MOST_WAITING:]),
-                    name: (time.monotonic(), f"{error}"),
-                }
+                # Remember only the latest failures, so that the memory stays bounded.
+                latest = list(self._failed.items())[-_MAX_QUEUE_LENGTH:]
+                self._failed = {**dict(latest), name: (time.monotonic(), f"{error}")}
         if error is None:
-            asked.set_result(content)
+            future.set_result(content)
+        elif isinstance(error, SegarenaError):
+            future.set_exception(error)
         else:
-            asked.set_exception(
-                error if isinstance(error, SegarenaError) else SegarenaError(str(error))
-            )
+            future.set_exception(SegarenaError(str(error)))
 
     def _keep(self, name: str, content: bytes) -> None:
         try:
             write_atomic(self._folder / name[:2] / name, content)
             self._make_room()
-        except (StoreError, OSError) as error:  # it is drawn again, then
-            LOG.warning("a picture could not be kept: %s", error)
+        except (StoreError, OSError) as error:
+            # Not fatal: the next request renders it again.
+            LOG.warning("an image could not be stored: %s", error)
 
     def _make_room(self) -> None:
-        """Delete what nobody looked at for longest, down to three quarters, when there is too much."""
-        files = [
-            (stat.st_mtime, stat.st_size, path)
-            for path in self._folder.glob("??/*")
-            if (stat := _stat(path))
-        ]
+        """Delete the least recently used images, down to three quarters of the maximum, when it is exceeded."""
+        files: list[tuple[float, int, Path]] = []
+        for path in self._folder.glob("??/*"):
+            stat = _stat(path)
+            if stat is not None:
+                files.append((stat.st_mtime, stat.st_size, path))
         left = sum(size for _, size, _ in files)
         if left <= self._most_bytes:
             return

@@ -1,7 +1,8 @@
-"""The run folders of a server: in its data folder, and where files are at a storage, there too.
+"""Run folders of a server: in the data folder, and in the remote storage if there is one.
 
-A run is written by whichever machine evaluates a place of it. With a storage, each place goes there as soon as it is
-over; who ends the run has all of them, and puts the whole folder there for those who want to read it.
+The machine that evaluates a sample of a run writes its files. With remote storage, it uploads them as
+soon as the sample is over; the machine that ends the run downloads them all and uploads the whole
+folder for readers.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from segarena_server.storage.s3 import S3Storage
 
 
 class RunFolders:
-    """Run folders by the id of the run. It travels between processes.
+    """Run folders by the id of the run; can be pickled.
 
     Args:
-        folder: of this machine, or one that all machines share.
-        remote: where all machines find them otherwise.
+        folder: local, or shared by all machines.
+        remote: storage that all machines share.
     """
 
     def __init__(self, folder: Path, remote: S3Storage | None = None) -> None:
@@ -31,11 +32,11 @@ class RunFolders:
         self._remote = remote
 
     def path(self, run_id: str) -> Path:
-        """Return where a run is on this machine, or would be, to write into it."""
+        """Return the local folder of a run, to write into it; it need not exist."""
         return self._folder / run_id
 
     def keep_place(self, run_id: str, place: int, files: Mapping[str, bytes]) -> None:
-        """Keep the files of a place, as `files_of_rows` gives them, for whichever machine ends the run.
+        """Upload the files of a run sample, from `files_of_rows`, for the machine that ends the run.
 
         Raises:
             StoreError: the storage cannot be written.
@@ -44,16 +45,20 @@ class RunFolders:
             self._remote.put(f"runs/{run_id}/{place}", msgspec.msgpack.encode(dict(files)))
 
     def place(self, run_id: str, place: int) -> dict[str, bytes] | None:
-        """Return the files of a place that another machine may have kept; None when none did.
+        """Return the uploaded files of a run sample; None when there are none.
 
         Raises:
             StoreError: the storage cannot be read.
         """
-        found = None if self._remote is None else self._remote.get(f"runs/{run_id}/{place}")
-        return None if found is None else msgspec.msgpack.decode(found, type=dict[str, bytes])
+        if self._remote is None:
+            return None
+        packed = self._remote.get(f"runs/{run_id}/{place}")
+        if packed is None:
+            return None
+        return msgspec.msgpack.decode(packed, type=dict[str, bytes])
 
     def keep(self, run_id: str) -> None:
-        """Keep a folder as it is now on this machine, for the others.
+        """Upload the local folder of a run for the other machines.
 
         Raises:
             StoreError: the storage cannot be written.
@@ -67,26 +72,29 @@ class RunFolders:
             write_atomic(self._stamp(run_id), self._remote.put(f"runs/{run_id}.tar", packed))
 
     def fetch(self, run_id: str) -> Path:
-        """Return where a run that is over is on this machine, as it was kept last; to read it.
+        """Return the local folder of a finished run for reading, downloaded if the remote one is newer.
 
         Raises:
-            StoreError: it cannot be fetched.
+            StoreError: it cannot be downloaded.
         """
         path = self.path(run_id)
+        if self._remote is None:
+            return path
+        tag = self._remote.tag(f"runs/{run_id}.tar")
         stamp = self._stamp(run_id)
-        kept = None if self._remote is None else self._remote.tag(f"runs/{run_id}.tar")
-        if self._remote is None or kept is None or (stamp.is_file() and stamp.read_text() == kept):
+        is_current = stamp.is_file() and stamp.read_text() == tag
+        if tag is None or is_current:
             return path
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".") as folder:
             packed = Path(folder) / "run.tar"
             if self._remote.get_file(f"runs/{run_id}.tar", packed):
                 _unpack(packed, path)
-                write_atomic(stamp, kept)
+                write_atomic(stamp, tag)
         return path
 
     def _stamp(self, run_id: str) -> Path:
-        """Return the file that says which version of a run is here."""
+        """Return the file with the version tag of the local folder."""
         return self._folder / f"{run_id}.tag"
 
 
@@ -97,5 +105,5 @@ def _unpack(packed: Path, path: Path) -> None:
             tar.extractall(part, filter="data")
     except tarfile.TarError as error:
         raise StoreError(
-            f"{path}: what is kept of it at the storage is damaged: {error}"
+            f"{path}: the archive in the storage is damaged: {error}; restore it"
         ) from error

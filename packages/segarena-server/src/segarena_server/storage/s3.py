@@ -1,7 +1,7 @@
-"""Files at a storage that speaks S3, where servers of several machines find what the others wrote.
+"""Files in S3-compatible object storage, which servers on several machines share.
 
-Who may use it is said by the environment, as everywhere: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and
-AWS_ENDPOINT_URL where it is not Amazon's.
+Credentials come from the usual environment variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_REGION, and AWS_ENDPOINT_URL for providers other than Amazon.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from segarena.errors import InvalidInput, MissingExtra, StoreError, StoreUnavail
 from segarena.files.atomic_write import open_atomic
 
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[\w./-]*)?")
-_PATIENCE = timedelta(seconds=20)
-_TIMES = 3
-_ASKING_S = 60
-_CHUNK = 8 * 2**20
+_RETRY_TIMEOUT = timedelta(seconds=20)
+_MAX_RETRIES = 3
+_REQUEST_TIMEOUT_S = 60
+_CHUNK_BYTES = 8 * 2**20
 
 
 class S3Storage:
-    """Files by name at a storage. It travels between processes by its address.
+    """Files by name in object storage; pickled as its address.
 
     Args:
         address: `s3://bucket` or `s3://bucket/folder`.
 
     Raises:
-        InvalidInput: another kind of address.
-        MissingExtra: what speaks S3 is not installed.
+        InvalidInput: the address is of another kind.
+        MissingExtra: the S3 client is not installed.
     """
 
     def __init__(self, address: str) -> None:
@@ -45,83 +45,86 @@ class S3Storage:
         self._store = _open(found[1], (found[2] or "").strip("/"))
 
     def put(self, name: str, content: bytes | Path) -> str:
-        """Keep something, or a file, under a name, in place of what was there; return what tells its content apart.
+        """Upload bytes or a file under a name, replacing the former content; return its version tag.
 
         Raises:
             StoreUnavailable: the storage does not answer.
             StoreError: it refuses.
         """
-        with self._told():
+        with self._translated_errors():
             return str(self._store.put(name, content)["e_tag"] or "")
 
     def tag(self, name: str) -> str | None:
-        """Return what tells apart what is kept under a name; None when nothing is.
+        """Return the version tag of a file; None when there is no such file.
 
         Raises:
             StoreError: as `put`.
         """
-        with self._told():
+        with self._translated_errors():
             return _unless_missing(lambda: str(self._store.head(name)["e_tag"] or ""))
 
     def get(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None when nothing is.
+        """Return the content of a file; None when there is no such file.
 
         Raises:
             StoreError: as `put`.
         """
-        with self._told():
+        with self._translated_errors():
             return _unless_missing(lambda: bytes(self._store.get(name).bytes()))
 
     def get_file(self, name: str, path: Path) -> bool:
-        """Write what is kept under a name to a file; False when nothing is.
+        """Download a file to a path; return False when there is no such file.
 
         Raises:
-            StoreError: as `put`, or the file cannot be written.
+            StoreError: as `put`, or the local file cannot be written.
         """
-        with self._told():
+        with self._translated_errors():
             found = _unless_missing(lambda: self._store.get(name))
             if found is None:
                 return False
             with open_atomic(path) as file:
-                for chunk in found.stream(min_chunk_size=_CHUNK):
+                for chunk in found.stream(min_chunk_size=_CHUNK_BYTES):
                     file.write(chunk)
         return True
 
     def drop(self, name: str) -> None:
-        """Keep what is under a name no longer, if anything is.
+        """Delete a file if it exists.
 
         Raises:
             StoreError: as `put`.
         """
-        with self._told():
+        with self._translated_errors():
             _unless_missing(lambda: self._store.delete(name))
 
     def check(self) -> None:
-        """Raise `StoreError` unless something can be kept there and read again."""
+        """Raise `StoreError` unless a test file can be written and read."""
         self.put("segarena", b"files of a segarena server")
         if self.get("segarena") is None:
-            raise StoreError(f"{self.address} does not give back what is kept there")
+            raise StoreError(
+                f"{self.address} does not return a stored test file; check its configuration"
+            )
 
     def __reduce__(self) -> tuple[type[S3Storage], tuple[str]]:
         return type(self), (self.address,)
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _translated_errors(self) -> Generator[None]:
+        # Imported here because the package is optional.
         from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise StoreError(
-                f"{self.address} refuses these credentials; see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                f"{self.address} rejects these credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             ) from error
         except (BaseError, FileNotFoundError) as error:
             if "NoSuchBucket" in str(error):
                 raise StoreError(
-                    f"{self.address}: there is no such bucket; make it first"
+                    f"{self.address}: there is no such bucket; create it first"
                 ) from error
             raise StoreUnavailable(
-                f"{self.address} does not answer as it should: {_first_line(error)}"
+                f"{self.address} does not answer properly: {_first_line(error)}"
             ) from error
 
 
@@ -138,8 +141,12 @@ def _open(bucket: str, prefix: str) -> Any:
     return S3Store(
         bucket,
         prefix=prefix or None,
-        client_options={"timeout": f"{_ASKING_S}s", "connect_timeout": "5s", "allow_http": plain},
-        retry_config={"max_retries": _TIMES, "retry_timeout": _PATIENCE},
+        client_options={
+            "timeout": f"{_REQUEST_TIMEOUT_S}s",
+            "connect_timeout": "5s",
+            "allow_http": plain,
+        },
+        retry_config={"max_retries": _MAX_RETRIES, "retry_timeout": _RETRY_TIMEOUT},
     )
 
 

@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations of a connection that `segarena_server.db.schema` gives."""
+"""Alembic environment: run migrations on the connection of `segarena_server.db.schema`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ small_masks = hnp.arrays(
 def always(monkeypatch):
     """Nothing is too thick."""
     monkeypatch.setattr(module, "_THIN", 0)
-    monkeypatch.setattr(module, "_LOOK_NS", 0)
+    monkeypatch.setattr(module, "_VISIT_NS", 0)
     monkeypatch.setattr(module, "_SMALL", 0)
 
 

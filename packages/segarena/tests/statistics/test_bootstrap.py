@@ -20,7 +20,7 @@ def rng():
 
 def test_parts_are_one_stream_of_draws(monkeypatch):
     (whole,) = draw_units(7, 100, rng())
-    monkeypatch.setattr(bootstrap, "_AT_ONCE", 20)
+    monkeypatch.setattr(bootstrap, "_MAX_INDICES", 20)
     parts = list(draw_units(7, 100, rng()))
     assert len(parts) == 50
     np.testing.assert_array_equal(np.concatenate(parts), whole)

@@ -69,7 +69,7 @@ def test_turning_back_costs_what_the_leash_says():
 )
 @pytest.mark.parametrize("at_once", [1, 1 << 20])
 def test_all_pairs_at_once_equal_each_by_itself(matrix, single, scale, at_once, monkeypatch):
-    monkeypatch.setattr(curve_distance, "_AT_ONCE", at_once)
+    monkeypatch.setattr(curve_distance, "_MAX_CELLS", at_once)
     rng = np.random.default_rng(1)
     curves = [rng.normal(size=(n, 2)).cumsum(axis=0) for n in (1, 4, 12, 30)]
     even = [resample_curve(curve, 9) for curve in curves]

@@ -1,4 +1,4 @@
-"""Mask AP and AR of instances with scores, by the rule of COCO.
+"""Mask AP and AR of instances with scores, by the rules of COCO.
 
 Source: Lin et al., "Microsoft COCO: Common Objects in Context", ECCV 2014, and the evaluation that comes with it.
 """
@@ -29,17 +29,17 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageInstances:
-    """What was predicted and what there is in one image.
+    """Predicted and true instances of one image.
 
     Attributes:
         predictions: masks, bool (or 0 and 1), (H, W).
-        scores: how sure each prediction is.
+        scores: confidence of each prediction.
         targets: masks of the same shape.
-        prediction_classes: the class of each; empty where there is one class.
+        prediction_classes: the class of each; empty if there is one class.
         target_classes: likewise.
-        crowds: whether a target is a crowd, which any number of predictions may lie in without being wrong; empty
-            where none is.
-        target_areas: the size that decides whether a target is small, medium or large; empty takes its pixels.
+        crowds: whether a target is a crowd, in which any number of predictions count neither as right nor as wrong;
+            empty if none is.
+        target_areas: area by which a target is small, medium or large; empty: its pixel count.
     """
 
     predictions: Sequence[Any]
@@ -57,9 +57,9 @@ def mask_ap(
     """Return AP, AP50, AP75, AP of small, medium and large targets, and AR likewise, as COCO prints them.
 
     AP is the mean over classes, ten thresholds of IoU from 0.5 to 0.95 and 101 recalls of the highest precision at that
-    recall or above; AR the mean of the largest recall. A prediction takes the free target that it overlaps most; a
-    target outside a range of sizes, or a crowd, is neither found nor missed. A crowd's overlap is measured
-    against the prediction alone. NaN where there is no target to find.
+    recall or above; AR is the mean of the largest recall. A prediction is matched to the free target with the largest
+    overlap; targets outside a range of sizes, and crowds, are neither found nor missed. The overlap with a crowd is a
+    share of the prediction alone. NaN where there is no target to find.
 
     >>> square = np.zeros((40, 40), bool)
     >>> square[:20, :20] = True
@@ -112,12 +112,12 @@ class _Overlaps(NamedTuple):
 
 
 class _Matches(NamedTuple):
-    """What became of the predictions of an image at each threshold.
+    """Matches of the predictions of an image at each threshold of IoU.
 
     Attributes:
-        right: (thresholds, predictions).
-        counted: likewise; others are neither right nor wrong.
-        targets: to be found.
+        right: (thresholds, predictions), whether a prediction found a target.
+        counted: likewise, whether it counts; others are neither right nor wrong.
+        targets: number of targets to find.
     """
 
     scores: NDArray[np.float64]
@@ -174,60 +174,70 @@ def _ious(
     predictions: Sequence[Mask], targets: Sequence[Mask], crowds: Flags
 ) -> NDArray[np.float64]:
     ious = np.zeros((len(predictions), len(targets)))
-    if ious.size:
-        stack = np.stack([mask.ravel() for mask in targets])
-        sizes = np.count_nonzero(stack, axis=1)
-        for row, mask in zip(ious, predictions, strict=True):
-            shared = np.count_nonzero(stack[:, mask.ravel()], axis=1)
-            area = np.count_nonzero(mask)
-            row[:] = shared / np.maximum(np.where(crowds, area, area + sizes - shared), 1)
+    if not ious.size:
+        return ious
+    stack = np.stack([mask.ravel() for mask in targets])
+    target_areas = np.count_nonzero(stack, axis=1)
+    for row, mask in zip(ious, predictions, strict=True):
+        intersections = np.count_nonzero(stack[:, mask.ravel()], axis=1)
+        area = np.count_nonzero(mask)
+        unions = area + target_areas - intersections
+        denominators = np.where(crowds, area, unions)
+        row[:] = intersections / np.maximum(denominators, 1)
     return ious
 
 
 def _matched(one: _Overlaps, low: float, high: float) -> _Matches:
-    """Give each prediction, the surest first, the target that it overlaps most, at each threshold."""
+    """Match each prediction, the surest first, to the free target that it overlaps most, at each threshold."""
     is_counted = ~one.crowds & (one.target_areas >= low) & (one.target_areas <= high)
+    has_size = (one.areas >= low) & (one.areas <= high)
     is_free = np.ones((len(THRESHOLDS), len(one.target_areas)), np.bool_)
     right = np.zeros((len(THRESHOLDS), len(one.scores)), np.bool_)
-    counted = np.tile((one.areas >= low) & (one.areas <= high), (len(THRESHOLDS), 1))
+    counted = np.tile(has_size, (len(THRESHOLDS), 1))
     lowest = np.minimum(THRESHOLDS, _HIGHEST)[:, None]
-    for place, ious in enumerate(one.ious if one.ious.size else ()):
-        near = is_free & (ious >= lowest)
-        # Targets that do not count are taken only where no other is near.
-        near &= is_counted | ~(near & is_counted).any(axis=1, keepdims=True)
-        levels = np.flatnonzero(near.any(axis=1))
+    if not one.ious.size:
+        return _Matches(one.scores, right, counted, int(np.count_nonzero(is_counted)))
+    for place, ious in enumerate(one.ious):
+        is_near = is_free & (ious >= lowest)
+        # Targets that do not count are matched only where no other is near.
+        has_counted = (is_near & is_counted).any(axis=1, keepdims=True)
+        is_near &= is_counted | ~has_counted
+        matched = np.flatnonzero(is_near.any(axis=1))
         # Of equal overlaps the last, as in the published evaluation.
-        best = len(ious) - 1 - np.argmax(np.where(near, ious, -1)[levels, ::-1], axis=1)
-        right[levels, place] = counted[levels, place] = is_counted[best]
-        is_free[levels, best] = one.crowds[best]
+        near_ious = np.where(is_near, ious, -1)[matched]
+        best = len(ious) - 1 - np.argmax(near_ious[:, ::-1], axis=1)
+        right[matched, place] = is_counted[best]
+        counted[matched, place] = is_counted[best]
+        is_free[matched, best] = one.crowds[best]
     return _Matches(one.scores, right, counted, int(np.count_nonzero(is_counted)))
 
 
 def _curves(classes: Sequence[Sequence[_Matches]], most: int) -> _Curves:
-    """Return precision over recall of each class that has targets, with at most so many predictions of an image."""
-    precision: list[NDArray[np.float64]] = []
-    recall: list[NDArray[np.float64]] = []
+    """Return precision over recall of each class that has targets, with at most `most` predictions of an image."""
+    precisions: list[NDArray[np.float64]] = []
+    recalls: list[NDArray[np.float64]] = []
     for images in classes:
         targets = sum(one.targets for one in images)
         if not targets:
             continue
-        order = np.argsort(-np.concatenate([one.scores[:most] for one in images]), kind="stable")
+        scores = np.concatenate([one.scores[:most] for one in images])
+        order = np.argsort(-scores, kind="stable")
         right = np.concatenate([one.right[:, :most] for one in images], axis=1)[:, order]
         counted = np.concatenate([one.counted[:, :most] for one in images], axis=1)[:, order]
         found = np.cumsum(right, axis=1)
         tried = np.cumsum(counted, axis=1)
-        reached = found / targets
+        recall = found / targets
+        precision = found / np.maximum(tried, 1)
         # The highest precision from each recall on; 0 where that recall is never reached.
-        best = np.maximum.accumulate((found / np.maximum(tried, 1))[:, ::-1], axis=1)[:, ::-1]
+        best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
         best = np.hstack([best, np.zeros((len(best), 1))])
-        places = np.stack([np.searchsorted(row, RECALLS) for row in reached])
-        precision.append(np.take_along_axis(best, places, axis=1))
-        recall.append(reached[:, -1] if reached.shape[1] else np.zeros(len(reached)))
-    shape = (0, len(THRESHOLDS))
-    return _Curves(
-        np.stack(precision) if precision else np.empty((*shape, len(RECALLS))),
-        np.stack(recall) if recall else np.empty(shape),
-    )
+        places = np.stack([np.searchsorted(row, RECALLS) for row in recall])
+        precisions.append(np.take_along_axis(best, places, axis=1))
+        recalls.append(recall[:, -1] if recall.shape[1] else np.zeros(len(recall)))
+    if not precisions:
+        no_classes = (0, len(THRESHOLDS))
+        return _Curves(np.empty((*no_classes, len(RECALLS))), np.empty(no_classes))
+    return _Curves(np.stack(precisions), np.stack(recalls))
 
 
 def _mean(values: NDArray[np.float64]) -> float:

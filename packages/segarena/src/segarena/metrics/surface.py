@@ -1,4 +1,4 @@
-"""How far apart two surfaces are: NSD (surface Dice), HD95 and the average symmetric surface distance.
+"""Surface distances: NSD (surface Dice), HD95 and the average symmetric surface distance.
 
 Distances are Euclidean, in millimetres, from each element of one surface to the nearest element of the other; where
 a sample has no spacing (photographs), in pixels. See `segarena.arrays.surface` for what an element is. Both masks may
@@ -170,7 +170,7 @@ class SurfaceDistance:
 
 
 class _Elements:
-    """A surface with what its distances need, kept as long as its mask is."""
+    """The elements of a surface with the search structures for distances, cached with the mask."""
 
     def __init__(self, found: Surface, spacing: tuple[float, ...]) -> None:
         self._positions = found.positions
@@ -189,32 +189,36 @@ class _Elements:
     def distances_to(self, other: _Elements, *, at_most: float = math.inf) -> NDArray[np.float64]:
         """Return the distance of each element to the nearest of `other`; inf where that is above `at_most`.
 
-        The nearest one is searched for among rounded coordinates; its distance comes from whole steps, so that it does
-        not depend on where in the frame the two lie.
+        The nearest element is searched in floating-point coordinates, but its distance is computed from whole steps, so
+        that it does not depend on the position in the frame.
         """
         distances = np.full(len(self.areas), math.inf)
         if not (len(self.areas) and len(other.areas)):
             return distances
-        mine = self._near(other, at_most)
-        theirs = other._near(self, at_most)
-        tree = other._tree if theirs.all() else _tree(other._positions[theirs] * self._spacing)
+        is_mine = self._near(other, at_most)
+        is_theirs = other._near(self, at_most)
+        mine = self._positions[is_mine]
+        theirs = other._positions[is_theirs]
+        tree = other._tree if is_theirs.all() else _tree(theirs * self._spacing)
+        # Rounding in the search must not lose an element at exactly `at_most`.
         reach = at_most * (1 + 1e-9) + 1e-9
-        nearest = tree.query(self._positions[mine] * self._spacing, distance_upper_bound=reach)[1]
-        found = nearest < tree.n
-        steps = self._positions[mine][found] - other._positions[theirs][nearest[found]]
-        distances[np.flatnonzero(mine)[found]] = np.sqrt(
-            np.square(steps * self._spacing).sum(axis=1)
-        )
+        nearest = tree.query(mine * self._spacing, distance_upper_bound=reach)[1]
+        is_found = nearest < tree.n
+        steps = mine[is_found] - theirs[nearest[is_found]]
+        squared = np.square(steps * self._spacing).sum(axis=1)
+        distances[np.flatnonzero(is_mine)[is_found]] = np.sqrt(squared)
         return distances
 
     def _near(self, other: _Elements, at_most: float) -> Mask:
-        """Tell which elements lie in the box around `other`, grown by `at_most`: no others can be as near as that.
+        """Return which elements lie in the box around `other`, grown by `at_most`: no others can be as near.
 
         A prediction may have specks all over the volume; a small target needs only those around it.
         """
         low, high = other._ends
         reach = at_most / self._spacing + 1
-        return np.all((self._positions >= low - reach) & (self._positions <= high + reach), axis=1)
+        is_above = self._positions >= low - reach
+        is_below = self._positions <= high + reach
+        return np.all(is_above & is_below, axis=1)
 
 
 def _tree(places: NDArray[Any]) -> Any:

@@ -1,8 +1,8 @@
-"""The draws of a bootstrap, and the interval that they give. Everything with an interval draws here.
+"""Bootstrap draws and percentile intervals. Every interval of the package uses these draws.
 
-What is drawn are units that are independent: targets, or whole images, cases, sequences (clusters) where the values of
-one are alike. Whoever asks computes the statistic of each draw from the units drawn, or from how often each was drawn:
-with sums per unit that is a matrix product, for which `draw_counts` gives the weights.
+Drawn are independent units: targets, or whole images, cases or sequences (clusters) where values of one are dependent.
+Callers compute the statistic of each draw from the units drawn, or from how often each was drawn: with sums per unit
+that is a matrix product with the weights of `draw_counts`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 
-_AT_ONCE = 1 << 21  # places held at once: 16 MB of indices
-_DRAWS = 100  # at once, where there are few units: they stay in the cache, and sums come out as published
+_MAX_INDICES = 1 << 21  # held at once: 16 MB
+# At most this many draws at once: they stay in the cache, and sums are rounded as in the published figures.
+_MAX_DRAWS = 100
 
 
 def check_bootstrap(repeats: int, level: float) -> None:
-    """Refuse a bootstrap that gives no interval.
+    """Check that a bootstrap gives an interval.
 
     >>> check_bootstrap(2000, 0.95)
 
@@ -46,7 +47,7 @@ def draw_units(count: int, repeats: int, rng: np.random.Generator) -> Iterator[N
         repeats: draws; how they are divided into parts changes none of them.
         rng: moved on by one number per unit and draw.
     """
-    for part in row_chunks(repeats, max(count, _AT_ONCE // _DRAWS), most=_AT_ONCE):
+    for part in row_chunks(repeats, max(count, _MAX_INDICES // _MAX_DRAWS), most=_MAX_INDICES):
         yield rng.integers(count, size=(part.stop - part.start, count))
 
 
@@ -57,7 +58,7 @@ def draw_counts(
     *,
     stream: Literal["units", "multinomial"] = "units",
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield how often each unit is in each draw, parts of (draws, count); every row adds up to `count`.
+    """Yield how often each unit is in each draw, in parts of (draws, count); every row adds up to `count`.
 
     >>> [part.tolist() for part in draw_counts(3, 2, np.random.default_rng(0))]
     [[[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]]
@@ -73,20 +74,20 @@ def draw_counts(
         yield rng.multinomial(count, np.full(count, 1 / count), size=repeats).astype(np.float64)
         return
     for drawn in draw_units(count, repeats, rng):
-        # Draw k has the places from k * count on, so that one count over all of them tells the draws apart.
+        # Draw k gets the bins from k * count on, so that one `bincount` serves all draws.
         places = drawn + np.arange(len(drawn))[:, None] * count
         times = np.bincount(places.ravel(), minlength=drawn.size)
         yield times.reshape(drawn.shape).astype(np.float64)
 
 
 def percentile_interval(values: ArrayLike, level: float) -> tuple[float, float]:
-    """Return the ends between which the middle `level` of the draws lies; draws that are NaN are left out.
+    """Return the percentile interval that holds the middle `level` of the draws; NaN draws are ignored.
 
     >>> percentile_interval([0.0, 1.0, 2.0, 3.0, 4.0, float("nan")], 0.5)
     (1.0, 3.0)
 
     Args:
-        values: the statistic in each draw; NaN where a draw had nothing to compute it from.
+        values: the statistic in each draw; NaN where a draw leaves it undefined.
         level: share of the draws inside.
 
     Returns:
@@ -110,7 +111,7 @@ def tail_shares(level: float) -> list[float]:
 
 
 def mean_of_defined(values: ArrayLike) -> NDArray[np.float64]:
-    """Return means over the first axis without what is NaN; NaN where nothing is left.
+    """Return means over the first axis, ignoring NaN; NaN where there is no other value.
 
     >>> mean_of_defined([[1.0, float("nan")], [3.0, float("nan")]])
     array([ 2., nan])
@@ -118,4 +119,5 @@ def mean_of_defined(values: ArrayLike) -> NDArray[np.float64]:
     given = np.asarray(values, dtype=np.float64)
     is_known = ~np.isnan(given)
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that is meant
-        return np.asarray(np.where(is_known, given, 0).sum(axis=0) / is_known.sum(axis=0))
+        total = np.where(is_known, given, 0).sum(axis=0)
+        return np.asarray(total / is_known.sum(axis=0))

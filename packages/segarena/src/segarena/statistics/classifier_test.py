@@ -1,8 +1,8 @@
-"""Can a classifier tell two samples apart? The two-sample test by a classifier, with an interval over groups.
+"""The classifier two-sample test: whether a classifier can distinguish two samples, with an interval over groups.
 
-Half of the chance to be right comes for nothing, so what is given is the area under the ROC curve: the chance that the
-classifier finds a value of the second sample more like the second sample than one of the first. 0.5 is "cannot tell",
-1 is "always"; a little below 0.5 is chance. It only looks at values of groups that it has not learnt from.
+Its statistic is the area under the ROC curve (AUC): the probability that the classifier scores a value of the second
+sample above one of the first. 0.5 is "indistinguishable", 1 is "always right"; slightly below 0.5 is chance. Values are
+scored by classifiers that were not trained on their groups.
 
 Source: Lopez-Paz and Oquab, Revisiting classifier two-sample tests, ICLR 2017, with the area instead of the accuracy.
 """
@@ -33,21 +33,20 @@ _SPLITS = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierTest:
-    """How well a classifier tells two samples apart.
+    """How well a classifier distinguishes two samples.
 
     Attributes:
-        auc: area under the ROC curve of what it says of values that it has not learnt from, mean over the splits.
-        low: lower end of the interval over groups. How the classifier would have come out on other values to learn from
-            is not in it.
+        auc: area under the ROC curve on held-out values, mean over the splits.
+        low: lower end of the interval over groups, without the variation from other training values.
         high: upper end.
         draws: the area in each draw of the groups, (repeats,). Tests of the same groups and seed have the same draws,
             so that the difference of two has an interval too.
         n: values of each sample, as many of both.
-        groups: how many groups they are of.
-        rows: (first, second): which rows were drawn of each sample, (n,) each, in order.
-        said: (first, second): how much each of them looks like one of the second sample, 0 to 1, mean over the splits.
-        lost: float64 (features,): how much of the area goes when the values of a feature are exchanged at random among
-            those that are told apart; empty when not asked for. Of features that say the same each may lose nothing.
+        groups: number of groups.
+        rows: (first, second): rows drawn from each sample, (n,) each, in order.
+        said: (first, second): probability of each to be of the second sample, 0 to 1, mean over the splits.
+        lost: float64 (features,): permutation importance, the loss of area when the held-out values of a feature are
+            shuffled; empty unless requested. Redundant features may each lose nothing.
     """
 
     auc: float
@@ -74,11 +73,11 @@ def c2st(
     level: float = 0.95,
     seed: int = 0,
 ) -> ClassifierTest:
-    """Return how well gradient-boosted trees tell two samples apart.
+    """Test how well gradient-boosted trees distinguish two samples.
 
     150 trees of 15 leaves, rate 0.08; five folds, with all values of a group in one fold, and as many of either sample
     in each as that allows. Where one sample has more values than the other, or both have more than `n`, rows are drawn.
-    Few values tell little: at fewer than fifty or so even samples that differ may give an area near 0.5.
+    The test has little power below about fifty values: even samples that differ may give an area near 0.5.
 
     >>> rng = np.random.default_rng(0)
     >>> near, far = rng.normal(size=(100, 3)), rng.normal(9, size=(100, 3))
@@ -89,13 +88,13 @@ def c2st(
     Args:
         first: real (n1, features), finite.
         second: real (n2, features).
-        groups: for each sample what its values belong to, such as patients or images, (n1,) and (n2,); a group that is
-            in both is one group.
+        groups: group ids of each sample's values, such as patients or images, (n1,) and (n2,); the same id in both
+            samples is one group.
         n: values of each sample; None: as many as the smaller one has. Two areas can only be compared at the same n.
-        splits: into five folds, each at random; None: as many as it takes for 300 values of either sample, at most 5.
-        least_in_leaf: values in a leaf; None: 20, but at most a tenth of what is learnt from, or a classifier of few
-            values could not even make one cut.
-        exchanges: how often the values of each feature are exchanged, for `ClassifierTest.lost`.
+        splits: random splits into five folds; None: enough for 300 values of either sample in total, at most 5.
+        least_in_leaf: values in a leaf; None: 20, but at most a tenth of the training values, so that a classifier of
+            few values can split at all.
+        exchanges: how often the values of each feature are shuffled, for `ClassifierTest.lost`.
         repeats: bootstrap samples of the groups.
         level: share of them inside the interval.
         seed: of the rows, folds, exchanges and draws; the same everywhere, whatever the number of cores.
@@ -181,13 +180,13 @@ class _Samples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fold:
-    """A classifier, and the rows that it has not learnt from."""
+    """A classifier, and its held-out rows."""
 
     classifier: Any
     rows: NDArray[np.int64]
 
     def says(self, values: Floats) -> Floats:
-        """Return how much each row looks like one of the second sample."""
+        """Return the probability of each row to be of the second sample."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
@@ -195,7 +194,7 @@ class _Fold:
 
 
 def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator[_Fold]:
-    """Yield what was learnt without each fold."""
+    """Yield the classifier trained without each fold."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.model_selection import StratifiedGroupKFold
@@ -225,7 +224,7 @@ def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator
 
 
 def _said(folds: list[_Fold], values: Floats) -> Floats:
-    """Return how much each row looks like one of the second sample, by the classifier that has not learnt from it."""
+    """Return the probability of each row to be of the second sample, by the classifier that held it out."""
     said = np.empty(len(values))
     for fold in folds:
         said[fold.rows] = fold.says(values[fold.rows])
@@ -239,7 +238,7 @@ def _lost(
     exchanges: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return how much of the area goes when the values of each feature are exchanged among the rows of each fold."""
+    """Return the loss of area when the values of each feature are shuffled within each fold."""
     if not exchanges:
         return np.empty(0)
     features = samples.values.shape[1]
@@ -251,7 +250,7 @@ def _lost(
             exchanged = np.tile(rows, (features, exchanges, 1, 1))
             for feature, time in np.ndindex(features, exchanges):
                 exchanged[feature, time, :, feature] = rng.permutation(rows[:, feature])
-            # All at once: a call takes longer than the few rows that it is about.
+            # One call for all: the overhead of a call exceeds the time of its few rows.
             said[..., fold.rows] = fold.says(exchanged.reshape(-1, features)).reshape(
                 features, exchanges, -1
             )

@@ -1,4 +1,4 @@
-"""Which statistics go together: their correlations over segmenters, averaged over datasets."""
+"""Correlations of statistics over segmenters, averaged over datasets."""
 
 from __future__ import annotations
 
@@ -93,13 +93,15 @@ def pearson(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)
-    # Looked for in the values themselves: their mean may differ from equal values in the last bit.
+    # Tested on the values themselves: the mean of equal values may differ from them in the last bit.
     is_constant = (np.ptp(one, axis=-1) == 0) | (np.ptp(two, axis=-1) == 0)
-    one, two = (values - values.mean(axis=-1, keepdims=True) for values in (one, two))
+    one = one - one.mean(axis=-1, keepdims=True)
+    two = two - two.mean(axis=-1, keepdims=True)
+    covariance = (one * two).sum(axis=-1)
     scale = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
-    undefined = is_constant | (scale == 0)
-    r = np.where(undefined, np.nan, (one * two).sum(axis=-1) / np.where(undefined, 1.0, scale))
-    return np.clip(r, -1.0, 1.0)
+    is_undefined = is_constant | (scale == 0)
+    r = np.where(is_undefined, np.nan, covariance / np.where(is_undefined, 1.0, scale))
+    return np.clip(r, -1.0, 1.0)  # rounding may exceed 1
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
@@ -110,8 +112,9 @@ def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """
     from scipy.stats import rankdata
 
-    ranks: list[Any] = [rankdata(np.asarray(values), axis=-1) for values in (first, second)]
-    return pearson(*ranks)
+    first_ranks: Any = rankdata(np.asarray(first), axis=-1)
+    second_ranks: Any = rankdata(np.asarray(second), axis=-1)
+    return pearson(first_ranks, second_ranks)
 
 
 def kendall(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
@@ -122,13 +125,15 @@ def kendall(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
     Source: Kendall, The treatment of ties in ranking problems, Biometrika 33 (1945).
     """
-    one, two = (_orders(values) for values in (first, second))
-    scale = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
-    return np.where(scale == 0, np.nan, (one * two).sum(axis=-1) / np.where(scale == 0, 1.0, scale))
+    one = _orders(first)
+    two = _orders(second)
+    concordance = (one * two).sum(axis=-1)
+    untied = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
+    return np.where(untied == 0, np.nan, concordance / np.where(untied == 0, 1.0, untied))
 
 
 def _orders(values: ArrayLike) -> NDArray[np.float64]:
-    """Return of each pair of values along the last axis which is greater: 1, -1, or 0 where they are equal."""
+    """Compare each pair of values along the last axis: 1 or -1 for the greater, 0 for ties."""
     array = np.asarray(values, dtype=np.float64)
     rows, columns = np.triu_indices(array.shape[-1], 1)
     return np.sign(array[..., rows] - array[..., columns])

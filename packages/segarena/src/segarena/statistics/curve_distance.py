@@ -1,7 +1,7 @@
-"""How far two curves are apart when they are walked along together: the discrete Frechet distance and time warping.
+"""Distances between curves: the discrete Frechet distance and dynamic time warping.
 
-Two walkers go along one curve each, from its first point to its last, never back. The Frechet distance is the longest
-leash that they need when they go as well as they can; dynamic time warping adds up the leash over all their steps.
+Both minimise over all monotone couplings of the points of two curves, from their first points to their last. The
+Frechet distance is the longest distance of coupled points, dynamic time warping the sum of these distances.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from segarena.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 
-_AT_ONCE = 1 << 20  # distances of points held at once: 8 MB
+_MAX_CELLS = 1 << 20  # distances of points held at once: 8 MB
 
 
 def frechet(first: ArrayLike, second: ArrayLike) -> float:
@@ -39,7 +39,7 @@ def frechet(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def time_warping(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the sum of distances along the best walk, without a limit to how far it warps.
+    """Return the dynamic time warping distance of two curves, without a warping window.
 
     >>> time_warping([[0, 0], [0, 4]], [[3, 0], [3, 4]])
     6.0
@@ -55,15 +55,15 @@ def time_warping(first: ArrayLike, second: ArrayLike) -> float:
 def frechet_matrix(
     curves: Sequence[ArrayLike], *, points: int = 32, either_way: bool = False
 ) -> Floats:
-    """Return the Frechet distances of every pair of curves, (n, n); see `evenly` for the points.
+    """Return the Frechet distances of every pair of curves, (n, n), resampled by `resample_curve`.
 
     >>> frechet_matrix([[[0, 0], [0, 4]], [[3, 0], [3, 4]]]).tolist()
     [[0.0, 3.0], [3.0, 0.0]]
 
     Args:
         curves: n of them, each (any number of points, axes).
-        points: that each is walked by.
-        either_way: whether a curve may be walked from its end, where its direction says nothing.
+        points: number of points to which each curve is resampled.
+        either_way: whether a curve may be reversed, for curves whose direction has no meaning.
     """
     return _matrix(curves, points, np.maximum, either_way=either_way)
 
@@ -71,7 +71,7 @@ def frechet_matrix(
 def time_warping_matrix(
     curves: Sequence[ArrayLike], *, points: int = 32, either_way: bool = False
 ) -> Floats:
-    """Return the time warping of every pair of curves over the number of points; else as `frechet_matrix`.
+    """Return the time warping distance per point of every pair of curves; else as `frechet_matrix`.
 
     >>> time_warping_matrix([[[0, 0], [0, 4]], [[3, 0], [3, 4]]]).tolist()
     [[0.0, 3.0], [3.0, 0.0]]
@@ -80,7 +80,7 @@ def time_warping_matrix(
 
 
 def resample_curve(curve: ArrayLike, points: int) -> Floats:
-    """Return `points` positions at equal steps along a curve; a curve of no length is its first point many times.
+    """Resample a curve to `points` positions at equal arc lengths; a curve of length 0 repeats its first point.
 
     >>> resample_curve([[0, 0], [0, 1], [0, 4]], 3).tolist()
     [[0.0, 0.0], [0.0, 2.0], [0.0, 4.0]]
@@ -90,28 +90,31 @@ def resample_curve(curve: ArrayLike, points: int) -> Floats:
         points: at least 2.
     """
     given = _curve(curve)
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(given, axis=0), axis=1))])
-    wanted = np.linspace(0, along[-1], points)
-    return np.stack([np.interp(wanted, along, axis) for axis in given.T], axis=1)
+    segment_lengths = np.linalg.norm(np.diff(given, axis=0), axis=1)
+    arc_lengths = np.concatenate([[0.0], np.cumsum(segment_lengths)])
+    wanted = np.linspace(0, arc_lengths[-1], points)
+    return np.stack([np.interp(wanted, arc_lengths, axis) for axis in given.T], axis=1)
 
 
 def _matrix(
     curves: Sequence[ArrayLike], points: int, join: Callable[..., Any], *, either_way: bool
 ) -> Floats:
     if len(curves):
-        walked = np.stack([resample_curve(curve, points) for curve in curves])
+        resampled = np.stack([resample_curve(curve, points) for curve in curves])
     else:
-        walked = np.empty((0, points, 2))
-    rows, columns = np.triu_indices(len(walked), 1)
-    found = np.zeros((len(walked), len(walked)))
-    for part in row_chunks(len(rows), points * points, most=_AT_ONCE):
-        one = walked[rows[part]]
-        two = walked[columns[part]]
-        apart = _walked(_between(one, two), join)
+        resampled = np.empty((0, points, 2))
+    rows, columns = np.triu_indices(len(resampled), 1)
+    matrix = np.zeros((len(resampled), len(resampled)))
+    for part in row_chunks(len(rows), points * points, most=_MAX_CELLS):
+        first = resampled[rows[part]]
+        second = resampled[columns[part]]
+        distances = _walked(_between(first, second), join)
         if either_way:
-            apart = np.minimum(apart, _walked(_between(one, two[:, ::-1]), join))
-        found[rows[part], columns[part]] = found[columns[part], rows[part]] = apart
-    return found
+            reversed_distances = _walked(_between(first, second[:, ::-1]), join)
+            distances = np.minimum(distances, reversed_distances)
+        matrix[rows[part], columns[part]] = distances
+        matrix[columns[part], rows[part]] = distances
+    return matrix
 
 
 def _curve(curve: ArrayLike) -> Floats:
@@ -137,11 +140,13 @@ def _between(first: Floats, second: Floats) -> Floats:
 
 
 def _walked(leashes: Floats, join: Callable[..., Any]) -> Floats:
-    """Return what the best walk of each pair costs; all pairs at once, a diagonal of each table after the other.
+    """Return the cost of the best coupling of each pair, by dynamic programming over anti-diagonals.
+
+    The cells of an anti-diagonal do not depend on each other, so that all of them, of all pairs, are computed at once.
 
     Args:
-        leashes: (pairs, n, m), 0 or more.
-        join: what the leash of a step does to the cost of the steps before it.
+        leashes: point distances, (pairs, n, m), 0 or more.
+        join: combines the distance of a step with the cost of the steps before it: maximum or sum.
     """
     pairs, n, m = leashes.shape
     best = np.full((pairs, n + 1, m + 1), np.inf)
@@ -149,8 +154,8 @@ def _walked(leashes: Floats, join: Callable[..., Any]) -> Floats:
     for diagonal in range(n + m - 1):
         one = np.arange(max(0, diagonal - m + 1), min(n, diagonal + 1))
         two = diagonal - one
-        before = np.minimum(
-            best[:, one, two], np.minimum(best[:, one + 1, two], best[:, one, two + 1])
-        )
+        both_step = best[:, one, two]
+        one_steps = np.minimum(best[:, one + 1, two], best[:, one, two + 1])
+        before = np.minimum(both_step, one_steps)
         best[:, one + 1, two + 1] = join(leashes[:, one, two], before)
     return best[:, n, m]

@@ -1,4 +1,4 @@
-"""How two samples differ in each feature by itself: what to look at once they can be told apart."""
+"""Differences of two samples feature by feature, to explain why a classifier distinguishes them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from segarena.statistics.two_samples import Floats, stack_samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureDifferences:
-    """How two samples differ, feature by feature.
+    """Differences of two samples, feature by feature.
 
     Attributes:
-        ks: float64 (k,), the Kolmogorov-Smirnov distance: how far the shares of values up to any number differ at most.
-        above: float64 (k,), the chance that a value of the second sample is above one of the first, ties counting half:
-            above 0.5 the second has more of it, below it less.
+        ks: float64 (k,), the Kolmogorov-Smirnov distance: the largest difference of the two distribution functions.
+        above: float64 (k,), the probability that a value of the second sample is above one of the first, ties counting
+            half: above 0.5 the second sample tends to higher values, below 0.5 to lower ones.
         medians: float64 (2, k), of the first sample and of the second.
     """
 
@@ -27,7 +27,7 @@ class FeatureDifferences:
 
 
 def feature_differences(first: ArrayLike, second: ArrayLike) -> FeatureDifferences:
-    """Return how two samples differ in each feature.
+    """Compare two samples in each feature.
 
     >>> found = feature_differences([[1.0, 5.0], [2.0, 6.0]], [[3.0, 6.0], [4.0, 5.0]])
     >>> found.ks.tolist(), found.above.tolist()
@@ -43,14 +43,18 @@ def feature_differences(first: ArrayLike, second: ArrayLike) -> FeatureDifferenc
     values, (count, _) = stack_samples(first, second)
     one = np.sort(values[:count], axis=0)
     two = np.sort(values[count:], axis=0)
-    apart = [_apart(*pair) for pair in zip(one.T, two.T, strict=True)]
-    ks, above = np.array(apart).T
-    return FeatureDifferences(ks, above, np.stack([np.median(one, axis=0), np.median(two, axis=0)]))
+    compared = [_compare_sorted(*pair) for pair in zip(one.T, two.T, strict=True)]
+    ks, above = np.array(compared).T
+    medians = np.stack([np.median(one, axis=0), np.median(two, axis=0)])
+    return FeatureDifferences(ks, above, medians)
 
 
-def _apart(one: Floats, two: Floats) -> tuple[float, float]:
-    """Return the distance, and the chance that `two` is above, of sorted values of a feature."""
-    everywhere = np.concatenate([one, two])
-    shares = [np.searchsorted(sample, everywhere, "right") / len(sample) for sample in (one, two)]
-    below = np.searchsorted(one, two, "left") + np.searchsorted(one, two, "right")
-    return float(np.abs(shares[0] - shares[1]).max()), float(below.mean() / (2 * len(one)))
+def _compare_sorted(one: Floats, two: Floats) -> tuple[float, float]:
+    """Return the KS distance of two sorted samples, and the probability that `two` is above `one`."""
+    pooled = np.concatenate([one, two])
+    first_shares = np.searchsorted(one, pooled, "right") / len(one)
+    second_shares = np.searchsorted(two, pooled, "right") / len(two)
+    distance = np.abs(first_shares - second_shares).max()
+    # Values of `one` below each of `two` count twice, equal ones once.
+    twice_below = np.searchsorted(one, two, "left") + np.searchsorted(one, two, "right")
+    return float(distance), float(twice_below.mean() / (2 * len(one)))

@@ -1,6 +1,6 @@
-"""How sure a mean is: bootstrap intervals, and the paired test of two segmenters on the same targets.
+"""Bootstrap intervals of means, and the paired test of two segmenters on the same targets.
 
-Values that share an image are not independent; `clusters` (image ids) draws or flips whole images instead. All
+Values that share an image are not independent; with `clusters` (image ids) whole images are drawn or flipped. All
 randomness comes from `seed`, so the same values in the same order give the same interval everywhere.
 """
 
@@ -27,8 +27,10 @@ from segarena.statistics.bootstrap import (
 
 _AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
 MAX_DRAWN_CLUSTERS = 50_000
-"""With more clusters nothing is drawn: that would take seconds, and tell less than the limit that draws tend to."""
-_TINY = 1e-12  # sums of the same numbers in another order differ by less, relative to their size
+"""With more clusters the normal approximation replaces draws, which would take seconds and be less exact."""
+_ROUNDING = (
+    1e-12  # sums of the same numbers in another order differ by less, relative to their size
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Interval:
 
     Attributes:
         mean: NaN when there are no values.
-        low: lower end; NaN when there are fewer than two clusters, for then no spread can be seen.
+        low: lower end; NaN when there are fewer than two clusters, which show no spread.
         high: upper end; NaN likewise.
         n: how many values.
     """
@@ -54,7 +56,7 @@ class PairedDifference:
 
     Attributes:
         difference: mean of first minus second.
-        low: lower end of the interval that the test gives; NaN where the clusters are too few for the test to refuse
+        low: lower end of the interval that the test gives; NaN where the clusters are too few for the test to reject
             any difference: fewer than 6 at a level of 0.95.
         high: upper end.
         p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level where, and only where, the
@@ -75,7 +77,7 @@ class PairedDifference:
     ties: float
 
     def turned(self) -> PairedDifference:
-        """Return the second minus the first; `better` stays that of the first."""
+        """Return the difference of the second minus the first; `better` remains that of the first."""
         return replace(self, difference=0 - self.difference, low=0 - self.high, high=0 - self.low)
 
 
@@ -116,7 +118,9 @@ def bootstrap_mean(
 def bootstrap_means(
     values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None = None
 ) -> list[Interval]:
-    """Return `bootstrap_mean` of each row of values, (rows, n); NaN are left out. Rows that have the same draw once.
+    """Return `bootstrap_mean` of each row of values, (rows, n), ignoring NaN.
+
+    Rows with values at the same targets share their draws.
 
     >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
     [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
@@ -125,33 +129,38 @@ def bootstrap_means(
         InvalidInput: as `bootstrap_mean`.
     """
     given = np.asarray(values, dtype=np.float64)
-    names = np.arange(given.shape[1]) if clusters is None else np.asarray(clusters)
-    found: list[Interval] = [Interval(math.nan, math.nan, math.nan, 0)] * len(given)
-    for is_there in np.unique(np.isfinite(given), axis=0) if len(given) else ():
-        alike = np.flatnonzero((np.isfinite(given) == is_there).all(axis=1))
-        for place, interval in zip(
-            alike, _means_alike(given[alike][:, is_there], names[is_there]), strict=True
-        ):
-            found[place] = interval
-    return found
+    ids = np.arange(given.shape[1]) if clusters is None else np.asarray(clusters)
+    intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(given)
+    if not len(given):
+        return intervals
+    is_known = np.isfinite(given)
+    for pattern in np.unique(is_known, axis=0):
+        rows = np.flatnonzero((is_known == pattern).all(axis=1))
+        found = _means_alike(given[rows][:, pattern], ids[pattern])
+        for row, interval in zip(rows, found, strict=True):
+            intervals[row] = interval
+    return intervals
 
 
 def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
-    """Yield the interval of each row, all of them without NaN."""
+    """Yield the interval of each row of values without NaN, from shared draws."""
     count = len(set(clusters.tolist()))
     if not 2 <= count <= MAX_DRAWN_CLUSTERS:
         yield from (bootstrap_mean(row, clusters) for row in values)
         return
     belongs = np.unique(clusters, return_inverse=True)[1]
     order = np.argsort(belongs, kind="stable")
-    sums = np.add.reduceat(
-        values[:, order], np.flatnonzero(np.diff(belongs[order], prepend=-1)), axis=1
-    )
+    starts = np.flatnonzero(np.diff(belongs[order], prepend=-1))
+    sums = np.add.reduceat(values[:, order], starts, axis=1)
     sizes = np.bincount(belongs).astype(np.float64)
-    times = draw_counts(count, 2000, np.random.default_rng(0))
-    means = np.concatenate([part @ sums.T / (part @ sizes)[:, None] for part in times])
-    ends = np.quantile(means, tail_shares(0.95), axis=0)
-    for row, low, high in zip(values, *ends.tolist(), strict=True):
+    means: list[NDArray[np.float64]] = []
+    for counts in draw_counts(
+        count, 2000, np.random.default_rng(0)
+    ):  # the defaults of bootstrap_mean
+        drawn_sizes = (counts @ sizes)[:, None]
+        means.append(counts @ sums.T / drawn_sizes)
+    lows, highs = np.quantile(np.concatenate(means), tail_shares(0.95), axis=0).tolist()
+    for row, low, high in zip(values, lows, highs, strict=True):
         yield Interval(float(row.mean()), low, high, len(row))
 
 
@@ -169,8 +178,9 @@ def paired_difference(
 
     The permutation test flips the sign of each cluster's differences together. All 2 ** clusters flips are
     tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
-    The interval holds the differences that the same flips do not refuse. Above `MAX_DRAWN_CLUSTERS` clusters both are the normal ones
-    that flips tend to. No pairs give NaN everywhere; one cluster has p 1 and no interval.
+    The interval holds the differences that the same flips do not reject. Above `MAX_DRAWN_CLUSTERS` clusters both are
+    the normal approximations to which flips converge. No pairs give NaN everywhere; one cluster has p 1 and no
+    interval.
 
     >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
     >>> found.difference, found.p_value, found.better
@@ -250,28 +260,29 @@ def _interval(
         return math.nan, math.nan
     if len(sums) > MAX_DRAWN_CLUSTERS:
         return _normal_interval(sums, sizes, level)
-    # Most often all clusters are of one size: what a draw has of values is known then.
-    size = sizes[0] * len(sizes) if (sizes == sizes[0]).all() else None
-    means = [
-        sums.take(drawn).sum(axis=1) / (sizes.take(drawn).sum(axis=1) if size is None else size)
-        for drawn in draw_units(len(sums), repeats, rng)
-    ]
+    is_one_size = bool((sizes == sizes[0]).all())
+    means: list[NDArray[np.float64]] = []
+    for drawn in draw_units(len(sums), repeats, rng):
+        # Mostly all clusters have one size; every draw then has the same number of values.
+        drawn_sizes = sizes[0] * len(sizes) if is_one_size else sizes.take(drawn).sum(axis=1)
+        means.append(sums.take(drawn).sum(axis=1) / drawn_sizes)
     return percentile_interval(np.concatenate(means), level)
 
 
 def _normal_interval(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float
 ) -> tuple[float, float]:
-    """Return the interval that draws tend to: a normal one."""
+    """Return the normal interval to which the bootstrap converges."""
     mean, spread = _normal(sums, sizes)
     reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
     return mean - reach, mean + reach
 
 
 def _normal(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the mean and the spread of a ratio of sums over clusters."""
+    """Return the mean and the standard error of a ratio of sums over clusters."""
     mean = float(sums.sum() / sizes.sum())
-    return mean, math.sqrt(float(((sums - mean * sizes) ** 2).sum())) / float(sizes.sum())
+    residuals = sums - mean * sizes
+    return mean, math.sqrt(float((residuals**2).sum())) / float(sizes.sum())
 
 
 def _sign_flips(
@@ -281,7 +292,7 @@ def _sign_flips(
     level: float,
     rng: np.random.Generator,
 ) -> tuple[float, float, float]:
-    """Return how often random signs give a total at least as far from 0 as the one seen, and the interval."""
+    """Return the two-sided p-value of the total under random signs, and the interval of the mean."""
     count = len(sums)
     if not count:
         return math.nan, math.nan, math.nan
@@ -290,22 +301,24 @@ def _sign_flips(
         p_value = 2 * NormalDist().cdf(-abs(mean) / spread) if spread else float(mean == 0)
         return p_value, *_normal_interval(sums, sizes, level)
     is_exact = 1 << count <= repeats
-    flipped = np.concatenate(
-        list(_flipped(np.stack([sums, sizes], axis=1), repeats, rng, is_exact=is_exact))
-    )
+    clusters = np.stack([sums, sizes], axis=1)
+    flipped = np.concatenate(list(_flipped(clusters, repeats, rng, is_exact=is_exact)))
     total = sums.sum()
-    noise = _TINY * np.abs(sums).sum()
-    hits = np.count_nonzero(np.abs(total - 2 * flipped[:, 0]) >= abs(total) - noise)
+    rounding = _ROUNDING * np.abs(sums).sum()
+    flipped_totals = np.abs(total - 2 * flipped[:, 0])
+    hits = np.count_nonzero(flipped_totals >= abs(total) - rounding)
+    # Random flips include the observed signs, as one flip that always reaches the total.
     extra = 0 if is_exact else 1
     tried = len(flipped) + extra
-    # Either sign of a flip is one of the two sides: those flipped, and the others.
+    # Each flip divides the clusters in two sides: the flipped ones, and the others.
     sides = np.concatenate([flipped, np.array([total, sizes.sum()]) - flipped])
-    is_some = sides[:, 1] > 0
-    means = np.sort(
-        np.where(np.abs(sides[:, 0]) <= noise, 0, sides[:, 0])[is_some] / sides[is_some, 1]
-    )
-    # So many of these means must lie on one side of a difference that it is not refused; a side of nobody always does.
-    needed = math.floor(round((1 - level) * tried, 9) - extra - np.count_nonzero(~is_some)) + 1
+    has_values = sides[:, 1] > 0
+    side_sums = np.where(np.abs(sides[:, 0]) <= rounding, 0, sides[:, 0])
+    means = np.sort(side_sums[has_values] / sides[has_values, 1])
+    # The test does not reject a difference that has at least this many side means on either side of it; sides without
+    # clusters count for both. Rounding to nine digits keeps (1 - level) * tried from falling just below an integer.
+    empty_sides = np.count_nonzero(~has_values)
+    needed = math.floor(round((1 - level) * tried, 9) - extra - empty_sides) + 1
     if needed < 1:
         ends = (math.nan, math.nan)
     else:
@@ -316,10 +329,12 @@ def _sign_flips(
 def _flipped(
     values: NDArray[np.float64], repeats: int, rng: np.random.Generator, *, is_exact: bool
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the sums of `values` (clusters, ...) over the clusters of every flip, or of random ones."""
+    """Yield the sums of `values` (clusters, ...) over the flipped clusters, of every flip or of random ones."""
     count = len(values)
     if is_exact:
-        yield (np.arange(1 << count)[:, None] >> np.arange(count) & 1) @ values
+        flips = np.arange(1 << count)[:, None]
+        yield (flips >> np.arange(count) & 1) @ values
         return
     for part in row_chunks(repeats, count, most=_AT_ONCE):
-        yield rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8) @ values
+        is_flipped = rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8)
+        yield is_flipped @ values

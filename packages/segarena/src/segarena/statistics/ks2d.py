@@ -1,9 +1,9 @@
-"""Do two sets of points come from one distribution? The two-dimensional Kolmogorov-Smirnov test.
+"""The two-dimensional Kolmogorov-Smirnov test of whether two sets of points come from one distribution.
 
 Fasano and Franceschini's variant of Peacock's test, with the p-value of Numerical Recipes, as RClicks uses it
-(section 4.2, metric KS). At every point of either set the plane is cut in four; D is how far the shares
-of the two sets in a quadrant differ at most. Many sets are tested against one at once, by comparison
-matrices: the real clicks against 100 draws from a click model.
+(section 4.2, metric KS). Every point of either set divides the plane into four quadrants; D is the largest difference
+of the two sets' shares in a quadrant. Many sets are tested against one at once by comparison matrices: the real clicks
+against 100 draws from a click model.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _AT_ONCE = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KsTestResults:
-    """What the test says of each of B sets held against one.
+    """Results of testing each of B sets against one.
 
     Attributes:
         statistics: float64 (B,), D in 0..1.
         p_values: float64 (B,); small means "not one distribution". NaN when a coordinate is the same for all points
-            of a set, or a set has a single point: then the correlation it needs is not defined.
+            of a set, or a set has a single point, because their correlation is not defined.
     """
 
     statistics: NDArray[np.float64]
@@ -114,13 +114,16 @@ def _quadrant_shares(
 def _p_values(
     statistics: NDArray[np.float64], many: NDArray[np.float64], one: NDArray[np.float64]
 ) -> NDArray[np.float64]:
+    """Return p-values by the formula of Numerical Recipes."""
     from scipy.special import kolmogorov
 
     n = many.shape[1]
     m = one.shape[1]
     root = np.sqrt(n * m / (n + m))
-    own, other = (pearson(sets[..., 0], sets[..., 1]) for sets in (many, one))
-    spread = np.sqrt(np.maximum(0.0, 1 - (own**2 + other**2) / 2))
+    many_correlation = pearson(many[..., 0], many[..., 1])
+    one_correlation = pearson(one[..., 0], one[..., 1])
+    mean_squared = (many_correlation**2 + one_correlation**2) / 2
+    spread = np.sqrt(np.maximum(0.0, 1 - mean_squared))
     scaled = statistics * root / (1 + spread * (0.25 - 0.75 / root))
     p_values: Any = kolmogorov(scaled)
     return p_values

@@ -1,4 +1,4 @@
-"""Mixtures of log-normal distributions: one for each of many things, all equally likely."""
+"""Mixtures of log-normal distributions with equal weights."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def mixture_shares(centres: ArrayLike, spreads: ArrayLike, value: float) -> NDArray[np.float64]:
-    """Return the share of each distribution that is at most `value`, in the shape of `centres`.
+    """Return the distribution function of each component at `value`, in the shape of `centres`.
 
     >>> mixture_shares([0.0, -math.inf], [1.0, 1.0], 1.0).tolist()
     [0.5, 1.0]
 
     Args:
-        centres: of the logarithm; -inf is 0 itself, inf is never.
+        centres: means of the logarithm; -inf is the constant 0, inf is an event that never happens.
         spreads: standard deviations of the logarithm, above 0.
         value: 0 or more.
     """
     from scipy.special import ndtr
 
     logarithm = math.log(value) if value > 0 else -math.inf
-    where = np.asarray(centres, dtype=np.float64)
+    means = np.asarray(centres, dtype=np.float64)
+    deviations = np.asarray(spreads, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        found: NDArray[Any] = ndtr((logarithm - where) / np.asarray(spreads, dtype=np.float64))
-    # 0 is at most 0, with certainty.
-    return np.where(np.isneginf(where), 1.0, np.nan_to_num(found, nan=0.0))
+        shares: NDArray[Any] = ndtr((logarithm - means) / deviations)
+    # The constant 0 is at most any value; for value 0 the formula gives -inf minus -inf, which is NaN.
+    return np.where(np.isneginf(means), 1.0, np.nan_to_num(shares, nan=0.0))
 
 
 def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> float:
-    """Return the value that a share of the mixture is at most; NaN of nothing, inf where so many never come.
+    """Return a quantile of the mixture; NaN without components, inf where too many of them never happen.
 
-    Found by halving, to nine digits.
+    Found by bisection, to nine digits.
 
     >>> round(mixture_quantile([0.0, 0.0], [1.0, 2.0], 0.5), 6)
     1.0

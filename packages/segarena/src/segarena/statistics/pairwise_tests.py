@@ -1,8 +1,8 @@
-"""Many segmenters on the same targets: every pair at once, so that chance alone seldom names a difference.
+"""Paired permutation tests of all pairs of segmenters on the same targets, corrected for multiple testing.
 
 With each pair tested by itself at 5 %, of twenty equal segmenters about ten pairs would differ. And a correction of
-single p-values, such as Holm's, can refuse nothing once there are more pairs than random flips can tell: 1 / 2001 times
-105 pairs is above 5 %. So the largest difference among pairs is looked at in every flip, whatever their number.
+single p-values, such as Holm's, can reject nothing once there are more pairs than random flips can resolve: 1 / 2001
+times 105 pairs is above 5 %. So every flip contributes the largest statistic among all pairs, whatever their number.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from segarena.statistics.bootstrap import check_bootstrap
 Floats = NDArray[np.float64]
 _Single = NDArray[np.float32]
 
-_AT_ONCE = 1 << 19  # numbers held at once: 2 MB, which stay in the cache
-_ALIKE = 1 - 1e-5
-"""What is this near the value seen counts as reaching it: sums in single precision differ by less."""
+_MAX_CELLS = 1 << 19  # numbers held at once: 2 MB, which stay in the cache
+_MAX_SIGNS = 1 << 24  # signs held at once: 64 MB as float32
+_TIE = 1 - 1e-5
+"""A statistic this near the observed one ties with it: rounding of sums in single precision is smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseTests:
-    """Every segmenter against every other.
+    """Tests of every segmenter against every other.
 
     Attributes:
-        differences: (segmenters, segmenters), the row's values less the column's on the targets that both have: means
+        differences: (segmenters, segmenters), the row's values minus the column's on the targets that both have: means
             of clusters, then their mean; NaN where they share none.
-        p_values: likewise, of "no difference", all pairs taken together; 1 where nothing can be told.
+        p_values: likewise, of "no difference", corrected for all pairs; 1 where there is no information.
     """
 
     differences: Floats
     p_values: Floats
 
     def ahead(self, *, higher_is_better: bool = True, level: float = 0.05) -> NDArray[np.bool_]:
-        """Return where the row's segmenter is better than the column's, with all pairs taken together."""
+        """Return where the row's segmenter is significantly better than the column's, corrected for all pairs."""
         leads = self.differences > 0 if higher_is_better else self.differences < 0
         return leads & (self.p_values <= level)
 
 
 def rank_ranges(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and the last place that each may have: behind its betters, before those it is better than.
+    """Return the best and the worst rank that each segmenter can have, given who is significantly ahead of whom.
 
     >>> [ends.tolist() for ends in rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool))]
     [[1, 1, 3], [2, 2, 3]]
@@ -57,23 +58,23 @@ def rank_ranges(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np
 def compare_all_pairs(
     values: ArrayLike, clusters: ArrayLike | None = None, *, repeats: int = 2000, seed: int = 0
 ) -> PairwiseTests:
-    """Return how segmenters differ on the same targets, pair by pair, with p-values for all pairs taken together.
+    """Test every pair of segmenters on the same targets, with p-values corrected for all pairs.
 
-    The sign of each cluster's mean difference is flipped, the same way for all pairs: all flips when they are no more
-    than `repeats`, else random ones. A pair's statistic is the total of its clusters' means as a share of the root of
-    their sum of squares: every cluster counts the same, or one with many targets would drown the others. Its p-value is
-    how often the largest statistic among itself and all pairs that differ less reaches it, and at least that of the
-    pairs that differ more. A single pair with clusters of one size has the p-value of
-    `segarena.statistics.intervals.paired_difference`. Fewer than six clusters tell nothing apart at 5 %.
+    The signs of the clusters' mean differences are flipped, the same way for all pairs: all flips when they are no more
+    than `repeats`, else random ones. A pair's statistic is the sum of its clusters' means over the root of their sum of
+    squares; every cluster counts the same, because one with many targets would dominate otherwise. The p-value is the
+    share of flips in which the largest statistic among the pair and all pairs that differ less reaches the observed
+    one, and at least the p-value of the pairs that differ more. A single pair with clusters of one size has the p-value
+    of `segarena.statistics.intervals.paired_difference`. With fewer than six clusters no pair can differ at 5 %.
 
     >>> found = compare_all_pairs([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]])
     >>> found.differences.tolist(), found.p_values.tolist()
     ([[0.0, -1.0], [1.0, 0.0]], [[1.0, 0.03125], [0.03125, 1.0]])
 
     Args:
-        values: (segmenters, targets), NaN where a segmenter has none; a pair is judged on the targets that both have.
-        clusters: (targets,) what each target belongs to; None: each by itself.
-        repeats: random flips.
+        values: (segmenters, targets), NaN where a segmenter has none; a pair is compared on the targets that both have.
+        clusters: (targets,) id of the cluster of each target; None: each is its own cluster.
+        repeats: number of random flips.
         seed: of the flips.
 
     Raises:
@@ -89,14 +90,16 @@ def compare_all_pairs(
     rows, columns = np.triu_indices(count, 1)
     differences = np.full((count, count), np.nan)
     p_values = np.ones((count, count))
-    np.fill_diagonal(differences, np.where(np.isfinite(given).any(axis=1), 0.0, np.nan))
+    has_values = np.isfinite(given).any(axis=1)
+    np.fill_diagonal(differences, np.where(has_values, 0.0, np.nan))
     if not len(rows) or not given.shape[1]:
         return PairwiseTests(differences, p_values)
-    judged = _Judged(given, starts, rows, columns)
-    differences[rows, columns], differences[columns, rows] = judged.means, 0 - judged.means
-    p_values[rows, columns] = p_values[columns, rows] = judged.p_values(
-        repeats, np.random.default_rng(seed)
-    )
+    step_down = _StepDown(given, starts, rows, columns)
+    differences[rows, columns] = step_down.means
+    differences[columns, rows] = 0 - step_down.means  # no negative zeros
+    corrected = step_down.p_values(repeats, np.random.default_rng(seed))
+    p_values[rows, columns] = corrected
+    p_values[columns, rows] = corrected
     return PairwiseTests(differences, p_values)
 
 
@@ -121,8 +124,8 @@ def _sorted_by_cluster(
     return given[:, order], np.flatnonzero(np.diff(belongs[order], prepend=-1))
 
 
-class _Judged:
-    """Pairs in the order in which they differ, the least first."""
+class _StepDown:
+    """The step-down test of all pairs, ordered by their statistics, the smallest first."""
 
     def __init__(
         self, values: Floats, starts: NDArray[np.int64], rows: NDArray[Any], columns: NDArray[Any]
@@ -131,63 +134,65 @@ class _Judged:
         self._starts = starts
         self._rows = rows
         self._columns = columns
+        # Without gaps a pair's difference is that of two rows of cluster means, which are computed once.
         self._levels = self._by_cluster(values) if np.isfinite(values).all() else None
         self.means = np.empty(len(rows))
         totals = np.empty(len(rows))
-        lengths = np.empty(len(rows))
-        for part in row_chunks(len(rows), values.shape[1], most=_AT_ONCE):
+        norms = np.empty(len(rows))
+        for part in row_chunks(len(rows), values.shape[1], most=_MAX_CELLS):
             found = self._differences(np.arange(part.start, part.stop))
-            totals[part], lengths[part] = (
-                np.nansum(found, axis=1),
-                np.sqrt(np.nansum(np.square(found), axis=1)),
-            )
+            totals[part] = np.nansum(found, axis=1)
+            norms[part] = np.sqrt(np.nansum(np.square(found), axis=1))
             shared = np.isfinite(found).sum(axis=1)
-            self.means[part] = np.divide(
-                totals[part], shared, out=np.full(len(shared), np.nan), where=shared > 0
-            )
-        self._weights = np.divide(1.0, lengths, out=np.zeros(len(rows)), where=lengths > 0).astype(
-            np.float32
-        )
+            undefined = np.full(len(shared), np.nan)
+            self.means[part] = np.divide(totals[part], shared, out=undefined, where=shared > 0)
+        weights = np.divide(1.0, norms, out=np.zeros(len(rows)), where=norms > 0)
+        self._weights = weights.astype(np.float32)
         self._seen = (np.abs(totals) * self._weights).astype(np.float32)
         self._order = np.argsort(self._seen, kind="stable")
 
     def p_values(self, repeats: int, rng: np.random.Generator) -> Floats:
         """Return the p-value of each pair."""
         count = len(self._starts)
+        # The first condition keeps the shift small, whatever the number of clusters.
         is_exact = count < repeats.bit_length() and 1 << count <= repeats
+        # Random flips include the observed signs, as one flip that always reaches the statistic.
+        observed_flips = 0 if is_exact else 1
         hits = np.zeros(len(self._rows), dtype=np.int64)
-        tried = 0 if is_exact else 1
+        tried = observed_flips
         for signs in _signs(count, repeats, rng, is_exact=is_exact):
             hits += self._hits(signs)
             tried += signs.shape[1]
-        found = (hits + (not is_exact)) / tried
+        found = (hits + observed_flips) / tried
         falling = self._order[::-1]
         found[falling] = np.maximum.accumulate(found[falling])
         return np.where(self._seen > 0, found, 1.0)
 
     def _hits(self, signs: _Single) -> NDArray[np.int64]:
-        """Return for each pair in how many flips the largest of it and all that differ less reaches it."""
+        """Count for each pair the flips in which the largest statistic up to it reaches the observed one."""
         totals = None if self._levels is None else self._levels.astype(np.float32) @ signs
         hits = np.empty(len(self._rows), dtype=np.int64)
         largest = np.zeros(signs.shape[1], dtype=np.float32)
-        for part in row_chunks(len(self._order), max(signs.shape), most=_AT_ONCE):
+        for part in row_chunks(len(self._order), max(signs.shape), most=_MAX_CELLS):
             pairs = self._order[part]
-            found = self._flipped(pairs, signs) if totals is None else self._between(totals, pairs)
+            if totals is None:
+                found = self._flipped(pairs, signs)
+            else:
+                found = self._between(totals, pairs)
             np.abs(found, out=found)
             found *= self._weights[pairs, None]
             for row in found:  # row by row: faster than `accumulate`, which goes number by number
                 largest = np.maximum(row, largest, out=row)
             largest = largest.copy()
-            hits[pairs] = np.count_nonzero(
-                found >= self._seen[pairs, None] * np.float32(_ALIKE), axis=1
-            )
+            observed = self._seen[pairs, None] * np.float32(_TIE)
+            hits[pairs] = np.count_nonzero(found >= observed, axis=1)
         return hits
 
     def _between(self, totals: _Single, pairs: NDArray[Any]) -> _Single:
         return totals[self._rows[pairs]] - totals[self._columns[pairs]]
 
     def _flipped(self, pairs: NDArray[Any], signs: _Single) -> _Single:
-        """Return the totals of pairs in every flip; a cluster of which they share no target differs in nothing."""
+        """Return the totals of pairs in every flip; a cluster without a shared target counts as difference 0."""
         return np.nan_to_num(self._differences(pairs)).astype(np.float32) @ signs
 
     def _differences(self, pairs: NDArray[Any]) -> Floats:
@@ -199,7 +204,7 @@ class _Judged:
         return self._by_cluster(self._values[rows] - self._values[columns])
 
     def _by_cluster(self, values: Floats) -> Floats:
-        """Return the means of clusters without what is NaN; NaN where nothing is left."""
+        """Return the means of clusters, ignoring NaN; NaN for clusters without values."""
         is_known = np.isfinite(values)
         sizes = np.add.reduceat(is_known, self._starts, axis=1, dtype=np.float64)
         sums = np.add.reduceat(np.where(is_known, values, 0.0), self._starts, axis=1)
@@ -209,11 +214,12 @@ class _Judged:
 def _signs(
     count: int, repeats: int, rng: np.random.Generator, *, is_exact: bool
 ) -> Iterator[_Single]:
-    """Yield the signs of clusters, (clusters, flips), of every flip or of random ones, in parts."""
+    """Yield the signs of clusters, (clusters, flips), of every flip or of random ones, in chunks."""
     if is_exact:
-        yield 1 - 2 * (np.arange(1 << count) >> np.arange(count)[:, None] & 1).astype(np.float32)
+        flips = np.arange(1 << count)
+        is_flipped = flips >> np.arange(count)[:, None] & 1
+        yield 1 - 2 * is_flipped.astype(np.float32)
         return
-    for part in row_chunks(repeats, count, most=1 << 24):
-        yield 1 - 2 * rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8).T.astype(
-            np.float32
-        )
+    for part in row_chunks(repeats, count, most=_MAX_SIGNS):
+        drawn = rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8)
+        yield 1 - 2 * drawn.T.astype(np.float32)

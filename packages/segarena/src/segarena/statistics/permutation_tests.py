@@ -1,8 +1,8 @@
-"""Do two samples come from one distribution? Energy distance and maximum mean discrepancy, by permutation.
+"""Permutation tests of whether two samples come from one distribution: energy distance and MMD.
 
-Both compare distances between the samples with distances within them; only they weigh far and near differently. Both
-are sums over a matrix of all pairs, which stays the same when values change places: so a permutation is a product with
-that matrix, and any measure of distance will do, curves' too (`segarena.statistics.curve_distance`).
+Both compare distances between the samples with distances within them, but weight large and small ones differently. Both
+are quadratic forms of the matrix of all pairs, which no permutation changes. So a permutation is a matrix product, and
+any distance can be used, also one of curves (`segarena.statistics.curve_distance`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ALIKE = 1e-9  # sums of the same numbers in another order differ by less, relat
 
 @dataclass(frozen=True, slots=True)
 class PermutationTest:
-    """What a permutation test says.
+    """Result of a permutation test.
 
     Attributes:
-        statistic: how far the samples are apart; 0 when they are the same.
-        p_value: how often samples whose values were exchanged at random are as far apart; small means "not one
-            distribution". At least 1 / (1 + permutations).
+        statistic: distance of the samples; 0 when they are equal.
+        p_value: share of permuted samples that are at least as far apart; small means "not one distribution". At least
+            1 / (1 + permutations).
         sizes: values of each sample.
     """
 
@@ -54,8 +54,8 @@ def energy_test(
     Args:
         first: real (n1, k), finite.
         second: real (n2, k).
-        pairs: what each value was given for, (n1,) and (n2,): values are exchanged only among those for the same, so
-            that differences between what they were given for hide less. None: among all.
+        pairs: stratum of each value, such as its target, (n1,) and (n2,): values are permuted only within a stratum, so
+            that differences between strata hide less. None: one stratum.
         is_scaled: divide each of the k by its standard deviation over both samples, where units differ.
         permutations: how many.
         seed: of them.
@@ -96,7 +96,7 @@ def mmd_test(
 
 
 def gaussian_kernel(distances: ArrayLike) -> Floats:
-    """Return exp(-d^2 / (2 m^2)) of a matrix of distances, with m the median of those between different values.
+    """Return the Gaussian kernel exp(-d^2 / (2 m^2)) of distances; m is the median between different values.
 
     >>> gaussian_kernel([[0.0, 2.0], [2.0, 0.0]]).round(3).tolist()
     [[1.0, 0.607], [0.607, 1.0]]
@@ -121,7 +121,7 @@ def permutation_test(
     permutations: int = 999,
     seed: int = 0,
 ) -> PermutationTest:
-    """Return the test of any matrix that says how alike two values are: mean within either sample, less between twice.
+    """Test two samples by any similarity matrix: the means within each sample minus twice the mean between them.
 
     >>> permutation_test(np.eye(4), (2, 2)).statistic
     1.0
@@ -171,10 +171,10 @@ def _quadratic(kernel: Floats, weights: Floats) -> Floats:
 def _exchanged(
     weights: Floats, belongs: NDArray[np.int64], times: int, rng: np.random.Generator
 ) -> Floats:
-    """Return the weights in random order, (times, n), each staying among those that belong together."""
+    """Permute the weights within their strata, (times, n)."""
     order = np.argsort(belongs + rng.random((times, len(weights))), axis=1)
     exchanged = np.empty((times, len(weights)))
-    # Sorted, those that belong together stand in the same places each time; they are handed out at their own places.
+    # `order` sorts by stratum and at random within one; assign each stratum's weights to its own places.
     exchanged[:, np.argsort(belongs, kind="stable")] = weights[order]
     return exchanged
 

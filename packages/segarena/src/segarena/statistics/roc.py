@@ -1,4 +1,4 @@
-"""The area under the ROC curve: how often a score puts the right one of two above the other; over groups."""
+"""The area under the ROC curve, and its bootstrap over groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from segarena.statistics.two_samples import Floats
 
 
 def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the chance that a value of the second is above one of the first, ties counting half.
+    """Return the probability that a value of the second is above one of the first, ties counting half.
 
     >>> area_under_roc([0.1, 0.4], [0.4, 0.8])
     0.875
@@ -38,7 +38,7 @@ def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
 def area_over_groups(
     first: Floats, second: Floats, groups: NDArray[np.int64], repeats: int, rng: np.random.Generator
 ) -> tuple[float, Floats]:
-    """Return the area, mean over several scores, and what it is when groups are drawn with replacement.
+    """Return the area, mean over several scores, and its bootstrap draws over groups.
 
     >>> scores = np.array([[0.1, 0.4]]), np.array([[0.4, 0.8]])
     >>> area, draws = area_over_groups(*scores, np.array([0, 1, 0, 1]), 3, np.random.default_rng(0))
@@ -48,7 +48,7 @@ def area_over_groups(
     Args:
         first: (scores, n1).
         second: (scores, n2).
-        groups: (n1 + n2,) numbers from 0 of what each value belongs to, those of the first before those of the second.
+        groups: (n1 + n2,) group of each value, numbered from 0, those of the first before those of the second.
         repeats: draws.
         rng: moved on by the draws, which depend on how many groups there are and on nothing else.
 
@@ -58,16 +58,19 @@ def area_over_groups(
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []
     for times in draw_counts(len(sizes), repeats, rng):
-        with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one of the two
-            areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
-    return float(wins.sum() / sizes.sum(axis=0).prod()), np.concatenate(areas)
+        won = ((times @ wins) * times).sum(axis=1)
+        pairs = (times @ sizes).prod(axis=1)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one sample
+            areas.append(won / pairs)
+    area = wins.sum() / sizes.sum(axis=0).prod()
+    return float(area), np.concatenate(areas)
 
 
 def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return in how many pairs the second of a group is above the first of another, (groups of first, of second).
+    """Count for each pair of groups the value pairs in which the second sample is above the first.
 
     Returns:
-        these, and how many values of either each group has, (groups, 2).
+        the counts, (groups of first, groups of second), and the values of each sample in each group, (groups, 2).
     """
     count = int(groups.max()) + 1
     one = groups[: first.shape[1]]
@@ -75,15 +78,14 @@ def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Flo
     wins = np.zeros((count, count))
     for low, high in zip(first, second, strict=True):
         for group in np.unique(one):
-            wins[group] += np.bincount(
-                two, weights=_below(np.sort(low[one == group]), high), minlength=count
-            )
+            below = _below(np.sort(low[one == group]), high)
+            wins[group] += np.bincount(two, weights=below, minlength=count)
     sizes = np.stack([np.bincount(part, minlength=count) for part in (one, two)], axis=1)
     return wins / len(first), sizes.astype(np.float64)
 
 
 def _below(ordered: Floats, values: Floats) -> Floats:
-    """Return how many of `ordered` are below each value, those that are equal counting half."""
-    return (
-        np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    ) / 2
+    """Return how many of `ordered` are below each value, equal ones counting half."""
+    below = np.searchsorted(ordered, values, "left")
+    at_most = np.searchsorted(ordered, values, "right")
+    return (below + at_most) / 2

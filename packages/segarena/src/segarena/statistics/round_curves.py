@@ -22,7 +22,7 @@ SolvedAtLast: TypeAlias = Literal["solved", "failure"]
 
 
 def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
-    """Return the values as one array (dialogues, rounds); what ended early holds its last value.
+    """Return the values as one array (dialogues, rounds); a dialogue that ended early keeps its last value.
 
     Rounds beyond `rounds` are left out. No dialogues give an array of 0 rows.
 
@@ -66,8 +66,9 @@ def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None =
         InvalidInput: `limit` not within 1..rounds.
     """
     curve = _up_to(values, limit)
-    solved = curve >= threshold
-    return np.where(solved.any(axis=1), solved.argmax(axis=1) + 1.0, float(curve.shape[1]))
+    is_solved = curve >= threshold
+    first_solved = is_solved.argmax(axis=1) + 1.0
+    return np.where(is_solved.any(axis=1), first_solved, float(curve.shape[1]))
 
 
 def number_of_failures(
@@ -90,11 +91,11 @@ def number_of_failures(
         values: (dialogues, rounds).
         threshold: compared with >=, exactly.
         limit: only that many rounds count; all of them by default.
-        solved_at_last: what a dialogue is that reaches the threshold only in the very last round. The published
-            numbers count NoC == 20, so they take it for a failure.
+        solved_at_last: whether a dialogue that reaches the threshold only in the very last round is "solved" or a
+            "failure". The published numbers count NoC == 20, so they take it for a failure.
 
     Raises:
-        InvalidInput: also for another word for `solved_at_last`.
+        InvalidInput: also for any other value of `solved_at_last`.
     """
     if solved_at_last not in ("solved", "failure"):
         raise InvalidInput(
@@ -102,7 +103,8 @@ def number_of_failures(
         )
     curve = _up_to(values, limit)
     counted = curve[:, :-1] if solved_at_last == "failure" else curve
-    return np.where((counted >= threshold).any(axis=1), 0.0, 1.0)
+    is_solved = (counted >= threshold).any(axis=1)
+    return np.where(is_solved, 0.0, 1.0)
 
 
 def area_under_curve(values: ArrayLike) -> Values:
@@ -114,8 +116,9 @@ def area_under_curve(values: ArrayLike) -> Values:
     curve = _checked(values)
     if curve.shape[1] == 1:
         return curve[:, 0].copy()
-    ends = (curve[:, 0] + curve[:, -1]) / 2
-    return (ends + curve[:, 1:-1].sum(axis=1)) / (curve.shape[1] - 1)
+    half_ends = (curve[:, 0] + curve[:, -1]) / 2
+    trapezoids = half_ends + curve[:, 1:-1].sum(axis=1)
+    return trapezoids / (curve.shape[1] - 1)
 
 
 def area_over_all(values: ArrayLike) -> Values:

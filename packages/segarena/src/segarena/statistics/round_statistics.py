@@ -1,4 +1,4 @@
-"""Kinds of statistics over rounds. One is a class: its value, its number format, its sentence of definition.
+"""Statistics over rounds as plug-ins. Each is a class with values, a number format and a definition.
 
 `segarena.Statistic(name=..., kind="noc", metric=..., ...)` names one in the summary of a benchmark. A package brings
 a kind of its own as it brings a metric: a class under `@statistic("name")` in a module that it names in the entry
@@ -29,17 +29,17 @@ from segarena.statistics.round_curves import (
 
 
 class RoundStatistic(ABC):
-    """A kind of statistic over the rounds of a dialogue. Its values are all that a new kind must give.
+    """A kind of statistic over the rounds of a dialogue; a new kind must implement only `values`.
 
     Attributes:
-        decimals: how many are printed.
-        is_share: printed in per cent.
-        has_threshold: reads `statistic.threshold`, which charts then mark.
-        sentence: what it is, without its name and without a full stop; the first line of the docstring if there is
-            none. `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
-        level: what a segmenter does whose mean is `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}` and
-            `{word}`, what a round is called.
-        lead: what one does that is better by `{size}` than `{other}`.
+        decimals: number of decimals printed.
+        is_share: whether it is printed in per cent.
+        has_threshold: whether it reads `statistic.threshold`, which charts then mark.
+        sentence: definition without the name and without a full stop; by default the first line of the docstring.
+            `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
+        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}`
+            and `{word}`, the word for a round.
+        lead: predicate for a segmenter that is better by `{size}` than `{other}`.
     """
 
     decimals: int = 3
@@ -128,8 +128,9 @@ def define_statistic(
     >>> define_statistic(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
     'IoU@2: IoU after round 2. Higher is better.'
     """
-    told = find_statistic(statistic.kind).definition(statistic, metric, rounds, options)
-    return f"{statistic.name}: {told}. {'Higher' if statistic.higher_is_better else 'Lower'} is better."
+    definition = find_statistic(statistic.kind).definition(statistic, metric, rounds, options)
+    direction = "Higher" if statistic.higher_is_better else "Lower"
+    return f"{statistic.name}: {definition}. {direction} is better."
 
 
 @statistic("noc")

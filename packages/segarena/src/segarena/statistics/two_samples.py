@@ -1,4 +1,4 @@
-"""Two samples below each other, as tests of whether they come from one distribution take them."""
+"""Input of two-sample tests: stacked samples and their groups."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from segarena.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Ids: TypeAlias = tuple[ArrayLike, ArrayLike]
-"""For each sample what its values belong to, one id each; the same id in both is the same thing."""
+"""For each sample the group ids of its values; the same id in both samples is the same group."""
 
 
 def stack_samples(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[int, int]]:
-    """Return the values of both samples, (n1 + n2, k), and n1 and n2.
+    """Stack both samples, (n1 + n2, k), and return n1 and n2 with them.
 
     >>> values, sizes = stack_samples([[1.0], [2.0]], [[3.0]])
     >>> values.tolist(), sizes
@@ -43,7 +43,7 @@ def stack_samples(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[in
 
 
 def number_groups(ids: Ids, sizes: tuple[int, int]) -> NDArray[np.int64]:
-    """Return a number from 0 for each id of both samples, (n1 + n2,).
+    """Number the group ids of both samples from 0, (n1 + n2,).
 
     >>> number_groups((["b", "a"], ["b"]), (2, 1)).tolist()
     [1, 0, 1]
@@ -57,4 +57,6 @@ def number_groups(ids: Ids, sizes: tuple[int, int]) -> NDArray[np.int64]:
         raise InvalidInput(
             f"ids: expected one for each value, {sizes[0]} and {sizes[1]}, got shapes {shapes}"
         )
-    return np.unique(np.concatenate([part.astype(str) for part in names]), return_inverse=True)[1]
+    as_text = np.concatenate([part.astype(str) for part in names])
+    _, numbers = np.unique(as_text, return_inverse=True)
+    return numbers

@@ -1,4 +1,4 @@
-"""How much of the differences between means of several people is more than chance."""
+"""Variance components: the variation between people (units) beyond chance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.statistics.bootstrap import draw_counts, mean_of_defined, percenti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitVariation:
-    """What lies between units, such as people.
+    """Variation between units, such as people.
 
     Attributes:
         deviation: standard deviation between their true means; 0 where chance explains all of the differences.
@@ -37,19 +37,19 @@ def unit_variation(
     level: float = 0.95,
     seed: int = 0,
 ) -> UnitVariation:
-    """Return what lies between units that were measured on the same things.
+    """Estimate the standard deviation between units that were measured on the same items.
 
-    The variance of the units' means over the things, less that of chance: what the residuals (values less the means of
-    their thing and of their unit) leave in such a mean. This is the variance component of a two-way layout without
-    repetition, cut at 0. The interval draws clusters of things with replacement.
+    The estimate is the variance of the units' means minus the variance that the residuals (values minus the means of
+    their item and of their unit) cause in such a mean: the variance component of a two-way layout without repetition,
+    clipped at 0. The interval draws clusters of items with replacement.
 
     >>> found = unit_variation([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
     >>> round(found.deviation, 6), found.least, found.most
     (0.353553, 0.25, 0.75)
 
     Args:
-        values: (things, units); NaN where a unit was not measured.
-        clusters: what each thing belongs to; None: each by itself.
+        values: (items, units); NaN where a unit was not measured.
+        clusters: cluster id of each item; None: each is its own cluster.
         repeats: bootstrap samples.
         level: share of them inside the interval.
         seed: of the resampling.
@@ -85,25 +85,28 @@ def unit_variation(
 
 
 def _deviation(table: NDArray[np.float64], times: NDArray[np.float64]) -> float:
-    """Return the deviation between columns, each row counting so many times; NaN where nothing can be told."""
+    """Return the deviation between columns, with rows weighted by `times`; NaN with fewer than two columns."""
     is_known = np.isfinite(table)
     weights = times[:, None] * is_known
     filled = np.where(is_known, table, 0.0)
-    each = weights.sum(axis=0)
-    columns = each > 0
+    sizes = weights.sum(axis=0)
+    columns = sizes > 0
     if columns.sum() < 2:
         return math.nan
     weights = weights[:, columns]
     filled = filled[:, columns]
-    each = each[columns]
+    sizes = sizes[columns]
     is_known = is_known[:, columns]
-    means = (weights * filled).sum(axis=0) / each
-    rows = is_known.sum(axis=1)
-    left = np.where(is_known, filled - means, 0.0)
-    left = np.where(is_known, left - (left.sum(axis=1) / np.maximum(rows, 1))[:, None], 0.0)
-    freedom = max(float(each.mean()) - 1, 0.0) * (len(means) - 1)
-    if freedom:
-        chance = float((weights * left**2).sum()) / freedom / float(each.mean())
+    means = (weights * filled).sum(axis=0) / sizes
+    # Residuals of the additive model of items and units.
+    values_in_row = is_known.sum(axis=1)
+    residuals = np.where(is_known, filled - means, 0.0)
+    row_means = residuals.sum(axis=1) / np.maximum(values_in_row, 1)
+    residuals = np.where(is_known, residuals - row_means[:, None], 0.0)
+    mean_size = float(sizes.mean())
+    degrees_of_freedom = max(mean_size - 1, 0.0) * (len(means) - 1)
+    if degrees_of_freedom:
+        chance = float((weights * residuals**2).sum()) / degrees_of_freedom / mean_size
     else:
         chance = 0.0
     return math.sqrt(max(0.0, float(np.var(means, ddof=1)) - chance))

@@ -80,7 +80,7 @@ $(STAMP): $(addsuffix /pyproject.toml,$(PACKAGES))
 $(VENV)/.developed: $(STAMP) pyproject.toml
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet $(EDITABLE) -e 'packages/segarena[client,figures,models,radiology,ray]' \
-		-e 'packages/segarena-server[oidc,s3]' -e packages/segarena/tests/plugin_package
+		-e 'packages/segarena-server[oidc,s3]' packages/segarena/tests/plugin_package
 	$(BIN)/python -m pip install --quiet --group dev
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
@@ -93,7 +93,7 @@ $(CORE)/.developed: packages/segarena/pyproject.toml pyproject.toml
 	$(CORE)/bin/python -m pip install --quiet --upgrade pip
 	$(CORE)/bin/python -m pip install --quiet torch==2.13.0
 	$(CORE)/bin/python -m pip install --quiet -e 'packages/segarena[client,figures,models,radiology,ray]' \
-		-e packages/segarena/tests/plugin_package --group core-test
+		packages/segarena/tests/plugin_package --group core-test
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/.developed

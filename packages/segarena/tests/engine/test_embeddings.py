@@ -22,7 +22,7 @@ from segarena.engine.embeddings import (
     from_bytes,
     sample_key,
     segmenter_key,
-    source_files,
+    class_source_files,
     to_bytes,
 )
 from segarena.errors import InvalidInput, SegmenterError, StoreError
@@ -470,7 +470,7 @@ def test_all_that_ours_are_made_of_is_in_their_source_and_in_that_of_what_inheri
     package,
 ):
     ours = registry.find("segmenter", "sam")
-    files = source_files(ours)
+    files = class_source_files(ours)
     for name in (
         "segmenters/learned/sam.py",
         "segmenters/learned/promptable/image_space.py",
@@ -479,13 +479,13 @@ def test_all_that_ours_are_made_of_is_in_their_source_and_in_that_of_what_inheri
     ):
         assert files[f"segarena/{name}"].is_file()
     _, kind = package
-    both = source_files(type("Mine", (ours, kind), {"__module__": kind.__module__}))
-    assert set(both) == {*files, *source_files(kind)}
-    assert len(source_files(kind)) == 4
+    both = class_source_files(type("Mine", (ours, kind), {"__module__": kind.__module__}))
+    assert set(both) == {*files, *class_source_files(kind)}
+    assert len(class_source_files(kind)) == 4
 
 
 def test_a_class_in_a_file_of_its_own_is_taken_with_that_file_alone(packs):
     written, _ = packs
     segmenter = registry.build("segmenter", written())
-    assert list(source_files(type(segmenter)).values()) == [PACKING]
-    assert source_files(type("Typed", (), {"__module__": "nowhere"})) == {}
+    assert list(class_source_files(type(segmenter)).values()) == [PACKING]
+    assert class_source_files(type("Typed", (), {"__module__": "nowhere"})) == {}

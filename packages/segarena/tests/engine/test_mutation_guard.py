@@ -6,7 +6,7 @@ import pytest
 
 from segarena.arrays.rle import decode_rle
 from segarena.engine.mutation_guard import forbid_mutation
-from segarena.errors import SharedChanged
+from segarena.errors import SharedArrayModified
 from segarena.readonly import ReadOnlyFrames, read_only, read_only_sample, without_truth
 from segarena.samples import ImageSample, Support, Target, VideoSample
 
@@ -144,7 +144,7 @@ def test_a_change_is_told_even_when_the_call_fails():
             array[0] = 1
             raise ZeroDivisionError
 
-    with pytest.raises(SharedChanged, match="user a changed"):
+    with pytest.raises(SharedArrayModified, match="user a changed"):
         write_and_fail()
 
 

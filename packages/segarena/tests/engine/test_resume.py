@@ -23,7 +23,7 @@ import segarena
 from segarena.engine import evaluate
 from segarena.roles import Benchmark
 
-segarena.registry.names("user")  # imports all plug-ins
+segarena.registry.plugins_by_name("user")  # imports all plug-ins
 os.fsync = lambda _: None  # no kill takes back what was written
 user, segmenter, dataset = sys.argv[1:]
 rules = Benchmark(name="b", users=(user, "sample-first-pixel"), metrics=("iou",), rounds=4, summary=())

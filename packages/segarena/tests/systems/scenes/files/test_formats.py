@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.systems.scenes.files import (
     FORMATS,
     READABLE,
@@ -100,7 +100,7 @@ def test_label_images_hold_the_modal_segmentation(kind, demo_set, tmp_path):
     files = write_scenes(demo_set, tmp_path, kind)
     assert [file.name for file in files][:2] == ["scene-1.exact.png", "scene-1.confused.png"]
     for scene, file in zip(demo_set.scenes, files, strict=True):
-        np.testing.assert_array_equal(read_values(file), rasterise(scene).owner)
+        np.testing.assert_array_equal(read_mask_values(file), rasterise(scene).owner)
 
 
 def test_annotators_without_names_get_numbered_files(demo_set, tmp_path):

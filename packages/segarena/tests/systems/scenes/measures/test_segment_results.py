@@ -53,7 +53,7 @@ def test_segments_are_judged_against_full_extents_or_visible_parts(tmp_path, sce
         {**one, "amodal_mask": other["segmentation"]}
         for one, other in zip(visible, amodal, strict=True)
     ]
-    assert recalls(tmp_path, scene, both, given="amodal")["things", "all"] == 1.0
+    assert recalls(tmp_path, scene, both, segment_extent="amodal")["things", "all"] == 1.0
 
 
 @pytest.fixture

@@ -83,16 +83,21 @@ def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     # SciPy is slow to import, and most commands do not need it.
     from scipy.optimize import linear_sum_assignment
 
-    shared = overlap_table(
-        [region.amodal for region in one.regions], [region.amodal for region in other.regions]
-    )
+    patches = [region.amodal for region in one.regions]
+    other_patches = [region.amodal for region in other.regions]
+    shared = overlap_table(patches, other_patches)
     areas = np.array([region.area_px for region in one.regions])
     other_areas = np.array([region.area_px for region in other.regions])
-    ious = shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
+    union = areas[:, None] + other_areas[None] - shared
+    ious = shared / np.maximum(union, 1)
     # Pairs below the threshold gain nothing, so they never displace one that counts.
     gains: NDArray[np.float64] = np.where(ious >= SAME_IOU, ious, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
-    return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if gains[a, b] > 0}
+    matches: dict[int, int] = {}
+    for row, column in zip(rows, columns, strict=True):
+        if gains[row, column] > 0:
+            matches[int(row)] = int(column)
+    return matches
 
 
 def _missing_regions(

@@ -212,14 +212,22 @@ def _extent_defects(
         yield scene.defect("stated-occlusion", message, region, severity="warning", place=centre)
 
 
+def _first_holder(scene: Scene, depth: int) -> Region | None:
+    """Return the frontmost region before index `depth` that contains the region there; None if none does."""
+    region = scene.regions[depth]
+    for front in scene.regions[:depth]:
+        if _contains(scene, front, region):
+            return front
+    return None
+
+
 def _hidden_regions(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
     """Yield regions that are contained in one in front, or of which almost nothing is visible."""
     for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
         if not raster.area_px:
             continue
-        holders = [front for front in scene.regions[:depth] if _contains(scene, front, region)]
-        if holders:
-            holder = holders[0]
+        holder = _first_holder(scene, depth)
+        if holder is not None:
             message = (
                 f"expected it in front of region {holder.id}, which contains it and hides it; "
                 "check the order"

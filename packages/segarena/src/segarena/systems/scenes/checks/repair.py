@@ -58,8 +58,11 @@ def repair_scene(scene: Scene) -> SceneRepair:
             note("a stated mask was dropped", region)
             repaired = repaired.replaced(kept)
         before = scene.polygons(region)
-        repaired_polygons = [repair_polygon(points, scene.shape) for points in before]
-        after = [points for points in repaired_polygons if len(points)]
+        after: list[Points] = []
+        for points in before:
+            repaired_points = repair_polygon(points, scene.shape)
+            if len(repaired_points):
+                after.append(repaired_points)
         if not _are_equal(before, after):
             note("its outline was mended", region)
             repaired = repaired.redrawn(region.id, after)
@@ -68,7 +71,11 @@ def repair_scene(scene: Scene) -> SceneRepair:
             repaired = repaired.without(region.id)
     if scene.stated_pairs and repaired.stated_pairs is not None:
         depths = {region.id: depth for depth, region in enumerate(repaired.regions)}
-        pairs = tuple(pair for pair in scene.stated_pairs if depths[pair[0]] < depths[pair[1]])
+        pairs = tuple(
+            (front, behind)
+            for front, behind in scene.stated_pairs
+            if depths[front] < depths[behind]
+        )
         if pairs != scene.stated_pairs:
             note("stated pairs that contradict the order were dropped")
             repaired = replace(repaired, stated_pairs=pairs)
@@ -109,9 +116,11 @@ def _without_loop(points: Points, crossing: polygons.Crossing) -> Points:
 
 def _with_sound_masks(scene: Scene, region: Region) -> Region:
     """Return the region without stated masks that are damaged or of another size."""
-    dropped = {
-        name: None for name in _MASK_NAMES if not _is_sound(getattr(region, name), scene.shape)
-    }
+    dropped: dict[str, None] = {}
+    for name in _MASK_NAMES:
+        mask = getattr(region, name)
+        if not _is_sound(mask, scene.shape):
+            dropped[name] = None
     return replace(region, **dropped)
 
 

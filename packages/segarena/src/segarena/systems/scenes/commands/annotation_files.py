@@ -121,11 +121,12 @@ def convert_annotations(
         show_defects(scenes.defects)
         for lost in format_losses(scenes, to):
             typer.echo(f"{to} cannot carry {lost}")
-        kept = kept_scenes(scenes, to)
-        regions = sum(len(scene.regions) for scene in kept)
-        only = f"{len(kept)} of " if len(kept) < len(scenes.scenes) else ""
-        told = f"{only}{_counted(scenes)}, {count_text(regions, 'region')}"
-        typer.echo(f"{told}: {_named(written, out)}")
+        written_scenes = kept_scenes(scenes, to)
+        regions = sum(len(scene.regions) for scene in written_scenes)
+        summary = f"{_counted(scenes)}, {count_text(regions, 'region')}"
+        if len(written_scenes) < len(scenes.scenes):
+            summary = f"{len(written_scenes)} of {summary}"
+        typer.echo(f"{summary}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)
 
@@ -159,8 +160,7 @@ def reduce_annotations(
         scenes = read_annotations(path, file_format, images, annotator=annotator)
         written = write_reduction(scenes, out, to)
         show_defects(scenes.defects)
-        told = f"{to} of {_counted(scenes)}"
-        typer.echo(f"{told}: {_named(written, out)}")
+        typer.echo(f"{to} of {_counted(scenes)}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)
 
@@ -187,12 +187,11 @@ def check_annotations(
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, repair=repair)
         found = check_set(scenes)
-        show_defects(found, most=None if everything else _SHOWN)
+        most = None if everything else _SHOWN
+        show_defects(found, most=most)
         counts = Counter(defect.severity for defect in found)
-        told = ", ".join(
-            f"{counts[severity]} {severity}s" for severity in ("error", "warning", "note")
-        )
-        typer.echo(f"{_counted(scenes)}: {told}")
+        totals = f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes"
+        typer.echo(f"{_counted(scenes)}: {totals}")
     if counts["error"]:
         raise typer.Exit(FAILURES)
 
@@ -220,8 +219,9 @@ def write_review_page(
 
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator)
-        folder = images or (path if path.is_dir() else path.parent)
-        write_atomic(out, review_page(scenes, images=folder, title=path.name, most=most))
+        annotation_folder = path if path.is_dir() else path.parent
+        page = review_page(scenes, images=images or annotation_folder, title=path.name, most=most)
+        write_atomic(out, page)
         typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")
 
 

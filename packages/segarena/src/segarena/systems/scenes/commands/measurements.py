@@ -211,14 +211,17 @@ def report_edges(
                 on_progress=bar.update,
             )
         results = list(found.values())
-        summary = summarise_edges(
-            [edge_counts_of(result) for result in results], occurrence=occurrence
-        )
-        files = write_edge_files(out, summary) if out is not None else []
+        edge_counts = [edge_counts_of(result) for result in results]
+        summary = summarise_edges(edge_counts, occurrence=occurrence)
+        files: list[Path] = []
+        if out is not None:
+            files += write_edge_files(out, summary)
         sheets = [edges_sheet(summary, occurrence)]
         if regions:
-            cover = summarise_regions([region_counts_of(result) for result in results])
-            files += write_region_files(out, cover) if out is not None else []
+            region_counts = [region_counts_of(result) for result in results]
+            cover = summarise_regions(region_counts)
+            if out is not None:
+                files += write_region_files(out, cover)
             sheets.append(regions_sheet(cover))
         for sheet in sheets:
             show_sheet(sheet)
@@ -266,7 +269,7 @@ def report_quality(
             detections,
             truth,
             against=against,
-            given=given,
+            segment_extent=given,
             most=tuple(most or (1, 10, 100)),
             is_published=published,
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.demo.scene_generator import DemoDrawing, DemoScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
 from segarena.systems.scenes.files.label_png import encode_png
@@ -30,7 +30,7 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     for scene in scenes:
         drawings += [drawing.scene for drawing in scene.drawings]
         file = folder / "images" / scene.truth.scene.image.file_name
-        photos.append(write_whole(file, encode_png(scene.truth.photo)))
+        photos.append(write_atomic(file, encode_png(scene.truth.photo)))
     true_scenes = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
     return [
         *photos,
@@ -42,6 +42,11 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
 
 def _truth(scene: DemoScene) -> dict[str, Any]:
     truth = scene.truth
+    # The file counts regions from 1, like the `order` of COCO-Amodal.
+    pairs = [[front + 1, behind + 1] for front, behind in truth.pairs]
+    components: list[list[int]] = []
+    for component in truth.components:
+        components.append([index + 1 for index in component])
     return {
         "image_id": int(truth.scene.image.id),
         "names": [shape.name for shape in truth.shapes],
@@ -49,18 +54,18 @@ def _truth(scene: DemoScene) -> dict[str, Any]:
         "areas_px": truth.overlap_px.diagonal().tolist(),
         "occlusion": list(truth.occlusion),
         "overlap_px": truth.overlap_px.tolist(),
-        "pairs": [[front + 1, behind + 1] for front, behind in truth.pairs],
-        "components": [[place + 1 for place in component] for component in truth.components],
+        "pairs": pairs,
+        "components": components,
         "layers": list(truth.layers),
         "annotators": [_errors(drawing) for drawing in scene.drawings],
     }
 
 
 def _errors(drawing: DemoDrawing) -> dict[str, Any]:
-    how = drawing.sloppiness
+    sloppiness = drawing.sloppiness
     return {
-        "author": how.annotator,
-        "vertex_noise_px": how.vertex_noise_px,
+        "author": sloppiness.annotator,
+        "vertex_noise_px": sloppiness.vertex_noise_px,
         "missing": [int(region_id) for region_id in drawing.missing],
         "swapped": [[int(a), int(b)] for a, b in drawing.swapped],
         "renamed": [int(region_id) for region_id in drawing.renamed],

@@ -7,6 +7,7 @@ vertices of the horizon.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -134,8 +135,9 @@ class TrueScene:
         group_of = list(range(len(self.shapes)))
         for front, behind in self.pairs:
             old = group_of[behind]
-            new = group_of[front]
-            group_of = [new if group == old else group for group in group_of]
+            for index, group in enumerate(group_of):
+                if group == old:
+                    group_of[index] = group_of[front]
         members: dict[int, list[int]] = {}
         for index, group in enumerate(group_of):
             members.setdefault(group, []).append(index)
@@ -145,9 +147,14 @@ class TrueScene:
     def layers(self) -> tuple[int, ...]:
         """Number of depth layers of each component: regions on its longest chain of occluders."""
         depth = [1] * len(self.shapes)
+        # By the region behind, so that the depth of the one in front is final when it is read.
         for front, behind in sorted(self.pairs, key=lambda pair: pair[1]):
             depth[behind] = max(depth[behind], depth[front] + 1)
-        return tuple(max(depth[index] for index in component) for component in self.components)
+        deepest: list[int] = []
+        for component in self.components:
+            depths = [depth[index] for index in component]
+            deepest.append(max(depths))
+        return tuple(deepest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +235,8 @@ def draw_annotation(
     noisy = _with_noise(truth.scene, sloppiness.vertex_noise_px, rng)
     scene = replace(noisy, annotator=sloppiness.annotator)
     things = [region.id for region in scene.regions if not region.is_stuff]
-    missing = tuple(region_id for region_id in things[1:] if rng.random() < sloppiness.missing)
+    # The first thing always stays, so that no drawing is empty.
+    missing = _draw_some(things[1:], sloppiness.missing, rng)
     for region_id in missing:
         scene = scene.without(region_id)
     order = [region.id for region in scene.regions]
@@ -238,13 +246,25 @@ def draw_annotation(
             swapped.append((order[index], order[index + 1]))
             order[index], order[index + 1] = order[index + 1], order[index]
     scene = scene.reordered(order)
-    drawn = [region_id for region_id in things if region_id not in missing]
-    renamed = tuple(region_id for region_id in drawn if rng.random() < sloppiness.renamed)
+    remaining = [region_id for region_id in things if region_id not in missing]
+    renamed = _draw_some(remaining, sloppiness.renamed, rng)
     for region_id in renamed:
-        scene = scene.renamed(region_id, _OTHER_NAMES[scene.region(region_id).name])
+        name = scene.region(region_id).name
+        scene = scene.renamed(region_id, _OTHER_NAMES[name])
     return DemoDrawing(
         scene=scene, sloppiness=sloppiness, missing=missing, swapped=tuple(swapped), renamed=renamed
     )
+
+
+def _draw_some(
+    region_ids: Sequence[str], probability: float, rng: np.random.Generator
+) -> tuple[str, ...]:
+    """Return the ids that are drawn, each with this probability; every id takes one random number."""
+    drawn: list[str] = []
+    for region_id in region_ids:
+        if rng.random() < probability:
+            drawn.append(region_id)
+    return tuple(drawn)
 
 
 def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -> TrueScene:
@@ -327,8 +347,8 @@ def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scen
     is_on_frame = (points <= 0) | (points >= limit)
     noise = rng.normal(0.0, 1.0, points.shape) * noise_px
     moved = np.clip(points + noise, 0, limit)
-    kept = np.where(is_on_frame, points, moved)
-    rounded = np.round(kept, 2)  # two decimals, as annotation tools store
+    moved_inside = np.where(is_on_frame, points, moved)
+    rounded = np.round(moved_inside, 2)  # two decimals, as annotation tools store
     return replace(scene, vertices=tuple((row, column) for row, column in rounded.tolist()))
 
 

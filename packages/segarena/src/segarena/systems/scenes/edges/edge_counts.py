@@ -68,7 +68,9 @@ def maps_of_soft(
     """Yield the edges of a soft map (see `as_soft`) at each threshold: pixels at or above it, thinned if asked."""
     for threshold in thresholds:
         edges = levels >= threshold
-        yield thin(edges) if thins else edges
+        if thins:
+            edges = thin(edges)
+        yield edges
 
 
 def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDArray[np.float64]:

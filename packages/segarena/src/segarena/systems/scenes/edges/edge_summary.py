@@ -104,7 +104,7 @@ def recall_at_precision(
     The result is NaN too for a curve that stays above the level, since its further course is
     unknown.
     """
-    found: list[float] = [float(r) for r, p in zip(recall, precision, strict=True) if p == level]
+    found: list[float] = recall[precision == level].tolist()
     for index in range(len(recall) - 1):
         before = precision[index] - level
         after = precision[index + 1] - level
@@ -136,16 +136,19 @@ def _best_point(
     best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]))
     highest = best.f
     for index in range(1, len(thresholds)):
-        # Rows: threshold, recall, precision along the segment.
-        segment = [
-            values[index] * parts + values[index - 1] * (1 - parts)
-            for values in (thresholds, recall, precision)
-        ]
-        f = _f_measures(segment[1], segment[2])
+        rest = 1 - parts
+        between_thresholds = thresholds[index] * parts + thresholds[index - 1] * rest
+        between_recalls = recall[index] * parts + recall[index - 1] * rest
+        between_precisions = precision[index] * parts + precision[index - 1] * rest
+        f = _f_measures(between_recalls, between_precisions)
         at = int(np.argmax(f))
         if f[at] > highest:
-            best = EdgePoint(*(float(values[at]) for values in segment))
             highest = float(f[at])
+            best = EdgePoint(
+                float(between_thresholds[at]),
+                float(between_recalls[at]),
+                float(between_precisions[at]),
+            )
     return best
 
 

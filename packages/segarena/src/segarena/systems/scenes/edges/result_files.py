@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.edges.edge_summary import EdgePoint, EdgeSummary
 from segarena.systems.scenes.edges.region_measures import RegionSummary
 
@@ -63,4 +63,4 @@ def _write(path: Path, rows: Iterable[Sequence[float]]) -> Path:
     for row in rows:
         columns = [f"{value:10.6g}" for value in row]
         lines.append(" ".join(columns) + "\n")
-    return write_whole(path, "".join(lines))
+    return write_atomic(path, "".join(lines))

@@ -62,10 +62,10 @@ def read_coco_scenes(path: Path) -> SceneSet:
     value, defects = read_json(path)
     top = check_record(value, path, "COCO instances")
     images = read_images(top.get("images"), defects)
-    names = {
-        parse_text(record.get("id")): parse_text(record.get("name"))
-        for record in parse_records(top.get("categories"))
-    }
+    names: dict[str, str] = {}
+    for record in parse_records(top.get("categories")):
+        category = parse_text(record.get("id"))
+        names[category] = parse_text(record.get("name"))
     objects: dict[str, list[Record]] = {image_id: [] for image_id in images}
     for record in parse_records(top.get("annotations")):
         image_id = parse_text(record.get("image_id"))
@@ -74,9 +74,9 @@ def read_coco_scenes(path: Path) -> SceneSet:
             defects.append(Defect("image-missing", message, image=image_id))
             continue
         objects[image_id].append(record)
-    scenes = [
-        _scene(images[image_id], found, names, defects) for image_id, found in objects.items()
-    ]
+    scenes: list[Scene] = []
+    for image_id, records in objects.items():
+        scenes.append(_scene(images[image_id], records, names, defects))
     return SceneSet(
         scenes=tuple(scenes),
         defects=tuple(defects),
@@ -98,19 +98,21 @@ def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[P
     categories = {name: number for number, name in enumerate(names, 1)}
     annotations: list[dict[str, Any]] = []
     for scene in firsts:
-        for order, (region, raster) in enumerate(
-            zip(scene.regions, rasterise(scene).regions, strict=True), 1
-        ):
+        rasters = rasterise(scene).regions
+        for order, (region, raster) in enumerate(zip(scene.regions, rasters, strict=True), 1):
             if extent == "modal" and not raster.visible_px:
                 continue
-            record = {
+            record: dict[str, Any] = {
                 "id": len(annotations) + 1,
                 "image_id": raw_id(scene.image.id),
                 "category_id": categories[region.name.strip()],
                 "iscrowd": 0,
             }
-            own = _modal(raster) if extent == "modal" else _amodal(scene, region, raster, order)
-            annotations.append({**record, **own})
+            if extent == "modal":
+                record |= _modal(raster)
+            else:
+                record |= _amodal(scene, region, raster, order)
+            annotations.append(record)
     value = {
         **scenes.attributes,
         "images": image_records(firsts),
@@ -121,33 +123,31 @@ def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[P
 
 
 def _scene(
-    image: ImageRecord, found: list[Record], names: Mapping[str, str], defects: list[Defect]
+    image: ImageRecord, records: list[Record], names: Mapping[str, str], defects: list[Defect]
 ) -> Scene:
-    orders = [parse_integer(record.get("order")) for record in found]
+    orders = [parse_integer(record.get("order")) or 0 for record in records]
     # Plain COCO files have no order at all, and some number their objects across images.
-    has_depth = bool(found) and sorted(order or 0 for order in orders) == list(
-        range(1, len(found) + 1)
-    )
+    is_ranked = sorted(orders) == list(range(1, len(records) + 1))
+    has_depth = bool(records) and is_ranked
     if has_depth:
-        found = [
-            record for _, record in sorted(enumerate(found), key=lambda pair: orders[pair[0]] or 0)
-        ]
-    drawn: list[tuple[Region, list[Points]]] = []
-    filled = 0
-    for number, record in enumerate(found, 1):
+        by_order = sorted(range(len(records)), key=orders.__getitem__)
+        records = [records[index] for index in by_order]
+    regions: list[tuple[Region, list[Points]]] = []
+    filled_parts = 0
+    for number, record in enumerate(records, 1):
         region_id = str(number)
         try:
-            filled += sum(
-                isinstance(_first(record, keys), list) for keys in (VISIBLE_KEYS, HIDDEN_KEYS)
-            )
-            check_mask_pixels(
-                filled * image.shape[0] * image.shape[1], "visible and hidden parts as polygons"
-            )
-            drawn.append(_region(record, region_id, image, names))
+            # Each part that is a polygon is filled on the whole image, which takes memory.
+            for keys in (VISIBLE_KEYS, HIDDEN_KEYS):
+                if isinstance(_first(record, keys), list):
+                    filled_parts += 1
+            filled_px = filled_parts * image.shape[0] * image.shape[1]
+            check_mask_pixels(filled_px, "visible and hidden parts as polygons")
+            regions.append(_region(record, region_id, image, names))
         except InvalidInput as error:
             message = f"object {parse_text(record.get('id'))}: {error}; it is left out"
             defects.append(Defect("object", message, image=image.id, regions=(region_id,)))
-    return make_scene(image, drawn, has_depth=has_depth, fill_rule="coco")
+    return make_scene(image, regions, has_depth=has_depth, fill_rule="coco")
 
 
 def _region(
@@ -197,7 +197,8 @@ def _mask(value: Any, image: ImageRecord) -> Rle | None:
         return None
     if isinstance(value, dict):
         return parse_mask(value, image.shape)
-    return Rle.of(fill_polygons(outlines(value), image.shape, rule="coco").full(image.shape))
+    patch = fill_polygons(outlines(value), image.shape, rule="coco")
+    return Rle.of(patch.full(image.shape))
 
 
 def _modal(raster: RegionRaster) -> dict[str, Any]:
@@ -224,8 +225,11 @@ def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> d
         record["isStuff"] = int(region.is_stuff)
     if scene.has_depth:
         record["order"] = order
-    masks = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
-    return record | {key: mask_record(mask) for key, mask in masks.items() if mask is not None}
+    if region.visible_mask is not None:
+        record["visible_mask"] = mask_record(region.visible_mask)
+    if region.hidden_mask is not None:
+        record["invisible_mask"] = mask_record(region.hidden_mask)
+    return record
 
 
 def _box(window: tuple[slice, ...]) -> list[int]:

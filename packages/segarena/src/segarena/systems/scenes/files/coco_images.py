@@ -48,13 +48,15 @@ def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
     """Return the records of the images of scenes, each once."""
     # Reversed twice: the first scene of an image gives its record, the last one its position in the list.
     images = {scene.image.id: scene.image for scene in reversed(list(scenes))}
-    return [
-        {
+    records: list[dict[str, Any]] = []
+    for image in reversed(images.values()):
+        height, width = image.shape
+        record = {
             **image.attributes,
             "id": raw_id(image.id),
             "file_name": image.file_name,
-            "height": image.shape[0],
-            "width": image.shape[1],
+            "height": height,
+            "width": width,
         }
-        for image in reversed(images.values())
-    ]
+        records.append(record)
+    return records

@@ -86,12 +86,13 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
     """Write scenes as COCO-Amodal; stated visibility is kept, the rest is computed by COCO's rule."""
+    annotations: list[dict[str, Any]] = []
+    for number, scene in enumerate(scenes.scenes, 1):
+        annotations.append(_annotation(scene, number))
     value = {
         **scenes.attributes,
         "images": image_records(scenes.scenes),
-        "annotations": [
-            _annotation(scene, number) for number, scene in enumerate(scenes.scenes, 1)
-        ],
+        "annotations": annotations,
     }
     return [write_json(value, path)]
 
@@ -110,7 +111,8 @@ def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
     """Return annotations with the records of their images."""
     of_image: dict[str, list[Record]] = {}
     for annotation in annotations:
-        of_image.setdefault(parse_text(annotation.get("image_id")), []).append(annotation)
+        image_id = parse_text(annotation.get("image_id"))
+        of_image.setdefault(image_id, []).append(annotation)
     return {
         "images": [_image(own, photographs) for own in of_image.values()],
         "annotations": annotations,
@@ -152,7 +154,8 @@ class _AnnotationReader:
     def scene(self) -> Scene:
         listed = parse_records(self._record.get("regions"))
         orders = [parse_integer(region.get("order")) for region in listed]
-        is_ranked = sorted(order or 0 for order in orders) == list(range(1, len(listed) + 1))
+        ranks = sorted(order or 0 for order in orders)
+        is_ranked = ranks == list(range(1, len(listed) + 1))
         if not is_ranked:
             self._tell(
                 "order",
@@ -162,15 +165,16 @@ class _AnnotationReader:
         # Even orders with gaps or repeats say more than the list does, unless one is missing.
         if None not in orders:
             numbered.sort(key=lambda pair: orders[pair[0]] or 0)
-        drawn = [
-            self._region(record, str(orders[index] if is_ranked else index + 1))
-            for index, record in numbered
-        ]
+        regions: list[tuple[Region, list[Points]]] = []
+        for index, record in numbered:
+            number = orders[index] if is_ranked else index + 1
+            regions.append(self._region(record, str(number)))
+        region_ids = {region.id for region, _ in regions}
         return make_scene(
             self._image,
-            drawn,
+            regions,
             annotator=self._annotator,
-            stated_pairs=self._pairs({region.id for region, _ in drawn}),
+            stated_pairs=self._pairs(region_ids),
             fill_rule="coco",
             attributes=remaining_keys(self._record, _ANNOTATION),
         )
@@ -178,22 +182,23 @@ class _AnnotationReader:
     def _region(self, record: Record, region_id: str) -> tuple[Region, list[Points]]:
         shape = self._image.shape
         segmentation = record.get("segmentation")
-        is_mask = isinstance(segmentation, dict)
-        if is_mask:
-            polygons = []
-        else:
-            polygons = self._try("polygon", region_id, lambda: outlines(segmentation)) or []
 
         def mask(value: Any) -> Rle | None:
             if value is None:
                 return None
             return self._try("mask", region_id, lambda: parse_mask(value, shape))
 
+        polygons: list[Points] = []
+        full = None
+        if isinstance(segmentation, dict):
+            full = mask(segmentation)
+        else:
+            polygons = self._try("polygon", region_id, lambda: outlines(segmentation)) or []
         region = Region(
             id=region_id,
             name=parse_text(record.get("name")),
             is_stuff=parse_is_stuff(record.get("isStuff")),
-            mask=mask(segmentation) if is_mask else None,
+            mask=full,
             visible_mask=mask(record.get("visible_mask")),
             hidden_mask=mask(record.get("invisible_mask")),
             stated_area_px=parse_number(record.get("area")),
@@ -206,15 +211,22 @@ class _AnnotationReader:
         stated = self._record.get("depth_constraint")
         if stated is None:
             return None
-        parts = [part.strip() for part in parse_text(stated).split(",") if part.strip()]
-        pairs = [tuple(part.split("-")) for part in parts if re.fullmatch(r"\d+-\d+", part)]
-        usable = tuple((pair[0], pair[1]) for pair in pairs if set(pair) <= known)
-        if len(usable) < len(parts):
+        parts = 0
+        usable: list[tuple[str, str]] = []
+        for text in parse_text(stated).split(","):
+            part = text.strip()
+            if not part:
+                continue
+            parts += 1
+            pair = re.fullmatch(r"(\d+)-(\d+)", part)
+            if pair is not None and set(pair.groups()) <= known:
+                usable.append((pair[1], pair[2]))
+        if len(usable) < parts:
             self._tell(
                 "pairs",
                 f"expected a depth constraint like '1-2,1-3' of orders that are there, got {stated!r}",
             )
-        return usable
+        return tuple(usable)
 
     def _try(self, kind: str, region_id: str, read: Callable[[], T]) -> T | None:
         try:
@@ -245,6 +257,9 @@ def outlines(segmentation: Any) -> list[Points]:
 def _annotation(scene: Scene, number: int) -> dict[str, Any]:
     scene = replace(scene, fill_rule="coco")
     rasters = rasterise(scene)
+    regions: list[dict[str, Any]] = []
+    for order, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True), 1):
+        regions.append(_region(scene, region, raster, order))
     return {
         "id": number,
         "category_id": 1,
@@ -254,12 +269,7 @@ def _annotation(scene: Scene, number: int) -> dict[str, Any]:
         "author": scene.annotator,
         "size": len(scene.regions),
         "depth_constraint": _pairs(scene, rasters),
-        "regions": [
-            _region(scene, region, raster, order)
-            for order, (region, raster) in enumerate(
-                zip(scene.regions, rasters.regions, strict=True), 1
-            )
-        ],
+        "regions": regions,
     }
 
 

@@ -89,34 +89,40 @@ def _regions(
 ) -> list[_RegionPolygons]:
     shapes = [element for element in image_element if element.tag in _SHAPES]
     heights = [parse_integer(element.get("z_order")) or 0 for element in shapes]
-    drawn: list[_RegionPolygons] = []
-    filled = 0
-    for index in sorted(
+    # CVAT paints by z_order, and shapes of one z_order in file order: the last one is in front.
+    front_first = sorted(
         range(len(shapes)), key=lambda index: (heights[index], index), reverse=True
-    ):
+    )
+    regions: list[_RegionPolygons] = []
+    filled_px = 0
+    for index in front_first:
+        shape = shapes[index]
         region_id = str(index + 1)
         try:
-            if shapes[index].tag == "mask":
-                filled += image.shape[0] * max(1, parse_integer(shapes[index].get("width")) or 1)
-                check_mask_pixels(filled, "masks")
-            drawn.append(_region(shapes[index], region_id, image))
+            if shape.tag == "mask":
+                width = parse_integer(shape.get("width")) or 1
+                filled_px += image.shape[0] * max(1, width)
+                check_mask_pixels(filled_px, "masks")
+            regions.append(_region(shape, region_id, image))
         except InvalidInput as error:
             defects.append(
                 Defect("polygon", f"{error}; it is left out", image=image.id, regions=(region_id,))
             )
-    return drawn
+    return regions
 
 
 def _region(element: Element, region_id: str, image: ImageRecord) -> _RegionPolygons:
-    facts = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
-    facts |= {
-        parse_text(child.get("name")): child.text or "" for child in element.findall("attribute")
-    }
-    region = Region(id=region_id, name=parse_text(element.get("label")), attributes=facts)
+    attributes = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
+    for child in element.findall("attribute"):
+        name = parse_text(child.get("name"))
+        attributes[name] = child.text or ""
+    label = parse_text(element.get("label"))
+    region = Region(id=region_id, name=label, attributes=attributes)
     if element.tag == "polygon":
-        pairs = [
-            pair.split(",") for pair in parse_text(element.get("points")).split(";") if pair.strip()
-        ]
+        pairs: list[list[str]] = []
+        for pair in parse_text(element.get("points")).split(";"):
+            if pair.strip():
+                pairs.append(pair.split(","))
         return _RegionPolygons(region, [parse_polygon(pairs)])
     if element.tag == "box":
         left = parse_number(element.get("xtl"))
@@ -133,9 +139,10 @@ def _region(element: Element, region_id: str, image: ImageRecord) -> _RegionPoly
 
 def _mask(element: Element, image: ImageRecord) -> Rle:
     """Return a mask that CVAT cropped to a box, its run lengths row by row."""
-    left, top, width, height = (
-        parse_integer(element.get(key)) for key in ("left", "top", "width", "height")
-    )
+    left = parse_integer(element.get("left"))
+    top = parse_integer(element.get("top"))
+    width = parse_integer(element.get("width"))
+    height = parse_integer(element.get("height"))
     if (
         left is None
         or top is None
@@ -150,12 +157,15 @@ def _mask(element: Element, image: ImageRecord) -> Rle:
         raise InvalidMask(
             f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
         )
-    counts = [int(count) for count in re.findall(r"\d{1,12}", parse_text(element.get("rle")))]
+    digits = re.findall(r"\d{1,12}", parse_text(element.get("rle")))
+    counts = [int(count) for count in digits]
     if sum(counts) != width * height:
         raise InvalidMask(
             f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again"
         )
     band = np.zeros((image.shape[0], width), dtype=np.bool_)
-    is_on = np.arange(len(counts)) % 2 == 1
+    is_on = (
+        np.arange(len(counts)) % 2 == 1
+    )  # the first run is background  # the first run is background
     band[top : top + height] = np.repeat(is_on, counts).reshape(height, width)
     return Rle.of_columns(band, left, image.shape)

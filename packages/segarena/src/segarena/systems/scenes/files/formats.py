@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
 from segarena.systems.scenes.files.record_parsing import parse_records, read_json
 from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.scene import Scene, SceneSet
+from segarena.systems.scenes.model.scene import Attributes, Scene, SceneSet
 
 Write = Callable[[SceneSet, Path], list[Path]]
 
@@ -189,12 +188,17 @@ def read_scenes(
         raise DatasetMissing(
             f"{path}: expected annotation files (.json, .ann, .xml) in this folder, found none"
         )
-    sets = [_read_of_many(file, file_format, images or file.parent) for file in files]
-    return SceneSet(
-        scenes=tuple(chain.from_iterable(one.scenes for one in sets)),
-        defects=tuple(chain.from_iterable(one.defects for one in sets)),
-        attributes=sets[0].attributes if len(sets) == 1 else {},
-    )
+    scenes: list[Scene] = []
+    defects: list[Defect] = []
+    attributes: Attributes = {}
+    for file in files:
+        one = _read_of_many(file, file_format, images or file.parent)
+        scenes += one.scenes
+        defects += one.defects
+        attributes = one.attributes
+    if len(files) > 1:
+        attributes = {}  # top-level keys of several files may contradict each other
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=attributes)
 
 
 def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
@@ -257,8 +261,11 @@ def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
 
 
 def _format_of(path: Path) -> str:
-    if path.suffix.lower() in (".xml", ".ann"):
-        return "cvat" if path.suffix.lower() == ".xml" else "ann"
+    suffix = path.suffix.lower()
+    if suffix == ".xml":
+        return "cvat"
+    if suffix == ".ann":
+        return "ann"
     value, _ = read_json(path)
     if bare_annotations(value):
         return "coco-amodal"

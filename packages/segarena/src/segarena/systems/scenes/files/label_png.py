@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.files.record_encoding import file_stem
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
@@ -43,7 +43,7 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> lis
             png = encode_png(owner.astype(np.uint16))
         else:
             png = encode_png(owner.astype(np.uint8), palette(256))
-        files.append(write_whole(folder / f"{stem}.png", png))
+        files.append(write_atomic(folder / f"{stem}.png", png))
     return files
 
 

@@ -139,11 +139,10 @@ def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
 
 def _region_shapes(shape: Record, region: Region, image: ImageRecord) -> _RegionShapes:
     """Return the region of one shape; raise `InvalidInput` if the shape cannot be a region."""
-    stated = {
-        name: parse_mask(shape[key], image.shape)
-        for name, key in _STATED.items()
-        if shape.get(key) is not None
-    }
+    stated: dict[str, Rle] = {}
+    for name, key in _STATED.items():
+        if shape.get(key) is not None:
+            stated[name] = parse_mask(shape[key], image.shape)
     region = replace(region, **stated)
     kind: Any = shape.get("shape_type") or "polygon"
     points = parse_polygon(shape.get("points"))
@@ -164,16 +163,13 @@ def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
     """Return a mask that labelme cropped to a box, the pixels of both corners included."""
     top, left = np.floor(corners.min(axis=0)).astype(int).tolist()
     try:
-        values = read_mask_values(
-            Path("mask"), data=base64.b64decode(parse_text(png), validate=True)
-        )
+        data = base64.b64decode(parse_text(png), validate=True)
+        values = read_mask_values(Path("mask"), data=data)
     except ValueError as cause:  # InvalidMask is one as well
-        told = (
-            str(cause)
-            if isinstance(cause, InvalidInput)
-            else "mask: expected base64, got something else"
-        )
-        raise InvalidMask(told) from cause
+        message = "mask: expected base64, got something else"
+        if isinstance(cause, InvalidInput):
+            message = str(cause)
+        raise InvalidMask(message) from cause
     height, width = values.shape
     window: Window = (slice(top, top + height), slice(left, left + width))
     if min(top, left) < 0 or top + height > image.shape[0] or left + width > image.shape[1]:
@@ -186,21 +182,28 @@ def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
 def _record(scene: Scene) -> dict[str, Any]:
     shapes: list[dict[str, Any]] = []
     for number, region in reversed(list(enumerate(scene.regions, 1))):
-        given = {"group_id": None, "flags": {}, **region.attributes}
-        if given["group_id"] is None and len(region.rings) > 1:
-            given["group_id"] = number
-        stated = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
-        given |= {key: mask_record(mask) for key, mask in stated.items() if mask is not None}
+        common = {"group_id": None, "flags": {}, **region.attributes}
+        if common["group_id"] is None and len(region.rings) > 1:
+            common["group_id"] = number
+        if region.visible_mask is not None:
+            common["visible_mask"] = mask_record(region.visible_mask)
+        if region.hidden_mask is not None:
+            common["invisible_mask"] = mask_record(region.hidden_mask)
+        common["label"] = region.name
         outlines = [_polygon(points) for points in scene.polygons(region)]
-        drawn = outlines or [_mask_shape(_full(scene, region))]
-        shapes += [{**given, "label": region.name, **one} for one in drawn]
-    flags = scene.attributes.get("flags")
-    flags = flags if isinstance(flags, dict) else {}
+        if not outlines:
+            outlines.append(_mask_shape(_full(scene, region)))
+        shapes += [common | outline for outline in outlines]
+    flags: Any = scene.attributes.get("flags")
+    if not isinstance(flags, dict):
+        flags = {}
+    if not scene.has_depth:
+        flags = {**flags, _ORDERED: False}
     rows, columns = scene.shape
     return {
         "version": "5.4.1",
         **scene.attributes,
-        "flags": flags if scene.has_depth else {**flags, _ORDERED: False},
+        "flags": flags,
         "shapes": shapes,
         "imagePath": scene.image.file_name,
         "imageData": None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.arrays.coco_rle import Rle
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster
 from segarena.systems.scenes.model.scene import Region, Scene
@@ -16,7 +16,7 @@ from segarena.systems.scenes.model.scene import Region, Scene
 
 def write_json(value: Any, path: Path) -> Path:
     """Write a value as JSON in ASCII: other characters as escapes, which every reader knows."""
-    return write_whole(path, json.dumps(value, separators=(",", ":")))
+    return write_atomic(path, json.dumps(value, separators=(",", ":")))
 
 
 def raw_id(text: str) -> int | str:

@@ -172,7 +172,8 @@ def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
 
 def remaining_keys(record: Record, known: Iterable[str]) -> dict[str, Any]:
     """Return the keys and values of a record besides the known keys."""
-    return {key: value for key, value in record.items() if key not in set(known)}
+    known_keys = set(known)
+    return {key: value for key, value in record.items() if key not in known_keys}
 
 
 def _lengths(counts: list[Any]) -> list[int]:

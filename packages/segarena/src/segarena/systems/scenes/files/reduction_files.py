@@ -87,16 +87,17 @@ def _shared_rows(scene: Scene) -> list[dict[str, Any]]:
 
 def _box_rows(scene: Scene) -> list[dict[str, Any]]:
     boxes = reductions.region_boxes(scene, rasterise(scene))
-    return [
-        {
+    rows: list[dict[str, Any]] = []
+    for order, region in enumerate(boxes, 1):
+        row = {
             **_image_and_author(scene),
             "order": order,
-            "name": found.name,
-            "bbox": _as_xywh(found.amodal),
-            "visible_bbox": _as_xywh(found.visible),
+            "name": region.name,
+            "bbox": _as_xywh(region.amodal),
+            "visible_bbox": _as_xywh(region.visible),
         }
-        for order, found in enumerate(boxes, 1)
-    ]
+        rows.append(row)
+    return rows
 
 
 def _image_and_author(scene: Scene) -> dict[str, Any]:

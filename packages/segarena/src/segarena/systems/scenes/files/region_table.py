@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
@@ -25,6 +26,7 @@ from segarena.systems.scenes.files.record_parsing import (
 )
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.defects import Defect
+from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
@@ -41,8 +43,9 @@ COLUMNS = (
 
 def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
     """Write a flat JSON list of regions: full extent, visible and hidden part as COCO run lengths."""
-    rows = [
-        {
+    rows: list[dict[str, Any]] = []
+    for scene, region, raster, order in _regions(scenes):
+        row = {
             "image_id": raw_id(scene.image.id),
             "author": scene.annotator,
             "order": order,
@@ -50,13 +53,16 @@ def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
             "isStuff": int(bool(region.is_stuff)),
             "area": raster.area_px,
             "occlude_rate": raster.occlusion,
-            "segmentation": mask_record(Rle.of(raster.amodal.full(scene.shape))),
-            "visible_mask": mask_record(Rle.of(raster.visible.full(scene.shape))),
-            "invisible_mask": mask_record(Rle.of(raster.hidden.full(scene.shape))),
+            "segmentation": _patch_record(raster.amodal, scene.shape),
+            "visible_mask": _patch_record(raster.visible, scene.shape),
+            "invisible_mask": _patch_record(raster.hidden, scene.shape),
         }
-        for scene, region, raster, order in _regions(scenes)
-    ]
+        rows.append(row)
     return [write_json(rows, path)]
+
+
+def _patch_record(patch: Patch, shape: tuple[int, int]) -> Any:
+    return mask_record(Rle.of(patch.full(shape)))
 
 
 def read_rle(path: Path) -> SceneSet:
@@ -131,15 +137,21 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
 
 
 def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
-    visible = row.get("visible_mask")
-    hidden = row.get("invisible_mask")
+    mask = parse_mask(row.get("segmentation"), shape)
+    # COCO results state the full extent alone.
+    visible = None
+    if row.get("visible_mask"):
+        visible = parse_mask(row["visible_mask"], shape)
+    hidden = None
+    if row.get("invisible_mask"):
+        hidden = parse_mask(row["invisible_mask"], shape)
     return Region(
         id=region_id,
         name=parse_text(row.get("name")),
         is_stuff=parse_is_stuff(row.get("isStuff")),
-        mask=parse_mask(row.get("segmentation"), shape),
-        visible_mask=parse_mask(visible, shape) if visible else None,
-        hidden_mask=parse_mask(hidden, shape) if hidden else None,
+        mask=mask,
+        visible_mask=visible,
+        hidden_mask=hidden,
         stated_area_px=parse_number(row.get("area")),
         stated_occlusion=parse_number(row.get("occlude_rate")),
         attributes=remaining_keys(row, _KEYS),

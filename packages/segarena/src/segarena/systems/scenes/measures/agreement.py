@@ -92,6 +92,7 @@ def measure_agreement(
     """
     matches: dict[tuple[int, int], EdgeMatch] = {}
     pairs: list[PairAgreement] = []
+
     for a, b in combinations(range(len(drawings)), 2):
         one = drawings[a]
         other = drawings[b]
@@ -122,8 +123,9 @@ def measure_agreement(
         )
         pairs.append(pair)
     humans = _human_performance(drawings, matches) if matches else ()
+    image = drawings[0].image if drawings else ""
     return ImageAgreement(
-        image=drawings[0].image if drawings else "",
+        image=image,
         annotators=len(drawings),
         pairs=tuple(pairs),
         humans=humans,

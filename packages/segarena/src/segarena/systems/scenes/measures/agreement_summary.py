@@ -97,20 +97,20 @@ def _interval(
     repeats: int,
 ) -> Interval:
     """Return a value over the rows of all images with its interval; NaN ends below two images."""
-    kept = [group for group in groups if len(group)]
-    if not kept:
+    images = [group for group in groups if len(group)]
+    if not images:
         return Interval(math.nan, math.nan, math.nan, 0)
-    rows = np.concatenate(kept)
-    if len(kept) < 2:
+    rows = np.concatenate(images)
+    if len(images) < 2:
         return Interval(value(rows), math.nan, math.nan, len(rows))
-    ends = np.cumsum([len(group) for group in kept])
-    rows_of = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
     values: list[float] = []
-    for batch in draw_units(len(kept), repeats, rng):
-        for images in batch:
-            draw = np.concatenate([rows_of[image] for image in images])
-            values.append(value(rows[draw]))
-    return Interval(value(rows), *percentile_interval(values, 0.95), len(rows))
+    # Images are resampled, not rows: the pairs of one image share annotators and are dependent.
+    for batch in draw_units(len(images), repeats, rng):
+        for drawn in batch:
+            sample = np.concatenate([images[index] for index in drawn])
+            values.append(value(sample))
+    low, high = percentile_interval(values, 0.95)
+    return Interval(value(rows), low, high, len(rows))
 
 
 def _median(values: NDArray[np.float64]) -> float:
@@ -137,7 +137,8 @@ def _f_of_means(rows: NDArray[np.float64]) -> float:
 
 def _defined(rows: list[tuple[int, int]]) -> NDArray[np.float64]:
     """Return the rows (same, all) whose second number is not 0."""
-    return np.array([row for row in rows if row[1]], dtype=np.float64).reshape(-1, 2)
+    defined = [row for row in rows if row[1]]
+    return np.array(defined, dtype=np.float64).reshape(-1, 2)
 
 
 def _finite(values: list[float]) -> NDArray[np.float64]:
@@ -147,4 +148,5 @@ def _finite(values: list[float]) -> NDArray[np.float64]:
 
 def _histogram(groups: list[NDArray[np.float64]]) -> NDArray[np.int64]:
     values = np.concatenate(groups) if groups else np.zeros(0)
-    return np.histogram(values, bins=BINS, range=(0.0, 1.0))[0]
+    counts, _ = np.histogram(values, bins=BINS, range=(0.0, 1.0))
+    return counts

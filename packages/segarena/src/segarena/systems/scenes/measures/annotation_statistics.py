@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -174,25 +173,37 @@ class StatisticsSummary:
 def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSummary:
     """Summarize a set of annotations; means of nothing are NaN. Every region has the same weight."""
     annotations = list(records)
-    regions = list(chain.from_iterable(record.regions for record in annotations))
-    components = tuple(chain.from_iterable(record.components for record in annotations))
+    regions: list[RegionRecord] = []
+    components: list[OcclusionGroup] = []
+    images: set[str] = set()
+    edge_densities: list[float] = []
+    full_densities: list[float] = []
+    covered: list[float] = []
+    for record in annotations:
+        images.add(record.image)
+        regions += record.regions
+        components += record.components
+        edge_densities.append(record.edge_px / record.pixels)
+        full_densities.append((record.edge_px + record.hidden_edge_px) / record.pixels)
+        covered.append(record.covered_px / record.pixels)
+    edge_density = _mean(edge_densities)
+    full_density = _mean(full_densities)
     hidden = [region.occlusion for region in regions if region.occlusion > 0]
-    edge_density = _mean([record.edge_px / record.pixels for record in annotations])
-    all_edges_px = [record.edge_px + record.hidden_edge_px for record in annotations]
-    full_density = _mean(
-        [px / record.pixels for px, record in zip(all_edges_px, annotations, strict=True)]
-    )
+    # Regions that are masks have no points.
+    points = [float(region.points) for region in regions if region.points]
     names = Counter(region.name for region in regions if region.name)
     by_frequency = sorted(names.items(), key=lambda item: (-item[1], item[0]))
     count = len(annotations)
+    regions_per_annotation = len(regions) / count if count else math.nan
+    occluded = len(hidden) / len(regions) if regions else math.nan
     return StatisticsSummary(
-        images=len({record.image for record in annotations}),
+        images=len(images),
         annotations=count,
         regions=len(regions),
-        regions_per_annotation=len(regions) / count if count else math.nan,
-        points_per_region=_mean([float(region.points) for region in regions if region.points]),
-        covered=_mean([record.covered_px / record.pixels for record in annotations]),
-        occluded=len(hidden) / len(regions) if regions else math.nan,
+        regions_per_annotation=regions_per_annotation,
+        points_per_region=_mean(points),
+        covered=_mean(covered),
+        occluded=occluded,
         occlusion=_mean([region.occlusion for region in regions]),
         occlusion_of_occluded=_mean(hidden),
         occlusions=tuple(hidden),
@@ -202,7 +213,7 @@ def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSumm
         modal=_mean_shape([region.modal for region in regions], edge_density),
         amodal=_mean_shape([region.amodal for region in regions], full_density),
         polygon=_mean_shape([region.polygon for region in regions], full_density),
-        components=components,
+        components=tuple(components),
         growth=layer_growth(components),
     )
 
@@ -230,8 +241,8 @@ def _mean_shape(measures: Sequence[ShapeMeasures], edge_density: float) -> Shape
     simplicity = [measure.simplicity for measure in measures]
     convexity = [measure.convexity for measure in measures]
     return ShapeSummary(
-        simplicity=_mean([value for value in simplicity if math.isfinite(value)]),
-        convexity=_mean([value for value in convexity if math.isfinite(value)]),
+        simplicity=_mean_of_finite(simplicity),
+        convexity=_mean_of_finite(convexity),
         edge_density=edge_density,
         regions=len(measures),
     )
@@ -255,5 +266,13 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
         )
 
 
+def _mean_of_finite(values: Sequence[float]) -> float:
+    """Return the mean without NaN, the value of shapes that are undefined."""
+    finite = [value for value in values if math.isfinite(value)]
+    return _mean(finite)
+
+
 def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
+    if not values:
+        return math.nan
+    return math.fsum(values) / len(values)

@@ -161,13 +161,14 @@ def _count_regions(
     thresholds: NDArray[np.float64],
 ) -> list[Any]:
     shape: Shape = drawings[0].labels.shape
+    segmentations: list[NDArray[Any]] = []
     if isinstance(detection, list):
         segmentations = detection
     else:
-        segmentations = [
-            regions_of_ultrametric(detection, float(threshold), shape, name=str(file))
-            for threshold in thresholds
-        ]
+        for threshold in thresholds:
+            level = float(threshold)
+            regions = regions_of_ultrametric(detection, level, shape, name=str(file))
+            segmentations.append(regions)
     references = [drawing.labels for drawing in drawings]
     return _plain(count_regions(segmentations, references, thresholds=thresholds))
 
@@ -191,7 +192,9 @@ def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
     plain: list[Any] = []
     for field in fields(counts):
         value = getattr(counts, field.name)
-        plain.append(value.tolist() if isinstance(value, np.ndarray) else value)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        plain.append(value)
     return plain
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.datasets.bsds500 import read_compact, read_original
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.limits import check_in_file
+from segarena.files.limits import check_mask_pixels
 from segarena.files.matlab import read_matlab
 from segarena.files.npy import read_arrays
 from segarena.samples import Mask
@@ -106,23 +106,27 @@ def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
     """
     stored = _packed(path) if path.suffix == ".npz" else _matlab(path)
     if stored is None:
-        return [thin_label_edges(one) for one in labels]
-    if len(stored) != len(labels) or any(
-        edge.shape[0] != one.shape[0] or edge.shape[1] < one.shape[1]
-        for edge, one in zip(stored, labels, strict=True)
-    ):
-        raise InvalidMask(
-            f"{path}: expected boundaries of each segmentation in its size, got others; copy it again"
-        )
-    # Packed rows are whole bytes, padded beyond the width of the image.
-    return [edge[:, : one.shape[1]] for edge, one in zip(stored, labels, strict=True)]
+        return [thin_label_edges(segmentation) for segmentation in labels]
+    damage = InvalidMask(
+        f"{path}: expected boundaries of each segmentation in its size, got others; copy it again"
+    )
+    if len(stored) != len(labels):
+        raise damage
+    boundaries: list[Mask] = []
+    for edges, segmentation in zip(stored, labels, strict=True):
+        height, width = segmentation.shape
+        # Packed rows are whole bytes, padded beyond the width of the image.
+        if edges.shape[0] != height or edges.shape[1] < width:
+            raise damage
+        boundaries.append(edges[:, :width])
+    return boundaries
 
 
 def _packed(path: Path) -> list[Mask] | None:
     packed = read_arrays(path, ["boundaries"]).get("boundaries")
     if packed is None:
         return None
-    check_in_file(8 * packed.size, path, error=InvalidMask)
+    check_mask_pixels(8 * packed.size, path, error=InvalidMask)
     try:
         return list(np.unpackbits(packed, axis=2).view(np.bool_))
     except (ValueError, TypeError) as error:
@@ -133,9 +137,11 @@ def _packed(path: Path) -> list[Mask] | None:
 
 def _matlab(path: Path) -> list[Mask] | None:
     try:
+        # A cell array of structs: each cell holds a (1, 1) array.
         cells = [cell[0, 0] for cell in read_matlab(path, "groundTruth").ravel()]
-        if any("Boundaries" not in (cell.dtype.names or ()) for cell in cells):
-            return None
+        for cell in cells:
+            if "Boundaries" not in (cell.dtype.names or ()):
+                return None
         return [np.asarray(cell["Boundaries"]).astype(np.bool_) for cell in cells]
     except (IndexError, ValueError, TypeError, AttributeError) as error:
         raise InvalidMask(
@@ -149,6 +155,7 @@ def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
     for root in roots:
         for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):
             files = sorted((root / folder).glob(f"*/*{suffix}"))
+            # The first layout that has files counts: a release may hold both encodings.
             if files:
                 return [(file.parent.name, file) for file in files]
     compact = sorted(path.glob("*.npz"))

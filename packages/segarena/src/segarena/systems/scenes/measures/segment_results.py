@@ -36,7 +36,7 @@ def judge_segments(
     truth: Path,
     *,
     against: str = "amodal",
-    given: str = "segmentation",
+    segment_extent: str = "segmentation",
     most: Sequence[int] = SEGMENT_LIMITS,
     is_published: bool = False,
 ) -> list[SegmentRecall]:
@@ -48,7 +48,8 @@ def judge_segments(
         files: COCO results.
         truth: amodal scenes.
         against: "amodal" or "visible": which masks are to be found.
-        given: "segmentation" or "amodal": which masks of the segments count; without the latter the former.
+        segment_extent: "segmentation" or "amodal": mask of a segment that counts; segments without
+            an amodal mask fall back to their segmentation.
         most: numbers of segments per image that count.
         is_published: whether what the file states counts (`occlude_rate`, and against visible parts
             `visible_mask`, or the full extent without one) instead of what follows from the pixels,
@@ -59,23 +60,24 @@ def judge_segments(
         DatasetError: a file that is no list of segments.
         InvalidMask: a mask that does not fit its image.
     """
-    if against not in ("amodal", "visible") or given not in ("segmentation", "amodal"):
+    is_known = against in ("amodal", "visible") and segment_extent in ("segmentation", "amodal")
+    if not is_known:
         raise InvalidInput(
-            f"against={against!r}, given={given!r}: expected amodal or visible, and segmentation or amodal"
+            f"against={against!r}, given={segment_extent!r}: expected amodal or visible, and segmentation or amodal"
         )
     segments = read_segments(files)
-    quality = SegmentRecallMeter(
-        most=most,
-        open_upper_end=not is_published,
-        none_value=-1.0 if is_published else float("nan"),
-    )
+    # The published evaluation, like that of COCO, marks a missing value by -1.
+    none_value = -1.0 if is_published else float("nan")
+    quality = SegmentRecallMeter(most=most, open_upper_end=not is_published, none_value=none_value)
     for image_id, scenes in read_scenes(truth).by_image().items():
         regions = _regions(scenes[0], against, is_published=is_published)
-        found = segments.get(image_id, [])
-        masks = [_mask(segment, scenes[0], given) for segment in found]
-        quality.add(
-            masks, [parse_number(segment.get("score")) or 0.0 for segment in found], regions
-        )
+        masks: list[Mask] = []
+        scores: list[float] = []
+        for segment in segments.get(image_id, []):
+            masks.append(_mask(segment, scenes[0], segment_extent))
+            # A segment without a score ranks last, as if its score were 0.
+            scores.append(parse_number(segment.get("score")) or 0.0)
+        quality.add(masks, scores, regions)
     return quality.results()
 
 
@@ -98,7 +100,9 @@ def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegi
     for region, raster in zip(scene.regions, rasterise(scene).regions, strict=True):
         is_stuff = region.is_stuff is True
         occlusion = raster.occlusion
-        patch = raster.visible if against == "visible" and not is_published else raster.amodal
+        patch = raster.amodal
+        if against == "visible" and not is_published:
+            patch = raster.visible
         mask = patch.full(scene.shape)
         if is_published and region.stated_occlusion is not None:
             occlusion = region.stated_occlusion
@@ -108,8 +112,10 @@ def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegi
     return regions
 
 
-def _mask(segment: dict[str, Any], scene: Scene, given: str) -> Mask:
-    keys = (*_AMODAL_KEYS, "segmentation") if given == "amodal" else ("segmentation",)
+def _mask(segment: dict[str, Any], scene: Scene, extent: str) -> Mask:
+    keys: tuple[str, ...] = ("segmentation",)
+    if extent == "amodal":
+        keys = (*_AMODAL_KEYS, "segmentation")
     value = None
     for key in keys:
         value = segment.get(key)

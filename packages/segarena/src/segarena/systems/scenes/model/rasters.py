@@ -19,7 +19,7 @@ from segarena.arrays.boxes import (
 )
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidMask
-from segarena.files.limits import check_in_file
+from segarena.files.limits import check_mask_pixels
 from segarena.samples import Mask
 from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.scene import Region, Scene
@@ -118,13 +118,12 @@ def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Ra
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
     extents = _extents(scene)
-    if by_order:
-        painted = extents
-    else:
-        painted = [
-            _stated(scene, region, extent)
-            for region, extent in zip(scene.regions, extents, strict=True)
-        ]
+    painted: list[Patch] = []
+    for region, extent in zip(scene.regions, extents, strict=True):
+        if by_order:
+            painted.append(extent)
+        else:
+            painted.append(_stated(scene, region, extent))
     try:
         owner = np.zeros(scene.shape, dtype=np.int32)
     except MemoryError as error:
@@ -135,16 +134,14 @@ def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Ra
     for index in reversed(range(len(painted))):
         patch = painted[index]
         owner[patch.window][patch.mask] = index + 1
-    if by_order:
-        visible = [
-            Patch(extent.window, owner[extent.window] == index + 1)
-            for index, extent in enumerate(extents)
-        ]
-    else:
-        visible = painted
     regions: list[RegionRaster] = []
-    for region, extent, part in zip(scene.regions, extents, visible, strict=True):
-        raster = RegionRaster(id=region.id, shape=scene.shape, amodal=extent, visible=part)
+    for index, region in enumerate(scene.regions):
+        extent = extents[index]
+        # Stated parts may overlap, so the owner of a pixel does not decide what is visible.
+        visible = painted[index]
+        if by_order:
+            visible = Patch(extent.window, owner[extent.window] == index + 1)
+        raster = RegionRaster(id=region.id, shape=scene.shape, amodal=extent, visible=visible)
         regions.append(raster)
     return Rasters(shape=scene.shape, regions=tuple(regions), owner=owner)
 
@@ -157,7 +154,7 @@ def _extents(scene: Scene) -> list[Patch]:
         extent = amodal_patch(scene, region)
         total_px += extent.mask.size
         extents.append(extent)
-        check_in_file(total_px, f"{scene.title}: its masks", error=InvalidMask)
+        check_mask_pixels(total_px, f"{scene.title}: its masks", error=InvalidMask)
     return extents
 
 
@@ -167,8 +164,10 @@ def amodal_patch(scene: Scene, region: Region) -> Patch:
         return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
     if region.mask is not None:
         return _decode(scene, region, region.mask)
-    stated = (region.visible_mask, region.hidden_mask)
-    parts = [_decode(scene, region, mask) for mask in stated if mask is not None]
+    parts: list[Patch] = []
+    for mask in (region.visible_mask, region.hidden_mask):
+        if mask is not None:
+            parts.append(_decode(scene, region, mask))
     return join_patches(parts)
 
 

@@ -131,7 +131,10 @@ class Scene:
             raise InvalidInput(f"{self.title}: expected distinct region ids, got one twice")
         for region in self.regions:
             for ring in region.rings:
-                if ring and not 0 <= min(ring) <= max(ring) < len(self.vertices):
+                if not ring:
+                    continue
+                is_valid = min(ring) >= 0 and max(ring) < len(self.vertices)
+                if not is_valid:
                     raise InvalidInput(
                         f"{self.title}, region {region.id}: a ring names vertices that are not there"
                     )
@@ -188,7 +191,11 @@ class Scene:
 
     def polygons(self, region: Region) -> tuple[Points, ...]:
         """Return the polygons of a region, each float64 (N, 2), rows and columns."""
-        return tuple(as_points([self.vertices[index] for index in ring]) for ring in region.rings)
+        polygons: list[Points] = []
+        for ring in region.rings:
+            vertices = [self.vertices[index] for index in ring]
+            polygons.append(as_points(vertices))
+        return tuple(polygons)
 
     def replaced(self, region: Region) -> Scene:
         """Return the scene with the region of the same id replaced."""
@@ -246,12 +253,18 @@ class Scene:
 
     def shared_edges(self) -> dict[Edge, tuple[str, ...]]:
         """Return the edges that several regions share, with the ids of those regions, front first."""
+        # A dict serves as an ordered set: a region may use an edge in several rings.
         owners: dict[Edge, dict[str, None]] = {}
         for region in self.regions:
             for ring in region.rings:
                 for edge in ring_edges(ring):
-                    owners.setdefault(edge, {})[region.id] = None
-        return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
+                    ids = owners.setdefault(edge, {})
+                    ids[region.id] = None
+        shared: dict[Edge, tuple[str, ...]] = {}
+        for edge, ids in owners.items():
+            if len(ids) > 1:
+                shared[edge] = tuple(ids)
+        return shared
 
     def _add_rings(self, polygons: Iterable[Any]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
         """Return polygons as rings, and the vertices of the scene extended by the new ones."""
@@ -268,20 +281,20 @@ class Scene:
         if self.has_depth:
             # Stated visibility describes the scene before the change.
             regions = tuple(replace(region, **_NOTHING_STATED) for region in regions)
-        return replace(
-            self,
-            regions=regions,
-            vertices=self.vertices if vertices is None else vertices,
-            stated_pairs=None,
-        )
+        if vertices is None:
+            vertices = self.vertices
+        return replace(self, regions=regions, vertices=vertices, stated_pairs=None)
 
 
 def make_scene(
-    image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]], **facts: Any
+    image: ImageRecord, outlined: Iterable[tuple[Region, Iterable[Any]]], **attributes: Any
 ) -> Scene:
     """Build a scene from regions, front first, with their polygons; vertices of equal coordinates become shared.
 
-    Polygons are (N, 2), rows and columns; `facts` are further attributes of `Scene`.
+    Args:
+        image: the annotated image.
+        outlined: (region, its polygons); polygons are (N, 2), rows and columns.
+        attributes: further attributes of `Scene`, by name.
 
     Raises:
         InvalidInput: polygons are not finite (N, 2), or `Scene` rejects them.
@@ -289,10 +302,10 @@ def make_scene(
     regions: list[Region] = []
     vertices: list[Vertex] = []
     known: dict[Vertex, int] = {}
-    for region, polygons in drawn:
+    for region, polygons in outlined:
         rings = _make_rings(polygons, vertices, known)
         regions.append(replace(region, rings=rings))
-    return Scene(image=image, regions=tuple(regions), vertices=tuple(vertices), **facts)
+    return Scene(image=image, regions=tuple(regions), vertices=tuple(vertices), **attributes)
 
 
 def ring_edges(ring: Ring) -> list[Edge]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
-from segarena.published.table_types import Found, Measured, MeasurementRequest
+from segarena.published.table_types import Measurement, MeasurementRequest, Measurements
 from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
@@ -26,19 +25,22 @@ STAND_IN_DATASET = "generated scenes"
 SPLITS = ("train", "val", "test")
 
 
-def measure_shapes(asked: MeasurementRequest) -> Measured:
+def measure_shapes(request: MeasurementRequest) -> Measurements:
     """Measure simplicity, convexity and edge density of modal, amodal and original regions (Table 1).
 
     Raises:
         DatasetMissing: a folder holds no annotations.
         DatasetError, InvalidMask: a file is unreadable.
     """
-    found: dict[CellKey, Found] = {}
+    found: dict[CellKey, Measurement] = {}
     job = MeasurementJob.of_statistics()
-    for dataset, source, images in _images(asked):
-        results = _measure(job, images, dataset, source, asked)
-        annotations = list(chain.from_iterable(result["annotations"] for result in results))
-        summary = summarise_annotations(msgspec.convert(annotations, list[AnnotationRecord]))
+    for dataset, source, images in _images(request):
+        results = _measure(job, images, dataset, source, request)
+        rows: list[Any] = []
+        for result in results:
+            rows += result["annotations"]
+        annotations = msgspec.convert(rows, list[AnnotationRecord])
+        summary = summarise_annotations(annotations)
         if images[0].scenes:
             found |= _shape_cells("modal", dataset, summary.modal)
             found |= _shape_cells("amodal", dataset, summary.amodal)
@@ -48,37 +50,43 @@ def measure_shapes(asked: MeasurementRequest) -> Measured:
     return found
 
 
-def measure_humans(asked: MeasurementRequest) -> Measured:
+def measure_humans(request: MeasurementRequest) -> Measurements:
     """Measure precision, recall and F of each annotator against the others (Table 3).
 
     Raises as `measure_shapes`.
     """
-    found: dict[CellKey, Found] = {}
+    found: dict[CellKey, Measurement] = {}
     job = MeasurementJob.of_agreement(with_regions=False)
-    for dataset, source, images in _images(asked):
-        results = _measure(job, images, dataset, source, asked)
-        summary = summarise_agreement(msgspec.convert(results, list[ImageAgreement]))
+    for dataset, source, images in _images(request):
+        results = _measure(job, images, dataset, source, request)
+        agreements = msgspec.convert(results, list[ImageAgreement])
+        summary = summarise_agreement(agreements)
         values = {"precision": summary.precision, "recall": summary.recall, "f": summary.human_f}
         for name, value in values.items():
-            cell = Found(mean=value.mean, low=value.low, high=value.high)
+            cell = Measurement(mean=value.mean, low=value.low, high=value.high)
             found["people", dataset, "", name] = cell
     return found
 
 
-def _images(asked: MeasurementRequest) -> Iterator[tuple[str, str, list[HumanImage]]]:
+def _images(request: MeasurementRequest) -> Iterator[tuple[str, str, list[HumanImage]]]:
     """Yield name, source and images of each dataset: those of the split at the end of its name, else all.
 
     Without folders, yield generated scenes.
     """
-    for dataset, folder in asked.folders.items():
+    for dataset, folder in request.folders.items():
         split = dataset.rpartition(" ")[2]
-        splits = [split] if split in SPLITS and not _is_scenes(folder) else []
-        yield dataset, str(folder), find_images(folder, splits=splits)[: asked.limit]
-    if not asked.folders:
-        images: list[HumanImage] = []
-        for demo in demo_scenes(images=asked.limit or 2):
+        splits: list[str] = []
+        # Scenes have no splits; those of one dataset lie in one file.
+        if split in SPLITS and not _is_scenes(folder):
+            splits.append(split)
+        images = find_images(folder, splits=splits)
+        yield dataset, str(folder), images[: request.limit]
+    if not request.folders:
+        images = []
+        for demo in demo_scenes(images=request.limit or 2):
             scenes = tuple(drawing.scene for drawing in demo.drawings)
-            images.append(HumanImage(id=demo.truth.scene.image.id, split="", scenes=scenes))
+            image_id = demo.truth.scene.image.id
+            images.append(HumanImage(id=image_id, split="", scenes=scenes))
         yield STAND_IN_DATASET, STAND_IN_DATASET, images
 
 
@@ -87,22 +95,26 @@ def _measure(
     images: list[HumanImage],
     dataset: str,
     source: str,
-    asked: MeasurementRequest,
+    request: MeasurementRequest,
 ) -> list[dict[str, Any]]:
-    out = asked.out / re.sub(r"\W+", "-", dataset).lower()
+    folder_name = re.sub(r"\W+", "-", dataset).lower()
+    out = request.out / folder_name
     results = job.run(
-        images, out, data=source, workers=asked.workers, on_progress=asked.on_progress
+        images, out, data=source, workers=request.workers, on_progress=request.on_progress
     )
     return list(results.values())
 
 
-def _shape_cells(model: str, dataset: str, shape: ShapeSummary) -> dict[CellKey, Found]:
+def _shape_cells(model: str, dataset: str, shape: ShapeSummary) -> dict[CellKey, Measurement]:
     values = {
         "simplicity": shape.simplicity,
         "convexity": shape.convexity,
         "density": shape.edge_density,
     }
-    return {(model, dataset, "", name): Found(mean=value) for name, value in values.items()}
+    cells: dict[CellKey, Measurement] = {}
+    for name, value in values.items():
+        cells[model, dataset, "", name] = Measurement(mean=value)
+    return cells
 
 
 def _is_scenes(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from segarena_studio.standalone import open_standalone
 
 @pytest.fixture(autouse=True, scope="session")
 def passwords_are_quick():
-    """Let a password cost little: what argon2 takes is its own matter."""
+    """Make password hashing cheap; its cost is not tested here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -24,14 +24,14 @@ def passwords_are_quick():
 
 @pytest.fixture(autouse=True, scope="session")
 def processes_are_forked():
-    """Let worker processes have what others import."""
+    """Fork worker processes, so that they inherit imported modules."""
     with workers_are_forked():
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def tables_are_made_once(tmp_path_factory):
-    """Let new databases begin as copies of one that has all tables."""
+    """Create new databases as copies of one that has all tables."""
     with tables_made_once(tmp_path_factory.mktemp("tables")):
         yield
 
@@ -46,8 +46,8 @@ def served(tmp_path_factory):
     made.stop()
 
 
-class Alone:
-    """A studio of this machine alone, and the address that lets its person in."""
+class StandaloneStudio:
+    """A standalone studio, and the address with the key of its person."""
 
     def __init__(self, folder):
         site, self.key = open_standalone(folder, 0)
@@ -63,7 +63,7 @@ class Alone:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """A studio of this machine alone, for all tests of a module."""
-    made = Alone(tmp_path_factory.mktemp("pictures"))
+    """A standalone studio for all tests of a module."""
+    made = StandaloneStudio(tmp_path_factory.mktemp("pictures"))
     yield made
     made.served.stop()

@@ -1,11 +1,20 @@
-"""Every route of the studio, for everybody: who may, and nobody else. Whoever adds a route says it here."""
+"""Permissions of every route of the studio for every kind of visitor. New routes must be added here."""
 
 import re
 
 import pytest
-from collected import answer, link_of, study_of
-from drawn import box, give_task, picture, project_of, save_of, scene, someone, tasks_of
+from annotation_fixtures import (
+    box,
+    give_task,
+    picture,
+    project_of,
+    save_of,
+    scene,
+    someone,
+    tasks_of,
+)
 from starlette.routing import Route
+from study_fixtures import answer, link_of, study_of
 
 from segarena_server.auth.permissions import required_role
 from segarena_studio.orm_models import Task
@@ -150,7 +159,7 @@ FORMS = {
 
 @pytest.fixture(scope="module")
 def scene_of_all(served):
-    """Everybody, and a project of the lead with the owner's task."""
+    """All kinds of visitors, and a project of the lead with the owner's task."""
     roles = {ORGANISER: "organiser", LEAD: "organiser", ADMIN: "admin", VIEWER: "viewer"}
     pages = {
         name: served.person(name, roles.get(name, "participant"))
@@ -197,7 +206,7 @@ def ask(pages, values, person, method, path):
 
 
 def is_refused(answer):
-    """Tell whether somebody was kept out; what one may not see sounds like what is not there."""
+    """Tell whether access was denied; forbidden pages look like missing ones."""
     if answer.status_code in (401, 403, 404):
         return True
     return answer.status_code == 303 and answer.headers["location"] == "/sign-in"

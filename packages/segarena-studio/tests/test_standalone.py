@@ -1,4 +1,4 @@
-"""A studio of this machine alone: the link that was printed lets its person in, and nothing else does."""
+"""A standalone studio: only the printed link signs its person in."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from segarena_studio.standalone import OWN, open_standalone
 
 
 def key_of_another(site):
-    """Return the key of a session of somebody else."""
+    """Return a session key of another person."""
     with site.database.writing() as session:
         person = Person(
             name="Eve", folded="eve", password="-", role="admin", state="confirmed", made_at=0.0

@@ -1,4 +1,4 @@
-"""The studio's ES modules: their own tests, and what they say of scenes against what Python says."""
+"""ES modules of the studio: their own tests, and agreement of their results with Python."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ FOUND_AT_ONCE = {
 
 
 def node(script, text=""):
-    """Return what a script writes; skips where there is no node."""
+    """Return the output of a script; skips without node."""
     program = shutil.which("node")
     if program is None:
         pytest.skip("no node here; make test installs Debian's")
@@ -41,7 +41,7 @@ def test_modules_do_what_their_tests_say():
 
 
 def random_document(rng):
-    """Return a document as people draw: some vertices shared, outside or repeated, some outlines crossing."""
+    """Return a random document with shared, outside and repeated vertices and crossing outlines."""
     width, height = SIZE
     points, regions = [], []
     for number in range(1, int(rng.integers(1, 8))):
@@ -72,7 +72,7 @@ def random_document(rng):
 
 
 def scene_of(document):
-    """Return a document as a scene: its own points, rows before columns."""
+    """Convert a document to points and rings, rows before columns."""
     regions = tuple(
         Region(id=one["id"], name=one["name"], rings=(tuple(one["ring"]),))
         for one in document["regions"]
@@ -82,7 +82,7 @@ def scene_of(document):
 
 
 def filled_parts(mask):
-    """Return each part of a mask, joined over sides, with its holes filled."""
+    """Return each 4-connected part of a mask with its holes filled."""
     count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4)
     for label in range(1, count):
         outlines = cv2.findContours(
@@ -95,7 +95,7 @@ def filled_parts(mask):
 
 @pytest.fixture(scope="module")
 def asked():
-    """Random documents, and what the modules say of each."""
+    """Random documents, and the results of the modules for each."""
     rng = np.random.default_rng(18)
     documents = [random_document(rng) for _ in range(120)]
     done = node(

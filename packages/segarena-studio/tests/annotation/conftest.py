@@ -1,4 +1,4 @@
-"""A site to draw at, without a server."""
+"""A site for annotation tests, without a server."""
 
 import pytest
 

@@ -1,9 +1,9 @@
-"""Agreement in the studio is that of `segarena amodal agreement`; a picture measured small says nearly the same."""
+"""Agreement in the studio equals that of `segarena amodal agreement`, and hardly depends on scaling."""
 
 from dataclasses import replace
 
 import pytest
-from drawn import someone
+from annotation_fixtures import someone
 
 from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.agreement import measure_agreement

@@ -1,9 +1,9 @@
-"""Who annotates what: nobody a picture twice, every picture once before any is twice, and everybody as much."""
+"""Assignment: nobody gets a picture twice, pictures and people are balanced."""
 
 from collections import Counter
 
 import pytest
-from drawn import project_of, save_of, someone, tasks_of, text_of
+from annotation_fixtures import project_of, save_of, someone, tasks_of, text_of
 from msgspec.json import decode
 
 from segarena_server.http.http_errors import Refusal
@@ -82,7 +82,10 @@ def test_a_free_task_that_begins_with_a_file_is_given_too(site, people):
     with site.database.reading() as session:
         assert count_free_tasks(session, session.get_one(Project, project), people[1]) == 1
     assert ask(site, project, people[1])[0] == task.id
-    with site.database.writing() as session, pytest.raises(Refusal, match="belongs to its annotator"):
+    with (
+        site.database.writing() as session,
+        pytest.raises(Refusal, match="belongs to its annotator"),
+    ):
         assign_task(session, session.get_one(Task, task.id), people[0])
 
 

@@ -1,10 +1,10 @@
-"""`segarena amodal export`: what was drawn, in every format, from the folder of a server that may be at work."""
+"""`segarena amodal export`: every format, from the folder of a running server."""
 
 import csv
 import json
 
 import pytest
-from drawn import box, give_task, project_of, scene, someone, tasks_of, text_of
+from annotation_fixtures import box, give_task, project_of, scene, someone, tasks_of, text_of
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
@@ -18,7 +18,7 @@ DRAWN = scene(box(10, 10, 60, 60), box(50, 20, 140, 80), names=("Straße", "cat"
 
 @pytest.fixture(scope="module")
 def project(site):
-    """A project with two drawings of Anna and one of Bert, about two pictures."""
+    """A project with two drawings by Anna and one by Bert, of two pictures."""
     lea = someone(site, "Lea")
     people = [someone(site, name) for name in ("Anna", "Bert")]
     project = project_of(

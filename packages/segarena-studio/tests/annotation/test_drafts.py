@@ -1,4 +1,4 @@
-"""Drafts: nothing takes the place of what it did not know, what is sent twice counts once, and old ones thin out."""
+"""Drafts: no save overwrites an unknown revision, repeated saves count once, old revisions are pruned."""
 
 import json
 import random
@@ -6,7 +6,16 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from drawn import box, give_task, project_of, save_of, scene, someone, tasks_of, text_of
+from annotation_fixtures import (
+    box,
+    give_task,
+    project_of,
+    save_of,
+    scene,
+    someone,
+    tasks_of,
+    text_of,
+)
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput

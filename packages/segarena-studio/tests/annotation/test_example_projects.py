@@ -1,8 +1,8 @@
-"""The example has photographs to draw in, and drawings in every state; a folder of one's own becomes a project."""
+"""The example has photographs to annotate and drawings in every state; a folder becomes a project."""
 
 from collections import Counter
 
-from drawn import picture, someone
+from annotation_fixtures import picture, someone
 from sqlalchemy import select
 
 from segarena.systems.scenes.checks.consensus import check_set

@@ -1,9 +1,9 @@
-"""What somebody drew comes along with their account, and what tells of them goes with it."""
+"""Personal data: downloads contain drawings, and deleting an account removes what identifies the person."""
 
 import json
 
 import pytest
-from drawn import give_task, picture, project_of, save_of, someone, tasks_of, text_of
+from annotation_fixtures import give_task, picture, project_of, save_of, someone, tasks_of, text_of
 from msgspec.json import decode
 from sqlalchemy import select
 

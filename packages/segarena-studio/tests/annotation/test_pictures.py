@@ -1,4 +1,4 @@
-"""Pictures: hostile files and names are refused before anything decodes them; the rest is shown upright."""
+"""Pictures: hostile files and names are rejected before decoding; all others are displayed upright."""
 
 import io
 import struct
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import picture, project_of, someone
+from annotation_fixtures import picture, project_of, someone
 from PIL import Image
 from sqlalchemy import event, select
 
@@ -21,7 +21,7 @@ from segarena_studio.orm_models import Picture, Project, Task
 
 
 def bomb(width, height):
-    """Return a PNG of few bytes that promises a large picture."""
+    """Return a small PNG file that declares a large picture."""
 
     def part(kind, data):
         return (

@@ -1,4 +1,4 @@
-"""Masks become outlines that hold the same pixels, within a pixel; whole pixels stay exact."""
+"""Tracing of masks: outlines hold the same pixels within a pixel, and whole pixels stay exact."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""From a drawing to one that is approved, and what nobody may do on the way."""
+"""Review: the way from a drawing to its approval, and forbidden steps."""
 
 import pytest
-from drawn import box, give_task, project_of, scene, someone, tasks_of, text_of
+from annotation_fixtures import box, give_task, project_of, scene, someone, tasks_of, text_of
 
 from segarena.errors import InvalidInput
 from segarena_server.http.http_errors import Refusal

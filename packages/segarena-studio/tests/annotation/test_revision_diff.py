@@ -1,9 +1,9 @@
-"""What changed between two revisions: outlines, names, order, what is new and what is gone; and no more than that."""
+"""Differences between revisions: outlines, names, order, new and deleted regions, and nothing else."""
 
 import itertools
 
 import pytest
-from drawn import box, scene, text_of
+from annotation_fixtures import box, scene, text_of
 
 from segarena_studio.annotation.revision_diff import list_changes
 from segarena_studio.annotation.scene_document import read_document

@@ -1,8 +1,8 @@
-"""Documents: checked when they come, read as scenes, and cut at the frame so that what was shared stays shared."""
+"""Scene documents: validation, conversion to scenes, and clipping that preserves shared vertices."""
 
 import numpy as np
 import pytest
-from drawn import box, scene, text_of
+from annotation_fixtures import box, scene, text_of
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model.scene import ring_edges

@@ -1,4 +1,4 @@
-"""Assistants: who is answered first, and what is told when the process dies, hangs or cannot start."""
+"""Assistants: order of answers, and errors when the process dies, hangs or cannot start."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ TROUBLED = """
 import os, time
 import numpy as np
 
-class Troubled:
+class FailingSegmenter:
     prompt_kinds = frozenset({"click"})
 
     def encode(self, sample):
@@ -49,14 +49,14 @@ class Troubled:
 """
 
 
-class Notes:
-    """Stands in for a process: notes what it is given, and does nothing until it is let."""
+class RecordingProcess:
+    """Stands in for a process: records its units, and waits for permission to answer."""
 
     made: list
 
     def __init__(self, job, limit_s):
         self.units, self.free, self.number = [], threading.Semaphore(0), None
-        Notes.made.append(self)
+        RecordingProcess.made.append(self)
 
     def do(self, unit):
         self.units.append(unit)
@@ -69,9 +69,9 @@ class Notes:
 
 @pytest.fixture
 def made(monkeypatch):
-    """Return a function that makes an assistant with such processes; all end with the test."""
-    monkeypatch.setattr(module, "PersistentProcess", Notes)
-    Notes.made = []
+    """Return a function that creates an assistant with such processes; all end with the test."""
+    monkeypatch.setattr(module, "PersistentProcess", RecordingProcess)
+    RecordingProcess.made = []
     assistants = []
 
     def make(**bounds):
@@ -79,7 +79,7 @@ def made(monkeypatch):
         return assistants[-1]
 
     yield make
-    for notes in Notes.made:
+    for notes in RecordingProcess.made:
         notes.free.release(1000)
     for each in assistants:
         each.stop()
@@ -95,7 +95,7 @@ def wait_for(condition):
 
 def test_questions_go_before_what_is_made_ready_and_what_is_looked_at_before_what_comes_later(made):
     assistant = made(processes=1)
-    (notes,) = Notes.made
+    (notes,) = RecordingProcess.made
     assistant.encode(PictureFile(Path("x"), "first"), is_ahead=True)
     wait_for(lambda: notes.units)
     for key in "bc":
@@ -113,9 +113,9 @@ def test_questions_go_before_what_is_made_ready_and_what_is_looked_at_before_wha
 def test_pictures_of_later_are_made_ready_by_the_process_that_nobody_asks(made):
     assistant = made(processes=2)
     assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
-    wait_for(lambda: any(notes.units for notes in Notes.made))
-    (asked,) = [notes for notes in Notes.made if notes.units]
-    (other,) = [notes for notes in Notes.made if not notes.units]
+    wait_for(lambda: any(notes.units for notes in RecordingProcess.made))
+    (asked,) = [notes for notes in RecordingProcess.made if notes.units]
+    (other,) = [notes for notes in RecordingProcess.made if not notes.units]
     for key in "bcd":
         assistant.encode(PictureFile(Path("x"), key), is_ahead=True)
         other.free.release()
@@ -130,7 +130,7 @@ def test_pictures_of_later_are_made_ready_by_the_process_that_nobody_asks(made):
 
 def test_no_picture_of_later_is_made_ready_where_the_one_is_that_somebody_just_opened(made):
     assistant, pictures = made(processes=2), [PictureFile(Path("x"), key) for key in "abcdefgh"]
-    for notes in Notes.made:
+    for notes in RecordingProcess.made:
         notes.free.release(1000)
     for opened, *ahead in zip(pictures, pictures[1:], pictures[2:], strict=False):
         assistant.encode(opened, is_ahead=False)
@@ -138,11 +138,14 @@ def test_no_picture_of_later_is_made_ready_where_the_one_is_that_somebody_just_o
             assistant.encode(each, is_ahead=True)
     wait_for(
         lambda: (
-            len({unit.picture.key for notes in Notes.made for unit in notes.units}) == len(pictures)
+            len({unit.picture.key for notes in RecordingProcess.made for unit in notes.units})
+            == len(pictures)
         )
     )
     homes = {
-        unit.picture.key: place for place, notes in enumerate(Notes.made) for unit in notes.units
+        unit.picture.key: place
+        for place, notes in enumerate(RecordingProcess.made)
+        for unit in notes.units
     }
     assert all(
         homes[last] != homes[opened] for opened, last in zip("abcdef", "cdefgh", strict=True)
@@ -153,7 +156,7 @@ def test_a_newer_question_of_the_same_asker_takes_the_place_of_an_older_one_and_
     made,
 ):
     assistant = made(processes=1)
-    (notes,) = Notes.made
+    (notes,) = RecordingProcess.made
     assistant.ask(AnswerRequest(PICTURE, PROMPTS), "first")
     wait_for(lambda: notes.units)
     older = assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
@@ -170,7 +173,7 @@ def test_a_newer_question_of_the_same_asker_takes_the_place_of_an_older_one_and_
 
 def test_of_too_many_pictures_to_make_ready_the_last_are_dropped(made):
     assistant = made(processes=1)
-    (notes,) = Notes.made
+    (notes,) = RecordingProcess.made
     notes.free.release(100)
     gate = assistant.ask(AnswerRequest(PICTURE, PROMPTS), "me")
     gate.result(5)
@@ -195,7 +198,7 @@ def picture(tmp_path):
 def test_a_process_that_dies_is_told_in_one_line_and_starts_anew(tmp_path, picture):
     (tmp_path / "troubled.py").write_text(TROUBLED)
     assistant = Assistant(
-        PluginSpec.named(f"troubled={tmp_path / 'troubled.py'}:Troubled"),
+        PluginSpec.named(f"troubled={tmp_path / 'troubled.py'}:FailingSegmenter"),
         AssistantLimits(processes=1),
     )
 

@@ -1,4 +1,4 @@
-"""Prompts of a page, in (x, y), become those of segmenters, or are refused."""
+"""Conversion of a page's prompts for segmenters, and rejection of invalid ones."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What an assistant's process does: answers as the engine would, keeps what it made, and lets go of it."""
+"""Process of an assistant: answers like the engine, caches results, and respects its limits."""
 
 import cv2
 import numpy as np
@@ -32,8 +32,8 @@ def picture(tmp_path):
     return PictureFile(tmp_path / "disc.png", "disc")
 
 
-class Counting:
-    """Answers with a mask that tells what it was asked; counts its calls."""
+class CountingSegmenter:
+    """Answers with a mask that encodes the prompts; counts its calls."""
 
     prompt_kinds = frozenset({"click"})
 
@@ -76,7 +76,7 @@ def test_a_mask_is_the_segmenters_own_round_by_round(picture):
 
 
 def test_what_was_made_ready_is_not_made_again(picture):
-    counting = Counting()
+    counting = CountingSegmenter()
     made = answers(counting)
     ready = made.do(EncodeRequest(picture))
     assert ready.encode_s > 0 == ready.predict_s
@@ -87,7 +87,7 @@ def test_what_was_made_ready_is_not_made_again(picture):
 def test_a_further_prompt_goes_on_from_the_last_answer_and_a_fresh_process_answers_the_same(
     picture,
 ):
-    counting, fresh = Counting(), Counting()
+    counting, fresh = CountingSegmenter(), CountingSegmenter()
     made = answers(counting)
     made.do(AnswerRequest(picture, CLICKS[:1]))
     again = made.do(AnswerRequest(picture, CLICKS))
@@ -98,7 +98,7 @@ def test_a_further_prompt_goes_on_from_the_last_answer_and_a_fresh_process_answe
 
 def test_encodings_are_kept_by_count_and_by_bytes(picture, tmp_path):
     for bounds in ({"pictures": 2}, {"picture_bytes": 2 * 48 * 64}):
-        counting = Counting()
+        counting = CountingSegmenter()
         made = answers(counting, **bounds)
         others = [PictureFile(picture.file, name) for name in "abc"]
         for each in (*others, others[2], others[0]):
@@ -107,7 +107,7 @@ def test_encodings_are_kept_by_count_and_by_bytes(picture, tmp_path):
 
 
 def test_answers_are_kept_by_bytes_and_the_last_one_stays(picture):
-    counting = Counting()
+    counting = CountingSegmenter()
     made = answers(counting, answer_bytes=1)
     made.do(AnswerRequest(picture, CLICKS))
     made.do(AnswerRequest(picture, CLICKS))
@@ -118,7 +118,7 @@ def test_answers_are_kept_by_bytes_and_the_last_one_stays(picture):
 
 
 def test_prompts_that_it_does_not_take_and_pictures_that_are_none_are_refused(picture, tmp_path):
-    made = answers(Counting())
+    made = answers(CountingSegmenter())
     with pytest.raises(InvalidPrompt, match="takes click; got a box"):
         made.do(AnswerRequest(picture, (BoxMessage((1, 1), (9, 9)),)))
     with pytest.raises(InvalidPrompt, match="outside"):
@@ -131,11 +131,11 @@ def test_prompts_that_it_does_not_take_and_pictures_that_are_none_are_refused(pi
 def test_a_picture_that_claims_too_many_pixels_is_not_decoded(picture, monkeypatch):
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "100")
     with pytest.raises(InvalidInput, match="at most 100 pixels"):
-        answers(Counting()).do(EncodeRequest(picture))
+        answers(CountingSegmenter()).do(EncodeRequest(picture))
 
 
 def test_an_answer_that_takes_too_long_is_ended(picture):
-    class Slow(Counting):
+    class Slow(CountingSegmenter):
         def predict(self, encoded, dialogues):
             while True:
                 pass

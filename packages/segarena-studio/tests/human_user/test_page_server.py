@@ -1,4 +1,4 @@
-"""A run that opens a page of its own: people, page and run are killed in the middle of a dialogue, and go on."""
+"""A run with a page of its own: people, page and run are killed during a dialogue, and continue."""
 
 import json
 import os
@@ -37,8 +37,8 @@ RUN = [
 PATIENCE_S = 60
 
 
-class Started:
-    """A run in a process of its own, and a browser without windows that was let into its page."""
+class RunProcess:
+    """A run in a process of its own, and a headless browser signed in to its page."""
 
     def __init__(self, out):
         command = [Path(sys.executable).with_name("segarena"), *RUN, "--out", out]
@@ -97,7 +97,7 @@ def start(tmp_path):
     begun = []
 
     def started():
-        begun.append(Started(tmp_path / "run"))
+        begun.append(RunProcess(tmp_path / "run"))
         return begun[-1]
 
     yield started
@@ -106,7 +106,7 @@ def start(tmp_path):
 
 
 def page_process(out):
-    """Return the process that shows the page of a run; None when there is none."""
+    """Return the process that serves the page of a run; None if there is none."""
     for told in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = told.read_text().split("\0")

@@ -1,4 +1,4 @@
-"""Who sits where: another target each time, those with the fewest people first; two who come at once get two seats."""
+"""Seat assignment: new targets, those with the fewest people first; concurrent requests get different seats."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ OVER = RoundFeedback(is_over=True)
 
 @pytest.fixture
 def seats(tmp_path):
-    """Three targets on two samples, each asked about twice."""
+    """Three targets on two samples, each with two seats."""
     made = Seats(tmp_path)
     made.open(RunInfo(title="clicks", sample_kind="image", rounds=3, most_prompts=1))
     for place, number, target, repeat in (

@@ -1,10 +1,18 @@
-"""Prompts about the picture of one's own task are answered; everything else is refused before it is looked at."""
+"""Prompts about the picture of one's own task are answered; all other requests are rejected early."""
 
 import os
 import signal
 
 import pytest
-from drawn import HEIGHT, WIDTH, Page, give_task, picture, project_of, tasks_of
+from annotation_fixtures import (
+    HEIGHT,
+    WIDTH,
+    EditorClient,
+    give_task,
+    picture,
+    project_of,
+    tasks_of,
+)
 
 from segarena.plugin_spec import PluginSpec
 from segarena_studio.assistance.assistants import assistants_of
@@ -23,7 +31,7 @@ CLICK = {"kind": "click", "at": [60.5, 45.5]}
 @pytest.fixture(scope="module")
 def people(served):
     roles = {"Lou": "organiser", "Ann": "participant", "Ben": "participant", "Rob": "participant"}
-    return {name: Page(served, name, role) for name, role in roles.items()}
+    return {name: EditorClient(served, name, role) for name, role in roles.items()}
 
 
 @pytest.fixture(scope="module")

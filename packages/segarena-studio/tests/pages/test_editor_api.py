@@ -1,7 +1,16 @@
-"""What the editor asks of a task: drafts, checks, finishing, comments; and nobody gets what is not theirs."""
+"""Editor API: drafts, checks, finishing, comments, and permissions."""
 
 import pytest
-from drawn import Page, box, give_task, picture, project_of, save_of, scene, tasks_of
+from annotation_fixtures import (
+    EditorClient,
+    box,
+    give_task,
+    picture,
+    project_of,
+    save_of,
+    scene,
+    tasks_of,
+)
 from sqlalchemy import event
 
 from segarena_studio.annotation.drafts import MOST_BYTES
@@ -12,8 +21,8 @@ GOOD = scene(box(10, 10, 60, 60), box(50, 20, 110, 80))
 @pytest.fixture(scope="module")
 def people(served):
     roles = {"Lea": "organiser", "Rex": "participant", "Anna": "participant", "Bert": "participant"}
-    pages = {name: Page(served, name, role) for name, role in roles.items()}
-    pages["Eve"] = Page(served, "Eve", "admin")  # is in no project
+    pages = {name: EditorClient(served, name, role) for name, role in roles.items()}
+    pages["Eve"] = EditorClient(served, "Eve", "admin")  # is in no project
     return pages
 
 

@@ -1,12 +1,11 @@
-"""A project from the first page to the export, as a lead, a reviewer and annotators come by it."""
+"""A project from creation to export, as a lead, a reviewer and annotators see it."""
 
 import io
 import re
 import zipfile
 
 import pytest
-from at_work import Here
-from drawn import (
+from annotation_fixtures import (
     box,
     compare_all,
     give_task,
@@ -17,6 +16,7 @@ from drawn import (
     someone,
     tasks_of,
 )
+from at_work import Here
 from PIL import Image
 from sqlalchemy import select
 from typer.testing import CliRunner
@@ -39,7 +39,7 @@ BERT = scene(
 
 
 class Visitor:
-    """Somebody who is signed in and sends forms."""
+    """A signed-in person who submits forms."""
 
     def __init__(self, served, name, role="participant"):
         self.client = served.person(name, role)

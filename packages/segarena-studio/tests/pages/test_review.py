@@ -1,7 +1,7 @@
-"""In a browser pictures are added, and a drawing is commented on, returned, corrected and approved."""
+"""Browser: pictures are added, and a drawing is commented on, sent back, corrected and approved."""
 
 import pytest
-from drawn import (
+from annotation_fixtures import (
     box,
     compare_all,
     give_task,

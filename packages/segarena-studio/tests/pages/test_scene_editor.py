@@ -1,8 +1,8 @@
-"""A whole scene drawn in a browser by mouse, finger, pen, keyboard alone; kept, reordered, undone after a reload."""
+"""Browser: a whole scene drawn by mouse, finger, pen or keyboard alone; saved, reordered, undone after a reload."""
 
 import pytest
-from drawn import give_task, picture, tasks_of
-from hands import Finger, Keys, Mouse, Pen
+from annotation_fixtures import give_task, picture, tasks_of
+from input_devices import Finger, Keys, Mouse, Pen
 
 from segarena_studio.annotation.pictures import add_picture, check_picture
 from segarena_studio.annotation.projects import ProjectRules, create_project

@@ -1,4 +1,4 @@
-"""What the pages of seats refuse: other people's seats, rounds out of order, prompts that cannot be, strangers."""
+"""Pages of seats reject other people's seats, rounds out of order, invalid prompts and strangers."""
 
 import gzip
 import json
@@ -33,8 +33,8 @@ def body(number=1, **more):
     }
 
 
-class Room:
-    """A run with two seats about one image that nobody answers, and people who come."""
+class UnansweredRun:
+    """A run with two seats on one image that no process answers, and people who join it."""
 
     def __init__(self, served, folder):
         self.seats = Seats(folder)
@@ -68,7 +68,7 @@ def people(served):
 @pytest.fixture
 def room(served, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
-    made = Room(served, tmp_path)
+    made = UnansweredRun(served, tmp_path)
     with register_run(served.site.folder, tmp_path):
         yield made
 
@@ -181,7 +181,7 @@ def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(
     served, people, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
-    made = Room(served, tmp_path)
+    made = UnansweredRun(served, tmp_path)
     with register_run(served.site.folder, tmp_path):
         seat = made.ask(people[0], "POST", "take", {}).json()["seat"]
         made.ask(people[0], "PUT", f"{seat}/rounds/1", body(note="at last", prompts=None))

@@ -1,4 +1,4 @@
-"""A study from its form to its export, led and taken part in by people in a browser."""
+"""A study from its form to its export, with leaders and participants in a browser."""
 
 import re
 import shutil
@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 from at_work import Here
-from collected import NO_TIME, Taker, answer, link_of, study_of
+from participant_browser import ParticipantBrowser
 from PIL import Image
 from sqlalchemy import delete, update
-from taking_part import Hand
+from study_fixtures import NO_TIME, ParticipantClient, answer, link_of, study_of
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
@@ -176,7 +176,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     assert not {"geodesic", "colour-flow", "target-box", "copy-support-mask", "worker", "sam2"} & {
         *offered
     }
-    taker = Taker(served.client(), link_of(made))
+    taker = ParticipantClient(served.client(), link_of(made))
     taker.give(taker.post("batch").json(), answer((7.5, 5.5)))
     assert taker.next()["state"] == "done"
     asked = leader.post(
@@ -232,7 +232,7 @@ def test_links_are_made_and_ended_and_a_study_is_closed_and_deleted(served, lead
     page = leader.get(place).text
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     text = re.search(r"/studio/take/([\w-]+)", page)[1]
-    taker = Taker(served.client(), text)
+    taker = ParticipantClient(served.client(), text)
     step = taker.post("batch").json()
     taker.give(step, answer((10, 10), pointer="touch"))
     leader.post(f"{place}/links/{text}/end", data={"key": key})
@@ -263,15 +263,15 @@ def test_three_people_with_mouse_finger_and_keys(
     served, leader, collected, open_page, barriers, tmp_path
 ):
     link = f"{served.address}/studio/take/{link_of(collected)}"
-    mouse = Hand(open_page(link), served.site)
+    mouse = ParticipantBrowser(open_page(link), served.site)
     mouse.agree("pc")
-    finger = Hand(
+    finger = ParticipantBrowser(
         open_page(link, width=390, height=800, scheme="dark", has_touch=True, is_mobile=True),
         served.site,
     )
     assert barriers(finger.page) == {}
     finger.agree("mobile")
-    keys = Hand(open_page(link), served.site)
+    keys = ParticipantBrowser(open_page(link), served.site)
     keys.agree("pc")
     for runner in (mouse, finger, keys):
         runner.allowed()
@@ -329,7 +329,7 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, bar
         **NO_TIME,
     )
     link = f"{served.address}/studio/take/{link_of(made)}"
-    runner = Hand(open_page(link), served.site)
+    runner = ParticipantBrowser(open_page(link), served.site)
     for is_first in (True, False):  # people, of whom each gives another kind
         runner.agree("pc")
         runner.page.locator("#go").wait_for()
@@ -380,7 +380,7 @@ def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leade
         site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0
     )
     runner, clock = (
-        Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site),
+        ParticipantBrowser(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site),
         site.clock,
     )
     runner.agree("pc")

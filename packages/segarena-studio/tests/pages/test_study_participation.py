@@ -1,12 +1,12 @@
-"""Taking part by requests alone, as a page does it, and as pages never would."""
+"""Participation by requests alone, valid and invalid ones."""
 
 import json
 import logging
 from functools import partial
 
 import pytest
-from collected import Taker, answer, link_of, study_of
 from sqlalchemy import func, select
+from study_fixtures import ParticipantClient, answer, link_of, study_of
 
 from segarena_studio.studies import trials
 from segarena_studio.studies.orm_models import StudyCode, StudyLink, StudyTrial, StudyVisitor
@@ -29,11 +29,11 @@ def link(made):
 
 @pytest.fixture
 def taker(served, link):
-    return Taker(served.client(), link)
+    return ParticipantClient(served.client(), link)
 
 
 def right(site, step, **changes):
-    """Return an answer that is right."""
+    """Return a correct answer."""
     with site.database.reading() as session:
         rows, columns = item_mask(
             trial_item(session, session.get(StudyTrial, step["trial"]))
@@ -42,7 +42,7 @@ def right(site, step, **changes):
 
 
 def batch(taker, site, give=right):
-    """Hold a batch to its end; return what each trial was about."""
+    """Complete a batch; return the description of each trial."""
     step, purposes = taker.post("batch").json(), []
     while "trial" in step:
         with site.database.reading() as session:
@@ -114,8 +114,8 @@ def test_links_that_are_not_ours_full_or_ended_let_nobody_in(served, made, link)
     for text in (*forged, number, "", "x-y", "9" * 50):
         assert client.get(f"/studio/take/{text}").status_code == 404, text
     narrow = link_of(made, most=1)
-    assert Taker(served.client(), narrow).agreed.status_code == 303
-    late = Taker(served.client(), narrow)
+    assert ParticipantClient(served.client(), narrow).agreed.status_code == 303
+    late = ParticipantClient(served.client(), narrow)
     assert late.agreed.status_code == 422
     assert "As many people" in late.client.get(late.base).text
     with served.site.database.writing() as session:
@@ -125,8 +125,8 @@ def test_links_that_are_not_ours_full_or_ended_let_nobody_in(served, made, link)
 
 def test_a_study_for_phones_takes_no_computers(served):
     mobile = link_of(study_of(served.site, slug="phones", devices=("mobile",)))
-    assert Taker(served.client(), mobile, "pc").agreed.status_code == 422
-    assert Taker(served.client(), mobile, "mobile").agreed.status_code == 303
+    assert ParticipantClient(served.client(), mobile, "pc").agreed.status_code == 422
+    assert ParticipantClient(served.client(), mobile, "mobile").agreed.status_code == 303
 
 
 def test_training_must_be_right_and_ends(served, taker):
@@ -166,7 +166,7 @@ def test_answers_are_judged_while_nothing_is_locked(served, taker, monkeypatch):
 
 
 def test_trials_of_others_are_nobody_s(served, link, taker):
-    step, other = taker.next(), Taker(served.client(), link)
+    step, other = taker.next(), ParticipantClient(served.client(), link)
     for ending in ("", "/begin"):
         assert (
             other.post(f"trials/{step['trial']}{ending}", OFF if not ending else {}).status_code
@@ -223,7 +223,7 @@ def test_time_is_the_server_s(served):
     slow = study_of(
         site, slug="slow", training=0, attention=0, free_s=1.0, shown_s=2.0, blocked_s=3.0
     )
-    taker, clock = Taker(served.client(), link_of(slow)), site.clock
+    taker, clock = ParticipantClient(served.client(), link_of(slow)), site.clock
     step = taker.post("batch").json()
     try:
         now = site.now()
@@ -262,7 +262,7 @@ def test_a_batch_that_is_off_does_not_count_and_is_asked_again(served):
         batches=1,
     )
     text = link_of(made)
-    first = Taker(served.client(), text)
+    first = ParticipantClient(served.client(), text)
     end, seen = batch(first, site, lambda *_: OFF)
     assert (end["state"], len(seen)) == ("done", 3)
     with site.database.reading() as session:
@@ -270,9 +270,9 @@ def test_a_batch_that_is_off_does_not_count_and_is_asked_again(served):
             session.scalars(select(StudyCode.counted).where(StudyCode.code == end["code"])).one()
             == 0
         )
-    second = Taker(served.client(), text)
+    second = ParticipantClient(served.client(), text)
     assert len(batch(second, site)[1]) == 3
-    third = Taker(served.client(), text)
+    third = ParticipantClient(served.client(), text)
     assert third.post("batch").json()["state"] == "done"  # all are answered
     assert third.next()["code"] == ""
 
@@ -289,13 +289,13 @@ def test_whoever_misses_the_checks_leaves_their_place_to_others(served):
             purpose = session.get(StudyTrial, step["trial"]).purpose
         return OFF if purpose == "attention" else right(site, step)
 
-    end, _ = batch(Taker(served.client(), text), site, careless)
+    end, _ = batch(ParticipantClient(served.client(), text), site, careless)
     with site.database.reading() as session:
         assert (
             session.scalars(select(StudyCode.counted).where(StudyCode.code == end["code"])).one()
             == 0
         )
-    assert len(batch(Taker(served.client(), text), site)[1]) == 4
+    assert len(batch(ParticipantClient(served.client(), text), site)[1]) == 4
 
 
 def test_stopping_after_a_batch_gives_the_code_and_not_before(served, taker):
@@ -338,7 +338,7 @@ def test_a_closed_study_begins_no_batch(served):
     site = served.site
     made = study_of(site, slug="closing", training=0)
     text = link_of(made)
-    taker = Taker(served.client(), text)
+    taker = ParticipantClient(served.client(), text)
     with site.database.writing() as session:
         study_named(session, made.slug).state = "closed"
     assert taker.post("batch").json()["state"] == "done"

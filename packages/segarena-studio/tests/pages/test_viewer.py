@@ -1,4 +1,4 @@
-"""The viewer: what it tells, who may see it, and one story of a person who looks at a run, a volume and a clip."""
+"""Viewer: its responses, its permissions, and a person who views a run, a volume and a video."""
 
 import re
 import zlib
@@ -11,15 +11,15 @@ from PIL import Image
 
 import segarena
 from segarena.arrays.rle import run_lengths
-from segarena_studio.pages import viewer as looking
+from segarena_studio.pages import viewer as viewer_pages
 from segarena_studio.standalone import open_standalone
 from segarena_studio.viewer.catalog import Catalog, open_catalog
 
-ADDRESSES = [route.path for route in looking.router.routes]
+ADDRESSES = [route.path for route in viewer_pages.router.routes]
 
 
-class Looked:
-    """A viewer at work, and the address that lets its person in."""
+class ViewerSession:
+    """A running viewer, and the address with the key of its person."""
 
     def __init__(self, folder, named, **how):
         site, key = open_standalone(folder, 0, workers=0)
@@ -64,7 +64,7 @@ def photographs(tmp_path_factory):
 def viewer(runs, photographs, tmp_path_factory):
     """Two runs on photographs, volumes, clips, and photographs of one's own."""
     named = map(str, (runs, "phantom", "demo-videos", photographs[0]))
-    made = Looked(tmp_path_factory.mktemp("look"), list(named))
+    made = ViewerSession(tmp_path_factory.mktemp("look"), list(named))
     yield made
     made.served.stop()
 
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_said_or_unknown(viewer):
 def test_the_report_leads_here(viewer):
     report = viewer.get("0/report").text
     places = re.findall(r'href="(/studio/look/0/view\?[^"]+)"', report)
-    assert len(set(places)) == viewer.shelf.collections[0].table.count(looking.TableQuery())
+    assert len(set(places)) == viewer.shelf.collections[0].table.count(viewer_pages.TableQuery())
     assert "<style>" not in report
     assert viewer.client.get(places[0].replace("&amp;", "&")).status_code == 200
 

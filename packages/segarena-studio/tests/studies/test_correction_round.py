@@ -1,9 +1,9 @@
-"""Corrections of what a segmenter makes of people's own clicks."""
+"""Correction rounds: a segmenter answers people's clicks."""
 
 import numpy as np
 import pytest
-from collected import Taker, answer, link_of, study_of
 from sqlalchemy import select
+from study_fixtures import ParticipantClient, answer, link_of, study_of
 
 from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
@@ -14,7 +14,7 @@ from segarena_studio.studies.progress import find_neighbours
 MODEL = '''
 import numpy as np
 
-class Around:
+class ClickSquareSegmenter:
     """Marks the square of 10 pixels whose corner is the click."""
 
     def encode(self, sample):
@@ -41,13 +41,13 @@ def test_the_best_answer_to_a_click_of_the_first_round_is_corrected(served, tmp_
         batches=1,
     )
     (tmp_path / "model.py").write_text(MODEL)
-    model = f"around={tmp_path / 'model.py'}:Around"
+    model = f"around={tmp_path / 'model.py'}:ClickSquareSegmenter"
     with pytest.raises(InvalidInput, match="no click of the first round that counts"):
         add_corrections(site, "twice", model)
     link = link_of(made)
     # The target is rows 4 to 15, columns 6 to 19. The second click is answered best, the third is off.
     for place in ((15.5, 10.5), (7.5, 5.5), (31.5, 31.5)):
-        taker = Taker(served.client(), link)
+        taker = ParticipantClient(served.client(), link)
         taker.give(taker.post("batch").json(), answer(place))
         assert taker.next()["state"] == "done"
     assert add_corrections(site, "twice", model) == 1

@@ -134,7 +134,7 @@ def test_pictures_are_sent_no_larger_than_asked_and_masks_follow():
     assert np.abs(decode_jpeg(encode_jpeg(smooth)).astype(int) - smooth).max() < 8
 
 
-class Grows:
+class SquareSegmenter:
     """A segmenter that marks a square around each click."""
 
     def __init__(self, radius_px):
@@ -159,7 +159,7 @@ def item(mask):
 
 def test_what_a_mask_misses_and_what_it_has_too_much_is_asked_for():
     target = square(rows=slice(4, 13), columns=slice(6, 21))
-    found = {one.goal: one for one in correction_items([item(target)], Grows(5), "grows")}
+    found = {one.goal: one for one in correction_items([item(target)], SquareSegmenter(5), "grows")}
     mask = found["missing"].previous
     assert mask is found["surplus"].previous
     assert (found["missing"].mask == (target & ~mask)).all()
@@ -169,8 +169,10 @@ def test_what_a_mask_misses_and_what_it_has_too_much_is_asked_for():
 
 def test_a_mask_that_is_good_enough_is_not_corrected_and_the_best_of_the_others_is():
     target = square(rows=slice(5, 10), columns=slice(10, 15))
-    assert correction_items([item(target)], Grows(2), "exact") == []
-    found = correction_items([item(target)], Grows(2), "exact", {0: [(7, 12), (8, 12), (9, 14)]})
+    assert correction_items([item(target)], SquareSegmenter(2), "exact") == []
+    found = correction_items(
+        [item(target)], SquareSegmenter(2), "exact", {0: [(7, 12), (8, 12), (9, 14)]}
+    )
     assert (found[0].previous == square(rows=slice(6, 11), columns=slice(10, 15))).all()
 
 
@@ -183,7 +185,7 @@ def test_parts_that_nobody_can_hit_are_left_out():
         id="a", image=np.zeros((200, 300, 3), np.uint8), targets=(Target(id="t", mask=wide),)
     )
     (one,) = list_targets(sample)
-    assert correction_items([one], Grows(5), "grows", {0: [(105, 105)]}) == []
+    assert correction_items([one], SquareSegmenter(5), "grows", {0: [(105, 105)]}) == []
 
 
 @pytest.mark.parametrize("count", [0, 9, 24])

@@ -1,9 +1,9 @@
-"""What leaders see of what was given."""
+"""Progress of studies as shown to leaders."""
 
 import json
 
 import pytest
-from collected import Taker, answer, link_of, study_of
+from study_fixtures import ParticipantClient, answer, link_of, study_of
 
 from segarena_studio.studies.orm_models import StudyItem, StudyTrial
 from segarena_studio.studies.progress import list_marks
@@ -16,7 +16,7 @@ def test_of_a_long_line_a_page_has_both_ends_and_few_points(served, count):
         served.site, slug=f"line-{count}", dataset="sample-squares(count=1)", kinds=("scribble",), training=0,
         attention=0, batch=1, batches=1,
     )  # fmt: skip
-    taker = Taker(served.client(), link_of(made))
+    taker = ParticipantClient(served.client(), link_of(made))
     trial = taker.post("batch").json()["trial"]
     taker.post(f"trials/{trial}/begin")
     places = [(20 * number / count, 5) for number in range(count)]

@@ -1,7 +1,7 @@
-"""What a study exports can be looked at beside other people's prompts."""
+"""Exports of studies can be compared with other people's prompts."""
 
 import numpy as np
-from collected import Taker, answer, link_of, study_of
+from study_fixtures import ParticipantClient, answer, link_of, study_of
 
 from segarena_people.collection import Collection
 from segarena_people.import_format import ImportInputs, find_format
@@ -18,7 +18,7 @@ def test_the_archive_of_a_study_becomes_a_collection(served, tmp_path):
     link = link_of(made)
     # The target is rows 4 to 15, columns 6 to 19; the third person is off.
     for place in ((15.5, 10.5), (7.5, 5.5), (31.5, 31.5)):
-        taker = Taker(served.client(), link)
+        taker = ParticipantClient(served.client(), link)
         taker.give(taker.post("batch").json(), answer(place))
     export_study(served.site, "for-others", tmp_path / "study.zip")
     beside = ImportInputs(targets=TargetMasks(dataset))

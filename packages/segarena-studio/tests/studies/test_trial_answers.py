@@ -2,7 +2,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from collected import answer
+from study_fixtures import answer
 
 from segarena.errors import InvalidInput
 from segarena.systems.clicks.crowd.click_filter import filter_valid

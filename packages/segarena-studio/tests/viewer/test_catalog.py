@@ -1,4 +1,4 @@
-"""What is named on the command line, opened, and what cannot be."""
+"""Opening of what is named on the command line, and errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A dialogue held again, for the rounds that a run did not keep."""
+"""Replay of a dialogue for rounds without stored masks."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from segarena_studio.viewer.dialogue_replay import replay_dialogue
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of four rounds of which the first and the last were kept."""
+    """A run of four rounds with stored masks of the first and the last."""
     out = tmp_path_factory.mktemp("run")
     how = {"limit": 1, "rounds": 4, "keep_rounds": (1,), "stop_at_iou": None}
     segarena.evaluate("clicks", segmenter="watershed", dataset="demo", out=out / "short", **how)

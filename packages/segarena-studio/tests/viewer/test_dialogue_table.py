@@ -1,4 +1,4 @@
-"""Tables of dialogues, held against the records that were written."""
+"""Tables of dialogues, compared with the written records."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def opened(tmp_path, runs, samples=("a", "b", "c")):
 
 @pytest.fixture
 def two(make_run, make_dialogue, tmp_path):
-    """Two runs: one lacks a dialogue, failed at one and could not use a sample."""
+    """Two runs: one lacks a dialogue, failed in one and could not use a sample."""
     first = [
         make_dialogue("b", "t1", "centre", [0.2, 0.9]),
         make_dialogue("a", "t1", "centre", [0.5, 0.7, 0.8], label="cat"),

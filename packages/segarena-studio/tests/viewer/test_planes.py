@@ -1,4 +1,4 @@
-"""Planes of volumes: what lies where, and that values survive the way to the browser."""
+"""Planes of volumes: anatomical orientation, and values that survive encoding."""
 
 import io
 
@@ -19,7 +19,7 @@ def volume(voxels=None, affine=None):
 
 
 def canonical():
-    """Plane to Superior, row to Anterior, column to Right, as columns of RAS+ millimetres."""
+    """Return an affine: plane to Superior, row to Anterior, column to Right, as columns of RAS+ millimetres."""
     affine = np.eye(4)
     affine[:3, :3] = [[0, 0, 2.0], [0, 1.0, 0], [5.0, 0, 0]]
     return affine

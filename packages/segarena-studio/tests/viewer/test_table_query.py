@@ -1,4 +1,4 @@
-"""Questions at a table, held against plain Python over its rows."""
+"""Queries of a table, compared with plain Python over its rows."""
 
 import polars as pl
 import pytest

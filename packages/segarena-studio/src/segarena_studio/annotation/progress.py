@@ -127,8 +127,17 @@ def measure_work(
         query = query.where(Task.saved_at < until)
     sums_of: dict[tuple[int | None, str], list[_Sums]] = {}
     for row in session.execute(query):
-        person_id, name, *values = row
-        sums_of.setdefault((person_id, name), []).append(_Sums(*values))
+        sums_in_state = _Sums(
+            state=row[2],
+            tasks=row[3],
+            # PostgreSQL sums whole numbers as decimals.
+            regions=int(row[4]),
+            points=int(row[5]),
+            annotation_ms=row[6],
+            total_ms=row[7],
+            active_ms=row[8],
+        )
+        sums_of.setdefault((row[0], row[1]), []).append(sums_in_state)
     work = [_work(person_id, name, rows) for (person_id, name), rows in sums_of.items()]
     return sorted(work, key=lambda one: (-one.finished, one.name))
 

@@ -152,7 +152,7 @@ def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
     last = seats.last_answer(told.seat)
     is_waiting = bool(given) and seats.answered(told.seat, len(given)) is None
     masks = _last_masks(seats, told.seat, len(given))
-    values: dict[str, float] = {}
+    values: dict[str, float | None] = {}
     if last is not None and told.shows.get("scores"):
         values = dict(last.values)
     return {

@@ -173,18 +173,19 @@ def _check_positions(
     positions: NDArray[Any], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct positions and the number of clicks on each."""
-    given = np.asarray(positions)
-    if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "ui":
+    clicks = np.asarray(positions)
+    is_pairs = clicks.ndim == 2 and clicks.shape[1] == 2 and len(clicks) > 0
+    if not is_pairs or clicks.dtype.kind not in "ui":
         raise InvalidInput(
-            f"clicks: expected (n, 2) whole (row, column), n >= 1, got {given.dtype} {given.shape}"
+            f"clicks: expected (n, 2) whole (row, column), n >= 1, got {clicks.dtype} {clicks.shape}"
         )
-    is_outside = ((given < 0) | (given >= np.asarray(shape))).any(axis=1)
+    is_outside = ((clicks < 0) | (clicks >= np.asarray(shape))).any(axis=1)
     outside = int(is_outside.sum())
     if outside:
         raise InvalidInput(
-            f"{outside} of {len(given)} clicks lie outside the frame {shape}; clip them first"
+            f"{outside} of {len(clicks)} clicks lie outside the frame {shape}; clip them first"
         )
-    distinct, counts = np.unique(given.astype(np.int64), axis=0, return_counts=True)
+    distinct, counts = np.unique(clicks.astype(np.int64), axis=0, return_counts=True)
     return distinct, counts
 
 

@@ -6,7 +6,7 @@ import pytest
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
 from segarena.errors import InvalidInput, PluginInvalid, UnknownPlugin
-from segarena.registry import build, names
+from segarena.registry import build, plugins_by_name
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
 from segarena.systems.clicks.models.click_models import shared_map, weights_file
@@ -122,7 +122,7 @@ def test_likelier_groups_click_where_the_map_is_higher():
 
 
 def test_all_click_models_are_listed():
-    assert set(names("click-model")) == {
+    assert set(plugins_by_name("click-model")) == {
         "uniform",
         "depth",
         "saliency-crop",

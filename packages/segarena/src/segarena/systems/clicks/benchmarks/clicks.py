@@ -32,17 +32,21 @@ def click_benchmark(
     Source: RClicks, sections 3 and 4; `docs/benchmarks.md` names every difference to the published
     code.
     """
-    is_published = protocol == "published"
-    user_options = {"when_solved": "published"} if is_published else {}
+    user_options: dict[str, str] = {}
+    solved_at_last = "solved"
+    if protocol == "published":
+        user_options["when_solved"] = "published"
+        solved_at_last = "failure"
+    stop_at = None if stop_at_iou is None else ("iou", stop_at_iou)
     return Benchmark(
         name="clicks",
         users=(PluginSpec("centre", user_options),),
         metrics=(PluginSpec("iou"), PluginSpec("boundary_iou")),
         rounds=rounds,
-        stop_at=None if stop_at_iou is None else ("iou", stop_at_iou),
+        stop_at=stop_at,
         protocol=protocol,
         paper="Sofiiuk et al., Reviving Iterative Training with Mask Guidance, ICIP 2022; RClicks, NeurIPS 2024",
-        options={"solved_at_last": "failure" if is_published else "solved"},
+        options={"solved_at_last": solved_at_last},
         summary=_summary(rounds),
     )
 

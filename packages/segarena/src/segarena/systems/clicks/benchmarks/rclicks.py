@@ -54,19 +54,33 @@ def rclicks(
         raise InvalidInput(f"groups: expected an even number of at least 2, got {groups}")
     is_published = protocol == "published"
     rules = click_benchmark(rounds=rounds, protocol=protocol)
-    bounds = {f"G{k + 1}": (k / groups, (k + 1) / groups) for k in range(groups)}
-    published = {"groups": "published", "when_solved": "published"} if is_published else {}
+    published: dict[str, object] = {}
+    if is_published:
+        published = {"groups": "published", "when_solved": "published"}
     users = {"centre": rules.users[0]}
     group_options: list[dict[str, object]] = []
-    for name, (low, high) in bounds.items():
+    for group in range(groups):
+        name = f"G{group + 1}"
+        low = group / groups
+        high = (group + 1) / groups
         options = {"click_model": click_model, "low": low, "high": high, **published}
         users[name] = PluginSpec("group", options)
         group_options.append({"user": name, "low": low, "high": high})
+    # None and not left out, so that the options of a run state that nobody has this role.
+    real = None
+    sampled = None
+    clicks_file = None
     if clicks is not None:
-        table = {"clicks": clicks, "dataset": clicks_dataset}
-        real_options = {**table, "other_size": "published"} if is_published else table
-        users["real"] = PluginSpec("real-first", real_options)
-        users["sampled"] = PluginSpec("sampled-first", {**table, "click_model": click_model})
+        real = "real"
+        sampled = "sampled"
+        clicks_file = Path(clicks)
+        real_options: dict[str, object] = {"clicks": clicks, "dataset": clicks_dataset}
+        sampled_options = {**real_options, "click_model": click_model}
+        if is_published:
+            real_options["other_size"] = "published"
+        users[real] = PluginSpec("real-first", real_options)
+        users[sampled] = PluginSpec("sampled-first", sampled_options)
+    model_sha256 = _sha256(weights_file(click_model))
     return Benchmark(
         name="rclicks",
         users=tuple(replace(spec, own_name=name) for name, spec in users.items()),
@@ -78,13 +92,10 @@ def rclicks(
             **rules.options,
             "base": "centre",
             "groups": group_options,
-            "real": "real" if "real" in users else None,
-            "sampled": "sampled" if "sampled" in users else None,
-            "click_model": {"written": click_model, "sha256": _sha256(weights_file(click_model))},
-            "clicks": {
-                "dataset": clicks_dataset,
-                "sha256": _sha256(None if clicks is None else Path(clicks)),
-            },
+            "real": real,
+            "sampled": sampled,
+            "click_model": {"written": click_model, "sha256": model_sha256},
+            "clicks": {"dataset": clicks_dataset, "sha256": _sha256(clicks_file)},
         },
         summary=rules.summary,
     )

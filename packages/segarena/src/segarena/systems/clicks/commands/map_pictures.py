@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.clicks.crowd.instances import Instance
 
 LONG_SIDE_PX = 1024
@@ -47,7 +47,7 @@ def save_click_picture(
         for name, model_map in models.items():
             panels.append(_add_title(_heat_picture(instance, model_map), name))
         picture = np.hstack(panels)
-    write_whole(path, cv2.imencode(path.suffix, picture)[1].tobytes())
+    write_atomic(path, cv2.imencode(path.suffix, picture)[1].tobytes())
 
 
 def _heat_picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]:

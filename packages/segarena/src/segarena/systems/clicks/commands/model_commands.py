@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -69,7 +69,7 @@ def judge_command(
         --against mine -o q.csv
     """
     from segarena.errors import InvalidInput
-    from segarena.options import as_protocol
+    from segarena.options import parse_protocol
     from segarena.plugin_spec import PluginSpec
     from segarena.registry import build
     from segarena.systems.clicks.commands.means_table import show_means
@@ -82,7 +82,7 @@ def judge_command(
 
     with one_line_errors():
         check_table_path(out)
-        rules = as_protocol(protocol)
+        rules = parse_protocol(protocol)
         specs = [PluginSpec.parse_named(text) for text in model]
         named = {spec.name: spec for spec in specs}
         if against is not None and (against not in named or len(named) < 2):
@@ -118,7 +118,7 @@ def judge_command(
             import polars as pl
 
             rows = [evaluation.row() for evaluation in evaluations]
-            write_whole(instances_out, pl.DataFrame(rows).write_csv())
+            write_atomic(instances_out, pl.DataFrame(rows).write_csv())
 
 
 def compare_modes_command(
@@ -166,7 +166,7 @@ def compare_devices_command(
     segarena clicks compare-devices clicks.csv --dataset demo
     """
     from segarena.errors import InvalidInput
-    from segarena.options import as_protocol
+    from segarena.options import parse_protocol
     from segarena.systems.clicks.commands.means_table import show_means
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
     from segarena.systems.clicks.crowd.dataset_instances import target_loader
@@ -175,7 +175,7 @@ def compare_devices_command(
 
     with one_line_errors():
         check_table_path(out)
-        rules = as_protocol(protocol)
+        rules = parse_protocol(protocol)
         images = build_dataset(dataset)
         matched = match_and_report(read_clicks(table), images, rows_of)
         skipped, on_skip = _skip_recorder()
@@ -267,11 +267,13 @@ def train_command(
 
         if published:
             base = PUBLISHED_OPTIONS
+        elif size == "tiny":
+            base = TINY_OPTIONS
         else:
-            base = TINY_OPTIONS if size == "tiny" else TrainingOptions()
-        given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
-        overrides = {name: value for name, value in given.items() if value is not None}
-        options = replace(base, **overrides)
+            base = TrainingOptions()
+        overrides = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
+        stated = {name: value for name, value in overrides.items() if value is not None}
+        options = replace(base, **stated)
         images = build_dataset(dataset)
         rows = match_and_report(read_clicks(table), images, rows_of).table
         parts: list[ClickedInstances] = []
@@ -301,9 +303,9 @@ def train_command(
             )
         for folder, result in results.items():
             history = pl.DataFrame(list(result.history))
-            write_whole(folder / "history.csv", history.write_csv())
+            write_atomic(folder / "history.csv", history.write_csv())
             curves = folder / "curves.svg"
-            write_whole(curves, training_svg(result.history))
+            write_atomic(curves, training_svg(result.history))
             typer.echo(f"best epoch: {result.best}   curves: {curves}")
             model = f"network(path='{result.best}')"
             typer.echo(

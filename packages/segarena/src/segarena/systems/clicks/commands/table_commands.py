@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from segarena.roles import Dataset
+    from segarena.systems.clicks.crowd.instances import Instance
 
 
 def check_command(
@@ -64,10 +65,9 @@ def check_command(
         if dataset is not None and not has_errors:
             matched = match_and_report(clicks, build_dataset(dataset), rows_of)
             wrong = _count_mismatches(matched.table, build_dataset(dataset))
-            typer.secho(
-                f"{wrong} instances are on images of another size or name no object",
-                fg="red" if wrong else None,
-            )
+            colour = "red" if wrong else None
+            message = f"{wrong} instances are on images of another size or name no object"
+            typer.secho(message, fg=colour)
     if has_errors:
         raise typer.Exit(FAILURES)
 
@@ -228,20 +228,25 @@ def crowd_command(
     from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
 
     with one_line_errors():
-        shown = list(read_first_rounds(build_dataset(dataset), limit))
+        first_rounds = list(read_first_rounds(build_dataset(dataset), limit))
+        later: list[Instance] = []
         if previous_masks is not None:
             previous_masks.mkdir(parents=True, exist_ok=True)
-            later = [instance for first in shown for instance in later_rounds(first, seed=seed)]
-            for instance in later:
-                file = safe_join(previous_masks, f"{instance.full_stem}.png")
-                if instance.previous is not None:
-                    grey = np.rint(255 * instance.previous).astype(np.uint8)
-                    write_atomic(file, cv2.imencode(".png", grey)[1].tobytes())
-                shown.append(instance)
+            for first_round in first_rounds:
+                later += later_rounds(first_round, seed=seed)
+        for instance in later:
+            file = safe_join(previous_masks, f"{instance.full_stem}.png")
+            if instance.previous is not None:
+                grey = np.rint(255 * instance.previous).astype(np.uint8)
+                png = cv2.imencode(".png", grey)[1]
+                write_atomic(file, png.tobytes())
+        # First rounds stay in front: the order of the instances is the order of the table's rows.
+        instances = [*first_rounds, *later]
         with Console(stderr=True).status("the crowd clicks"):
-            table = collect_clicks(shown, clicks=clicks, seed=seed)
+            table = collect_clicks(instances, clicks=clicks, seed=seed)
         write_clicks(table, out)
-        typer.echo(f"{table.height} clicks of a synthetic crowd on {len(shown)} instances: {out}")
+        count = len(instances)
+        typer.echo(f"{table.height} clicks of a synthetic crowd on {count} instances: {out}")
 
 
 def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
@@ -253,12 +258,15 @@ def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
     from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks
 
     load = target_loader(dataset)
-    wrong = 0
-    firsts = group_clicks(place_clicks(table.filter(pl.col("click_type") == "first")))
+    mismatches = 0
+    first_clicks = table.filter(pl.col("click_type") == "first")
+    firsts = group_clicks(place_clicks(first_clicks))
     for row in track_progress(firsts.iter_rows(named=True), firsts.height, "comparing sizes"):
         try:
-            shape = load(row["dataset"], row["image_stem"], row["object_stem"])[1].shape
+            _, target = load(row["dataset"], row["image_stem"], row["object_stem"])
         except SampleInvalid:
-            shape = ()
-        wrong += shape != (row["height"], row["width"])
-    return wrong
+            mismatches += 1
+            continue
+        if target.shape != (row["height"], row["width"]):
+            mismatches += 1
+    return mismatches

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.roles import Finding
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
     _require_columns(table.columns, "the table")
     further = [column for column in table.columns if column not in CLICK_COLUMNS]
     ordered = table.select(*CLICK_COLUMNS, *further)
-    write_whole(Path(path), ordered.write_csv())
+    write_atomic(Path(path), ordered.write_csv())
 
 
 def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:

@@ -85,14 +85,12 @@ def match_dataset(
     instance_columns = ("dataset", "full_stem")
     all_instances = candidates.select(*instance_columns).n_unique()
     matched_instances = matched.select(*instance_columns).n_unique()
-    without = tuple(
-        sample_id for sample_id in dataset.sample_ids if sample_id not in clicked_images
-    )
+    unclicked = [image for image in dataset.sample_ids if image not in clicked_images]
     return DatasetMatch(
         table=matched,
         instances=matched_instances,
         elsewhere=all_instances - matched_instances,
-        without=without,
+        without=tuple(unclicked),
     )
 
 

@@ -15,10 +15,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, existing_folder, some
+from segarena.datasets.listed_dataset import (
+    CheckTally,
+    Files,
+    ListedDataset,
+    abbreviate_names,
+    require_folder,
+)
 from segarena.datasets.mask_encodings import DecodedMask, to_targets
 from segarena.errors import DatasetError, DatasetMissing, InvalidMask
-from segarena.files.images import IMAGE_SUFFIXES, check_same_shape, read_colours, read_image
+from segarena.files.images import IMAGE_SUFFIXES, check_same_shape, read_image, read_mask_colours
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
@@ -70,8 +76,8 @@ class ClickDataset(ListedDataset[ImageSample]):
         image_folder = root / images_name
         self._masks_folder = root / masks_name
         expected = f"{image_folder}/NAME.* with {self._masks_folder}/NAME.*"
-        existing_folder(image_folder, f"the images of {layout.name}", expected)
-        existing_folder(self._masks_folder, f"the masks of {layout.name}", expected)
+        require_folder(image_folder, f"the images of {layout.name}", expected)
+        require_folder(self._masks_folder, f"the masks of {layout.name}", expected)
         images = _listed(image_folder, layout.stem_of)
         masks = _listed(self._masks_folder, _without_suffix)
         if not images:
@@ -81,15 +87,18 @@ class ClickDataset(ListedDataset[ImageSample]):
         absent = [stem for stem in stems or () if stem not in images]
         if absent:
             raise DatasetMissing(
-                f"{image_folder}: expected images of the split, found none for {some(absent)}"
+                f"{image_folder}: expected images of the split, found none for {abbreviate_names(absent)}"
             )
         self._unused_masks = sorted(masks[stem].name for stem in masks.keys() - images.keys())
-        selected = set(images if stems is None else stems)
+        selected = set(images)
+        if stems is not None:
+            selected = set(stems)
         files: dict[str, Files] = {}
         for stem, image in images.items():
-            if stem in selected:
-                # A missing mask is an error of its sample, which `_read` reports.
-                files[stem] = (image, masks[stem]) if stem in masks else (image,)
+            if stem not in selected:
+                continue
+            # A missing mask is an error of its sample, which `_read` reports.
+            files[stem] = (image, masks[stem]) if stem in masks else (image,)
         identity = {"layout": layout.name, "long_side_px": layout.long_side_px}
         super().__init__(layout.name, files, identity)
 
@@ -101,7 +110,7 @@ class ClickDataset(ListedDataset[ImageSample]):
             )
         (mask_path,) = mask_paths
         image = read_image(image_path)
-        pixels = read_colours(mask_path)
+        pixels = read_mask_colours(mask_path)
         check_same_shape(pixels, mask_path, image, image_path)
         objects = self._layout.objects(pixels)
         if not any(mask.any() for mask in objects.masks.values()):
@@ -114,7 +123,7 @@ class ClickDataset(ListedDataset[ImageSample]):
 
     def _oddities(self) -> Iterable[Finding]:
         if self._unused_masks:
-            listed = some(self._unused_masks, 20)
+            listed = abbreviate_names(self._unused_masks, 20)
             message = f"{len(self._unused_masks)} masks have no image and are not used: {listed}"
             yield Finding(is_error=False, message=message)
 
@@ -136,9 +145,10 @@ def trimap_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     values are the object, and so is a raw 1, because the code compares with 1 afterwards.
     """
     values = pixels[:, :, 2]
-    ignore = values == 128
+    is_undecided = values == 128
     is_object = np.asarray((values > 128) | (values == 1))
-    return DecodedMask({"": is_object}, ignore if ignore.any() else None)
+    ignore = is_undecided if is_undecided.any() else None
+    return DecodedMask({"": is_object}, ignore)
 
 
 def any_channel_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
@@ -157,7 +167,8 @@ def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     green = channels[:, :, 1]
     blue = channels[:, :, 2]
     codes = (blue << 16) | (green << 8) | red
-    object_codes = [int(code) for code in np.unique(codes) if code]  # code 0 is the background
+    distinct = np.unique(codes)
+    object_codes = distinct[distinct != 0].tolist()  # code 0 is the background
     if len(object_codes) == 1:
         return DecodedMask({"": codes == object_codes[0]}, None)
     return DecodedMask({str(code): codes == code for code in object_codes}, None)
@@ -169,14 +180,16 @@ def scale_down(
     """Limit the longer side of image and objects as the published TETRIS reader does.
 
     Images are never enlarged. Masks are resized bilinearly too: every value above zero is the
-        object, and where two objects
-    meet, the later one (with the larger code) wins. An object that vanishes, or is completely
-    covered, is left out.
+    object, and where two objects meet, the later one (with the larger code) wins. An object that
+    vanishes, or is completely covered, is left out.
     """
     height, width = image.shape[:2]
-    long_px = min(max(height, width), long_side_px)
-    # At least one pixel: the published reader fails on a thread of an image.
-    short_px = max(1, int(min(height, width) / max(height, width) * long_px + 0.5))
+    longer = max(height, width)
+    shorter = min(height, width)
+    long_px = min(longer, long_side_px)
+    # Half a pixel rounds up, as in the published reader, which fails on a thread of an image:
+    # there at least one pixel stays.
+    short_px = max(1, int(shorter / longer * long_px + 0.5))
     size = (short_px, long_px) if height > width else (long_px, short_px)
     small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
     labels = np.zeros(small.shape[:2], dtype=np.int32)
@@ -185,8 +198,9 @@ def scale_down(
         labels[resized != 0] = label
     masks: dict[str, NDArray[np.bool_]] = {}
     for label, name in enumerate(objects.masks, start=1):
-        if (labels == label).any():
-            masks[name] = labels == label
+        mask = labels == label
+        if mask.any():
+            masks[name] = mask
     return small, DecodedMask(masks, objects.ignore)
 
 
@@ -257,7 +271,8 @@ def tetris(*, path: str, split: str | None = None) -> ClickDataset:
             f"{listing}: expected a text file with one image name per line, found none"
         )
     lines = listing.read_text(encoding="utf-8").splitlines()
-    return ClickDataset(path, layout, [line.strip() for line in lines if line.strip()])
+    stems = [line.strip() for line in lines]
+    return ClickDataset(path, layout, [stem for stem in stems if stem])
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, existing_folder
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, require_folder
 from segarena.datasets.mask_encodings import DecodedMask, to_targets
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
@@ -49,23 +49,25 @@ class Sbd(ListedDataset[ImageSample]):
     def __init__(self, *, path: str, split: Literal["train", "val"] = "val") -> None:
         self._split = split
         root = Path(path).expanduser()
-        images = existing_folder(root / "img", "the images of SBD", SBD_LAYOUT)
-        instances = existing_folder(root / "inst", "the instance files of SBD", SBD_LAYOUT)
+        images = require_folder(root / "img", "the images of SBD", SBD_LAYOUT)
+        instances = require_folder(root / "inst", "the instance files of SBD", SBD_LAYOUT)
         listing = root / f"{split}.txt"
         if not listing.is_file():
             raise DatasetMissing(
                 f"{listing}: expected a list with one image name per line, found none; the layout is {SBD_LAYOUT}"
             )
-        lines = map(str.strip, listing.read_text(encoding="utf-8").splitlines())
-        names = [line for line in lines if line]
+        lines = listing.read_text(encoding="utf-8").splitlines()
+        stripped = [line.strip() for line in lines]
+        names = [name for name in stripped if name]
         if not names:
             raise DatasetMissing(
                 f"{listing}: expected one image name per line, found an empty file; download it again"
             )
-        files = {
-            name: (within(images, f"{name}.jpg"), within(instances, f"{name}.mat"))
-            for name in names
-        }
+        files: dict[str, Files] = {}
+        for name in names:
+            # A list file is foreign input: a name like "../x" must not leave the folders.
+            image = safe_join(images, f"{name}.jpg")
+            files[name] = (image, safe_join(instances, f"{name}.mat"))
         super().__init__(f"SBD-{split}", files, {"split": split, "void": SBD_VOID})
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
@@ -73,14 +75,17 @@ class Sbd(ListedDataset[ImageSample]):
         image = read_image(image_path)
         numbers, categories = read_sbd_instances(instance_path)
         check_same_shape(numbers, instance_path, image, image_path)
-        instances = [int(number) for number in np.unique(numbers) if number not in (0, SBD_VOID)]
+        distinct = np.unique(numbers)
+        is_instance = (distinct != 0) & (distinct != SBD_VOID)
+        instances: list[int] = distinct[is_instance].tolist()
         if not instances:
             raise InvalidMask(
                 f"{instance_path}: expected at least one instance, got none; download it again"
             )
-        ignore = numbers == SBD_VOID  # the border between instances, as in PASCAL VOC
+        is_border = numbers == SBD_VOID  # between instances, as in PASCAL VOC
+        ignore = is_border if is_border.any() else None
         masks = {str(number): numbers == number for number in instances}
-        objects = DecodedMask(masks, ignore if ignore.any() else None)
+        objects = DecodedMask(masks, ignore)
         labels: dict[str, str] = {}
         for number, category in enumerate(categories, start=1):
             if 1 <= category <= len(CATEGORIES):

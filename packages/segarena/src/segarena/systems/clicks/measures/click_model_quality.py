@@ -144,13 +144,13 @@ def mean_quality(
 
 def _normalised_map(probability: ArrayLike, protocol: Protocol) -> NDArray[np.float64]:
     """Return the map divided by its sum."""
-    given = np.asarray(probability, dtype=np.float64)
-    is_valid = given.ndim == 2 and np.isfinite(given).all() and given.min(initial=0) >= 0
-    if not is_valid or not given.any():
+    values = np.asarray(probability, dtype=np.float64)
+    is_finite_map = values.ndim == 2 and bool(np.isfinite(values).all())
+    if not is_finite_map or values.min(initial=0) < 0 or not values.any():
         raise InvalidInput(
-            f"map: expected (H, W) numbers, none negative, some above 0, got shape {given.shape}"
+            f"map: expected (H, W) numbers, none negative, some above 0, got shape {values.shape}"
         )
-    return given / (given.sum() + _epsilon(protocol))
+    return values / (values.sum() + _epsilon(protocol))
 
 
 def _epsilon(protocol: Protocol) -> float:
@@ -177,11 +177,11 @@ def _scanpath_saliency(
 
 
 def _check_pixels(clicks: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    given = check_clicks_array(clicks)
-    if (given != np.floor(given)).any():
+    positions = check_clicks_array(clicks)
+    if (positions != np.floor(positions)).any():
         raise InvalidInput("clicks: expected whole pixels, got fractions; round them first")
-    if (given < 0).any() or (given >= shape).any():
+    if (positions < 0).any() or (positions >= shape).any():
         raise InvalidInput(
             f"clicks: some lie outside the map of shape {shape}; clip them or leave them out"
         )
-    return given.astype(np.int64)
+    return positions.astype(np.int64)

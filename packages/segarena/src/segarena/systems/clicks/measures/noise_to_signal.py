@@ -50,7 +50,11 @@ def noise_to_signal(
     noise = np.asarray(stds, dtype=np.float64)
     signal = np.asarray(means, dtype=np.float64) + epsilon
     has_same_shape = noise.shape == signal.shape
-    if not has_same_shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
+    is_defined = False
+    if has_same_shape:
+        both_zero = (noise == 0) & (signal == 0)
+        is_defined = bool(((signal > 0) | both_zero).all())
+    if not is_defined:
         raise InvalidInput(
             "noise-to-signal ratio: expected as many deviations as means, and means above 0"
         )
@@ -71,16 +75,23 @@ def first_click_statistics(
         clusters: image of each instance, see `bootstrap_mean`.
         epsilon: see `noise_to_signal`; the published numbers have 1e-9.
     """
-    values = [np.asarray(of_instance, dtype=np.float64) for of_instance in ious]
-    clicked = [index for index, of_instance in enumerate(values) if len(of_instance)]
-    means = np.array([values[index].mean() for index in clicked])
-    stds = np.array([values[index].std() for index in clicked])
+    means: list[float] = []
+    stds: list[float] = []
+    images: list[Any] = []
+    for index, ious_of_instance in enumerate(ious):
+        values = np.asarray(ious_of_instance, dtype=np.float64)
+        if not len(values):
+            continue
+        means.append(float(values.mean()))
+        stds.append(float(values.std()))
+        if clusters is not None:
+            images.append(clusters[index])
     nsr = noise_to_signal(stds, means, epsilon=epsilon)
-    kept = None if clusters is None else [clusters[index] for index in clicked]
+    clicked_clusters = None if clusters is None else images
     return FirstClickStatistics(
-        mean=bootstrap_mean(means, kept),
-        std=bootstrap_mean(stds, kept),
-        nsr=bootstrap_mean(nsr, kept),
+        mean=bootstrap_mean(means, clicked_clusters),
+        std=bootstrap_mean(stds, clicked_clusters),
+        nsr=bootstrap_mean(nsr, clicked_clusters),
     )
 
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from segarena.files.atomic_write import whole_file
-from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
+from segarena.files.atomic_write import open_atomic
+from segarena.files.checkpoint import extract_state_dict, load_weights, read_checkpoint
 from segarena.pytorch import torch
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 
@@ -33,11 +33,11 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
     if size is None and isinstance(stored_size, dict):
         size = NetworkSize(**stored_size)
     network = ClickabilityNetwork(size or "b")
-    load_weights(network, state_dict_of(content, path), path, hint="Is `size` right?")
+    load_weights(network, extract_state_dict(content, path), path, hint="Is `size` right?")
     return network.eval()
 
 
 def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any) -> None:
     """Write the weights and size of `network`, and `more` plain values and tensors, atomically."""
-    with whole_file(Path(path)) as file:
+    with open_atomic(Path(path)) as file:
         torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)

@@ -108,11 +108,13 @@ class HamburgerHead(nn.Module):
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """Return (B, 1, H / 4, W / 4)."""
         size = features[0].shape[2:]
-        resized = [
-            functional.interpolate(stage, size=size, mode="bilinear", align_corners=False)
-            for stage in features
-        ]
+        resized: list[Tensor] = []
+        for stage in features:
+            in_size = functional.interpolate(stage, size=size, mode="bilinear", align_corners=False)
+            resized.append(in_size)
         fused = torch.cat(resized, dim=1)
-        x = self.hamburger(torch.relu(self.squeeze(fused)))
+        x = torch.relu(self.squeeze(fused))
+        x = self.hamburger(x)
         x = torch.relu(self.align(x))
-        return self.conv_seg(self.dropout(x))
+        x = self.dropout(x)
+        return self.conv_seg(x)

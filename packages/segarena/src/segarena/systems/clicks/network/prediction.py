@@ -100,13 +100,18 @@ class ClickabilityModel:
                 f"got {len(images)} images, {len(targets)} targets and {len(errors)} errors"
             )
         maps = [np.zeros(np.shape(error), dtype=np.float32) for error in errors]
-        with_error = [i for i, error in enumerate(errors) if np.any(error)]
+        with_error = np.flatnonzero([np.any(error) for error in errors]).tolist()
         for start in range(0, len(with_error), self.batch_size):
             batch = with_error[start : start + self.batch_size]
-            prepared = [self._prepare(images[i], targets[i], errors[i]) for i in batch]
-            canvases = self._predict(np.stack([inputs for _, _, inputs in prepared]))
-            for i, (window, box, _), canvas in zip(batch, prepared, canvases, strict=True):
-                maps[i][window] = self._restore(canvas, box)
+            views: list[tuple[Window, Letterbox]] = []
+            inputs: list[NDArray[np.float32]] = []
+            for index in batch:
+                window, box, planes = self._prepare(images[index], targets[index], errors[index])
+                views.append((window, box))
+                inputs.append(planes)
+            canvases = self._predict(np.stack(inputs))
+            for index, (window, box), canvas in zip(batch, views, canvases, strict=True):
+                maps[index][window] = self._restore(canvas, box)
         return maps
 
     def _prepare(

@@ -16,7 +16,7 @@ import numpy as np
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.checkpoint import extract_state_dict, load_weights, read_checkpoint
-from segarena.pytorch import torch
+from segarena.pytorch import Tensor, torch
 from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
@@ -139,19 +139,21 @@ class _TrainingState:
         self.training = self._prepare(training, is_cached)
         self.validation = self._prepare(validation, is_cached)
         self.optimiser = torch.optim.Adam(self._parameter_groups(), lr=options.rate)
+        initial_path = "" if initial is None else str(initial)
+        # A resumed training must agree in all of these; see `_resume`.
         self.settings = {
             "options": asdict(options),
             "size": asdict(self.network.size),
-            "initial": "" if initial is None else str(initial),
+            "initial": initial_path,
             "training": self.training.fingerprint,
             "validation": self.validation.fingerprint,
         }
         if self.last.is_file():
             self._resume()
         elif initial is not None:
-            load_weights(
-                self.network, extract_state_dict(read_checkpoint(initial), initial), initial
-            )
+            content = read_checkpoint(initial)
+            state_dict = extract_state_dict(content, initial)
+            load_weights(self.network, state_dict, initial)
 
     def _prepare(self, instances: Sequence[Instance], is_cached: bool) -> TrainingSet:
         return TrainingSet(
@@ -261,12 +263,12 @@ class _TrainingState:
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         backbone = list(self.network.encoder_decoder.backbone.parameters())
+        # By identity: == of tensors compares their elements.
         backbone_ids = {id(parameter) for parameter in backbone}
-        others = [
-            parameter
-            for parameter in self.network.parameters()
-            if id(parameter) not in backbone_ids
-        ]
+        others: list[Tensor] = []
+        for parameter in self.network.parameters():
+            if id(parameter) not in backbone_ids:
+                others.append(parameter)
         return [
             {"params": backbone, "share": self.options.backbone_share},
             {"params": others, "share": 1.0},
@@ -275,7 +277,10 @@ class _TrainingState:
     def _resume(self) -> None:
         content = read_checkpoint(self.last)
         earlier = content.get("settings", {})
-        different = [key for key, value in self.settings.items() if earlier.get(key) != value]
+        different: list[str] = []
+        for key, value in self.settings.items():
+            if earlier.get(key) != value:
+                different.append(key)
         if different:
             raise RunConflict(
                 f"{self.last} belongs to a training with other {', '.join(different)}; "

@@ -110,9 +110,9 @@ class FirstClickLookup:
                     "other_size='published' takes the coordinates as they are"
                 )
             position = (position[0] * size[0] // shape[0], position[1] * size[1] // shape[1])
-        clipped = [
-            min(coordinate, side - 1) for coordinate, side in zip(position, size, strict=True)
-        ]
+        clipped: list[int] = []
+        for coordinate, side in zip(position, size, strict=True):
+            clipped.append(min(coordinate, side - 1))
         return tuple(clipped)
 
 

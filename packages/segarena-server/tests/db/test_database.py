@@ -87,7 +87,7 @@ def test_a_writer_in_line_for_too_long_is_told(tmp_path, monkeypatch):
         with database.writing():
             pass
 
-    with database.writing(), pytest.raises(DatabaseAway, match="written to by others"):
+    with database.writing(), pytest.raises(DatabaseAway, match="another writer has used"):
         write()
     write()
     database.close()

@@ -135,7 +135,7 @@ def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkey
 
 def test_a_sender_that_dies_leaves_the_letter_to_another(site, mail, monkeypatch):
     ask(site, person=person(site))
-    monkeypatch.setattr(MailSender, "_failure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(MailSender, "_send", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         MailSender(site).send_one()
     monkeypatch.undo()

@@ -175,7 +175,7 @@ def test_a_key_of_one_kind_is_none_of_another(posting, mail):
 def test_an_invitation_goes_by_letter(posting, mail):
     organiser = posting.person("Organiser", "organiser")
     shown = post(organiser, "/organise/invitations", role="viewer", email="new@lab.example").text
-    assert "on its way to new@lab.example" in shown
+    assert "invitation to new@lab.example" in shown
     assert "sai_" not in shown
     to, link = sent(posting, mail)
     assert to == "new@lab.example"

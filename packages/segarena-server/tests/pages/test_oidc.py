@@ -224,7 +224,9 @@ def test_what_cannot_be_believed_lets_nobody_in(lab, provider, way):
     with lab.site.database.reading() as session:
         before = len(session.scalars(select(Person.id)).all())
     answer = come(client, provider, "sub-ada", "Ada Lovelace")
-    assert (answer.status_code, "did not work" in answer.text) == (403, True), answer.text
+    assert (answer.status_code, "with the provider failed" in answer.text) == (403, True), (
+        answer.text
+    )
     assert not is_in(client)
     with lab.site.database.reading() as session:
         assert len(session.scalars(select(Person.id)).all()) == before
@@ -250,7 +252,7 @@ def test_a_state_comes_back_once_and_only_to_the_browser_that_has_it(lab, provid
         f"?state={told['state']}&nonce=x&code_challenge=x&redirect_uri=x", "sub-ada"
     )
     replayed = lab.client(cookies={"segarena_login": told["state"]})
-    assert "is over" in replayed.get("/oidc/back", params=again).text
+    assert "has expired" in replayed.get("/oidc/back", params=again).text
     assert not is_in(replayed)
 
 
@@ -267,7 +269,7 @@ def test_a_sign_in_that_took_too_long_is_over(lab, provider):
     with lab.site.database.writing() as session:
         for key in session.scalars(select(AccessKey).where(AccessKey.kind == "login")):
             key.ends_at = lab.site.now() - 1
-    assert "is over" in client.get("/oidc/back", params=told).text
+    assert "has expired" in client.get("/oidc/back", params=told).text
 
 
 def test_a_code_is_worth_nothing_without_the_verifier_of_the_browser(lab, provider):
@@ -283,7 +285,7 @@ def test_new_keys_of_the_provider_are_fetched_and_not_for_every_wrong_token(lab,
     fresh = new_key("k2")
     provider.keys = [provider.key, fresh]
     provider.sign = lambda claims: provider.by_key(claims, fresh)
-    held._keys = held._keys and type(held._keys)(held._keys.told, held._keys.at - 61)
+    held._keys = held._keys and type(held._keys)(held._keys.content, held._keys.at - 61)
     assert come(lab.client(), provider, "sub-fresh", "Fresh Key").status_code == 200
     provider.asked.clear()
     provider.sign = lambda claims: provider.by_key(claims, new_key("k3"))
@@ -302,8 +304,8 @@ ODDLY = [
 @pytest.mark.parametrize("told", ODDLY)
 def test_a_provider_that_describes_itself_oddly_is_not_used(lab, provider, told):
     held = lab.serving._server.config.app._app.state.provider
-    before = held._described, held._keys
-    held._described = held._keys = None
+    before = held._configuration, held._keys
+    held._configuration = held._keys = None
     provider.described = told
     client = lab.client()
     answer = client.get("/oidc")
@@ -312,7 +314,7 @@ def test_a_provider_that_describes_itself_oddly_is_not_used(lab, provider, told)
             "/oidc/back", params=provider.let_in(answer.headers["location"], "sub-ada")
         )
     assert answer.status_code == 403
-    held._described, held._keys = before
+    held._configuration, held._keys = before
 
 
 def test_somebody_connects_an_account_and_nobody_elses(lab, provider):

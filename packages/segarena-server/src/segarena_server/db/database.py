@@ -110,7 +110,7 @@ class Database:
             return
         if not self._write_lock.acquire(timeout=_WAIT_S):
             raise DatabaseAway(
-                f"other processes have been writing to the database for more than {_WAIT_S} s; try again"
+                f"another writer has used the database for more than {_WAIT_S} s; try again"
             )
         try:
             yield

@@ -1,6 +1,6 @@
-"""The other side of a worker: a model in a Python of its own answers segarena through a pipe or a socket.
+"""The worker side of the protocol: serve a model from its own Python through a pipe or a socket.
 
-One file, the standard library and NumPy (1.16 to 2) alone, Python 3.7 and later. Copy it beside a model as
+One file that needs only the standard library and NumPy (1.16 to 2), Python 3.7 and later. Copy it beside a model as
 `segarena_worker.py`; then the whole adapter is
 
     from segarena_worker import serve
@@ -18,11 +18,11 @@ One file, the standard library and NumPy (1.16 to 2) alone, Python 3.7 and later
     if __name__ == "__main__":
         serve(Model)
 
-and a run names it: `--segmenter "worker('python my_adapter.py', python='envs/mine/bin/python')"`. Samples, prompts and
-dialogues have the fields that they have in segarena, so a plug-in moves over nearly unchanged. What the model prints
-goes to a log, whenever it prints. The protocol is written down in docs/workers.md.
+and a run uses it as `--segmenter "worker('python my_adapter.py', python='envs/mine/bin/python')"`. Samples, prompts and
+dialogues have the same fields as in segarena, so a plug-in needs few changes. All output of the model goes to a log.
+docs/workers.md describes the protocol.
 
-A worker is a cache, never the state: it may be killed and started again between any two calls.
+A worker only caches: it may be killed and started again between any two calls.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 GREETING = b"segarena-worker %d\n"
-"""What a worker says first; whatever was printed into the pipe before it is no part of the conversation."""
+"""First message of a worker; the host ignores output in the pipe before it."""
 
 TOKEN = "SEGARENA_WORKER_TOKEN"  # noqa: S105 - the name of a variable
-"""The environment variable with the token that a worker which listens asks for."""
+"""The environment variable with the token that a listening worker requires."""
 
 PROMPTS = ("click", "box", "limits", "scribble", "lasso", "mask", "support")
 SAMPLES = ("image", "volume", "video")
@@ -66,42 +66,42 @@ SAMPLES = ("image", "volume", "video")
 MOST_HEADER_BYTES = 64 * 2**20
 MOST_BODY_BYTES = 64 * 2**30
 MOST_UNKNOWN_BYTES = 4096
-"""What a header may have from someone who has not shown the token yet."""
+"""Maximum header of a client that has not presented the token yet."""
 _MOST_STRANGERS, _MOST_STRANGE_SECONDS = 16, 10
-"""How many of these are listened to at once, and for how long."""
+"""Maximum number of such clients at once, and seconds until each is disconnected."""
 
 _PREFIX = struct.Struct("<IQ")
 _DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4", "<f8")
 _BITS = "bits"
 _MOST_AXES = 8
 _SMALL_BYTES = 2**19
-"""Up to so many bytes are written at once: each write wakes the reader, who otherwise finds too little."""
+"""Small arrays are joined up to this size, because each write wakes the reader."""
 _PR_SET_PDEATHSIG = 1
 
 
 class ProtocolError(Exception):
-    """The other side does not keep to the protocol; nothing that it says can be relied on any more."""
+    """The other side violates the protocol; the connection cannot continue."""
 
 
 class Refused(Exception):
-    """A request cannot be carried out; the conversation goes on. `kind` says what the other side can do about it."""
+    """A request fails, but the connection continues; `kind` tells the other side the reason."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 
 
-# Frames: u32 length of the header, u64 length of the body, a JSON header, then the arrays, one after the other.
+# A frame: u32 length of the header, u64 length of the body, JSON header, then the arrays in order.
 
 
 class Stream:
     """Frames over two file descriptors.
 
     Args:
-        source: read from.
-        sink: written to; that of a socket is the same.
-        most_header: bytes that a header may have that comes in; more is refused before anything is allocated.
-        most_body: the same of a body.
+        source: descriptor to read from.
+        sink: descriptor to write to; the same for a socket.
+        most_header: maximum bytes of a received header, checked before any allocation.
+        most_body: the same for a body.
     """
 
     def __init__(
@@ -117,13 +117,13 @@ class Stream:
         self.most_body = most_body
 
     def before_read(self) -> None:
-        """Wait until something can be read; whoever has a time limit keeps it here."""
+        """Wait until data can be read; subclasses enforce time limits here."""
 
     def before_write(self) -> None:
-        """Wait until something can be written."""
+        """Wait until data can be written."""
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Look at dtype, shape and file of arrays before anything is allocated; whoever takes less refuses here."""
+        """Check dtype, shape and file of arrays before any allocation; subclasses reject more here."""
 
     def send(self, header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> None:
         """Write one frame."""
@@ -144,8 +144,8 @@ class Stream:
         """Return the header and the arrays of the next frame.
 
         Raises:
-            EOFError: the other side is gone.
-            ProtocolError: what comes is no frame, or larger than allowed.
+            EOFError: the other side closed the connection.
+            ProtocolError: the data is no frame, or larger than allowed.
         """
         lengths = bytearray(_PREFIX.size)
         self.read_into(lengths)
@@ -179,7 +179,7 @@ class Stream:
         return raw.view(np.dtype(dtype)).reshape(shape)
 
     def read_into(self, buffer: Any) -> None:
-        """Fill a buffer; raise EOFError when the other side ends before."""
+        """Fill a buffer; raise EOFError if the connection ends before."""
         view = memoryview(buffer)
         while len(view):
             self.before_read()
@@ -197,12 +197,12 @@ class Stream:
 
 
 class Body:
-    """An array on its way out.
+    """An array to send.
 
     Args:
-        told: what the header says of it: dtype and shape, and the file if it lies in one.
+        told: its description in the header: dtype and shape, and the file of a shared array.
         size: bytes that follow the header.
-        parts: gives the bytes; a large array need never be in memory as a whole.
+        parts: returns the bytes in parts, so that a large array need not be in memory as a whole.
     """
 
     def __init__(self, told: dict[str, Any], size: int, parts: Callable[[], Iterable[Any]]) -> None:
@@ -212,10 +212,10 @@ class Body:
 
 
 def as_body(array: Any) -> Body:
-    """Return an array as it travels: little-endian, C order, bool as packed bits.
+    """Return an array in the format of the protocol: little-endian, C order, bool as packed bits.
 
     Raises:
-        TypeError: it holds something else than numbers.
+        TypeError: the array does not contain numbers.
     """
     if isinstance(array, Body):
         return array
@@ -230,7 +230,7 @@ def as_body(array: Any) -> Body:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return what a dtype is called in a header; raise TypeError for those that do not travel."""
+    """Return the name of a dtype in headers; raise TypeError for unsupported ones."""
     little: Any = np.dtype(dtype).newbyteorder("<")
     if little.str not in _DTYPES:
         raise TypeError(f"{dtype} arrays do not travel; integers, float16 to float64 and bool do")
@@ -289,14 +289,15 @@ def _mapped(dtype: str, shape: tuple[int, ...], file: str) -> Any:
     return np.memmap(file, dtype=np.dtype(dtype), mode="r", shape=shape)
 
 
-# Values: what a model wants handed back may be arrays in tuples, lists and dictionaries.
+# Values: logits of a model may be arrays in tuples, lists and dictionaries.
 
 
 def flatten(value: Any, arrays: list[Any]) -> Any:
-    """Return a value as JSON, in which arrays are places in `arrays`, where they are put.
+    """Return a value as JSON; append its arrays to `arrays`, and refer to them by index.
 
     Raises:
-        TypeError: something in it is no array, number, text, tuple, list or dictionary of texts.
+        TypeError: it contains something else than arrays, numbers, texts, tuples, lists and dictionaries
+            with texts as keys.
     """
     if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
         return value
@@ -315,10 +316,10 @@ def flatten(value: Any, arrays: list[Any]) -> Any:
 
 
 def restore(told: Any, arrays: Sequence[Any]) -> Any:
-    """Return what `flatten` was given.
+    """Return the value that `flatten` converted.
 
     Raises:
-        ProtocolError: it names an array that is not there, or is of no known form.
+        ProtocolError: it refers to a missing array, or has no known form.
     """
     if isinstance(told, list):
         return [restore(each, arrays) for each in told]
@@ -335,7 +336,7 @@ def restore(told: Any, arrays: Sequence[Any]) -> Any:
     raise ProtocolError(f"a value that cannot be: {_short(told)}")
 
 
-# What a model sees; fields as in segarena.samples, segarena.prompts and segarena.dialogue.
+# Inputs of a model; fields as in segarena.samples, segarena.prompts and segarena.dialogue.
 
 
 class Fields:
@@ -411,7 +412,7 @@ class Box(Fields):
 
 
 class Limits(Fields):
-    """The `first` and `last` slice (both inclusive) that the object reaches along `axis`; `object_id`."""
+    """The `first` and `last` slice (both inclusive) of the object along `axis`; `object_id`."""
 
     kind = "limits"
 
@@ -435,24 +436,24 @@ class MaskPrompt(Fields):
 
 
 class Support(Fields):
-    """One example: `sample`, an image; the `mask` of the object in it; `encoded`, what `encode` made of that image."""
+    """One example: `sample`, an image; `mask` of its object; `encoded`, the encoding of that image."""
 
     kind = "support"
 
 
 class Lift(Fields):
-    """How prompts of a few slices are meant for the others: `spread`, `keeps_prompts`, `protocol`."""
+    """Rules by which prompts of a few slices extend to others: `spread`, `keeps_prompts`, `protocol`."""
 
 
 class Prediction:
-    """An answer; also what `dialogue.previous` is.
+    """A prediction of the model; also the type of `dialogue.previous`.
 
     Args:
-        mask: bool, shape of the sample; uint8 labels where several objects were asked about.
-        logits: what is wanted back with the next round, as `dialogue.logits`: arrays, or these in
+        mask: bool, shape of the sample; uint8 labels for several objects.
+        logits: value that the next round receives as `dialogue.logits`: arrays, or arrays in
             tuples, lists and dictionaries; None.
         score: the model's own estimate of its quality, or None.
-        candidates: of a video, the frames in which the model asks for the next prompts, or None.
+        candidates: frames of a video in which the model asks for the next prompts, or None.
     """
 
     def __init__(
@@ -469,10 +470,10 @@ class Prediction:
 
 
 class Dialogue(Fields):
-    """What was said so far about one target.
+    """All prompts so far about one target.
 
-    `rounds` has one tuple of prompts per round, the last one not answered yet; `previous` is the `Prediction` of the
-    round before, None in the first; `lift` is a `Lift` or None.
+    `rounds` has one tuple of prompts per round, of which the last one is not answered yet; `previous` is the
+    `Prediction` of the previous round, None in the first; `lift` is a `Lift` or None.
     """
 
     @property
@@ -487,11 +488,11 @@ class Dialogue(Fields):
 
     @property
     def logits(self) -> Any:
-        """What the model asked to have back from the round before; None in the first."""
+        """Logits that the model returned in the previous round; None in the first."""
         return None if self.previous is None else self.previous.logits
 
     def previous_mask(self, shape: Sequence[int]) -> Any:
-        """Return the mask of the round before; all False of `shape` in the first round."""
+        """Return the mask of the previous round; in the first round all False, of `shape`."""
         return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
 
 
@@ -500,7 +501,7 @@ _PROMPTS = {each.kind: each for each in (Click, Box, Limits, Scribble, Lasso, Ma
 
 
 def sample_from(told: Any, arrays: Sequence[Any]) -> Any:
-    """Return the sample that a header tells of."""
+    """Decode a sample from a header."""
     fields = {key: restore(value, arrays) for key, value in _object(told).items()}
     made = _SAMPLES.get(fields.pop("kind", None))
     if made is None:
@@ -511,7 +512,7 @@ def sample_from(told: Any, arrays: Sequence[Any]) -> Any:
 def dialogue_from(
     told: Any, arrays: Sequence[Any], example: Callable[[int], tuple[Any, Any]]
 ) -> Dialogue:
-    """Return the dialogue that a header tells of; `example` knows the sample and encoding of a handle."""
+    """Decode a dialogue from a header; `example` returns the sample and encoding of a handle."""
 
     def prompt(one: Any) -> Any:
         fields = {
@@ -540,7 +541,7 @@ def dialogue_from(
 
 
 def prediction_from(told: Any, arrays: Sequence[Any]) -> Prediction:
-    """Return the prediction that a header tells of."""
+    """Decode a prediction from a header."""
     fields = {key: restore(value, arrays) for key, value in _object(told).items()}
     candidates = fields.get("candidates")
     return Prediction(
@@ -552,7 +553,7 @@ def prediction_from(told: Any, arrays: Sequence[Any]) -> Prediction:
 
 
 def tell_prediction(answer: Any, arrays: list[Any]) -> dict[str, Any]:
-    """Return what a header tells of an answer: a mask, (mask, logits), or a `Prediction`."""
+    """Encode an answer for a header: a mask, (mask, logits), or a `Prediction`."""
     if isinstance(answer, tuple):
         if not 1 <= len(answer) <= 2:
             raise TypeError(f"expected a mask or (mask, logits), got a tuple of {len(answer)}")
@@ -583,14 +584,14 @@ def _object(told: Any) -> dict[str, Any]:
 
 
 class Model:
-    """A model of an adapter, built with options, and what it can do.
+    """A model of an adapter, built with options, and its abilities.
 
     Args:
         kind: the adapter's class.
         options: of its constructor.
 
     Raises:
-        Refused: it does not take these options, or says something impossible of itself.
+        Refused: unknown options, or an invalid declaration of its abilities.
     """
 
     def __init__(self, kind: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -631,7 +632,7 @@ class Model:
         return kinds
 
     def described(self) -> dict[str, Any]:
-        """Return what hello says."""
+        """Return the answer to hello."""
         model = self.model
         return {
             "protocol": PROTOCOL,
@@ -651,7 +652,7 @@ class Model:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Return the SHA-256 of the adapter's file and of each file that the model declares as its `weights`."""
+        """Return the SHA-256 of the adapter's file and of each file in the model's `weights`."""
         weights: Any = getattr(self.model, "weights", ()) or ()
         files = (
             [weights]
@@ -673,7 +674,7 @@ class Model:
 
 
 def environment() -> dict[str, str]:
-    """Return the versions of Python, and of packages that are imported and matter."""
+    """Return the versions of Python and of the relevant imported packages."""
     versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in (
         "numpy",
@@ -717,12 +718,12 @@ def _sha256(path: str) -> str:
 
 
 class Conversation:
-    """One host's conversation with a model: its handles, and the answer to each verb.
+    """Requests of one host: its handles, and the answer to each verb.
 
     Args:
         stream: to the host.
-        models: builds a model from options, once.
-        lock: held while a model works; several hosts may talk to one that listens.
+        models: returns the model for options, built once.
+        lock: held while a model works, because a listening worker may have several hosts.
     """
 
     def __init__(
@@ -747,7 +748,7 @@ class Conversation:
         }
 
     def hold(self) -> None:
-        """Answer requests until the host says bye or is gone."""
+        """Answer requests until the host says bye or disconnects."""
         while True:
             try:
                 request, arrays = self._stream.receive()
@@ -873,7 +874,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _content_of(path: Any) -> str:
-    """Return what a small file holds, which shows the host that both see the same disk."""
+    """Return the content of a small file, which proves to the host that both see the same disk."""
     try:
         with open(str(path), "rb") as file:
             return file.read(200).decode("ascii", "replace")
@@ -887,7 +888,7 @@ def _passes(encoded: Any) -> dict[str, Any]:
 
 
 def _size_of(value: Any, depth: int = 6) -> int:
-    """Return about how many bytes the arrays and tensors in a value take."""
+    """Return the approximate size of the arrays and tensors in a value, in bytes."""
     size = getattr(value, "nbytes", None)
     if isinstance(size, int):
         return size
@@ -905,12 +906,12 @@ def _size_of(value: Any, depth: int = 6) -> int:
 
 
 def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> None:
-    """Serve a model: to the host that started this program, or with `--listen ADDRESS` to hosts that connect.
+    """Serve a model to the host that started this program, or with `--listen ADDRESS` to hosts that connect.
 
     Args:
-        kind: the adapter's class; its constructor's options have defaults.
+        kind: the adapter's class; all options of its constructor have defaults.
         arguments: `--listen unix:PATH` or `--listen tcp://HOST:PORT`, and options of the model as `--name value`; by
-            default what the program was started with.
+            default the command line.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdin.isatty() and not words:
@@ -941,7 +942,7 @@ def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> N
 
 
 def _read_arguments(words: list[str], kind: Callable[..., Any]) -> tuple[str, dict[str, Any]]:
-    """Return the address to listen at, if any, and options as written, read like their defaults."""
+    """Return the address to listen at, "" for none, and the options converted to the types of their defaults."""
     known, address, given = _options_of(kind), "", {}
     while words:
         name = words.pop(0)
@@ -969,12 +970,12 @@ def _read_option(text: str, default: Any) -> Any:
 
 
 def _serve_parent(models: Callable[[Mapping[str, Any]], Model]) -> None:
-    """Answer on what was stdin and stdout; the model's own prints go to stderr, which is the log."""
+    """Serve on the original stdin and stdout; the model's own output goes to stderr, which is the log."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # a model that asks for input gets none, and eats no request
+    os.dup2(nothing, 0)  # a model that reads stdin gets nothing, and takes no request
     os.dup2(2, 1)
-    sys.stdout.flush()  # what was printed on the way here goes to the log, too
+    sys.stdout.flush()  # output buffered so far goes to the log, too
     stdout: Any = sys.stdout
     if hasattr(stdout, "reconfigure"):
         stdout.reconfigure(line_buffering=True)
@@ -989,7 +990,7 @@ def _serve_parent(models: Callable[[Mapping[str, Any]], Model]) -> None:
 
 
 def _die_with_parent(source: int) -> None:
-    """End when the host is gone, whatever the model is doing then."""
+    """End this process as soon as the host is gone, even while the model works."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):  # no such call here
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -998,13 +999,13 @@ def _die_with_parent(source: int) -> None:
 
 def _watch(source: int) -> None:
     poll = select.poll()
-    poll.register(source, 0)  # hang-ups are told whatever one asks for
+    poll.register(source, 0)  # poll always reports hang-ups
     poll.poll()
     os._exit(1)
 
 
 def _listen(address: str, models: Callable[[Mapping[str, Any]], Model]) -> None:
-    """Serve hosts that connect and show the token, several at once; the model works for one at a time."""
+    """Serve several hosts that connect and present the token; the model works for one at a time."""
     token = os.environ.get(TOKEN, "")
     if not token:
         token = secrets.token_urlsafe(24)
@@ -1047,7 +1048,7 @@ def parse_address(address: str) -> tuple[str, Any]:
     """Return ("unix", path) or ("tcp", (host, port)).
 
     Raises:
-        Refused: it is neither.
+        Refused: another form.
     """
     if address.startswith("unix:") and len(address) > len("unix:"):
         return "unix", address[len("unix:") :]
@@ -1088,7 +1089,7 @@ def _meet(
 
 
 def _shows_token(connection: socket.socket, token: str) -> bool:
-    """Tell whether who connected shows the token within a while; nothing else is listened to before."""
+    """Tell whether the client presents the token in time; it may send nothing else before."""
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -1102,7 +1103,7 @@ def _shows_token(connection: socket.socket, token: str) -> bool:
         late.cancel()
     shown = str(request.get("token", "")) if request.get("verb") == "token" else ""
     if not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), token.encode("utf-8")):
-        time.sleep(0.5)  # whoever guesses does so slowly
+        time.sleep(0.5)  # slows down guessing
         refusal = f"wrong token; set {TOKEN} to the worker's"
         stream.send({"id": request.get("id"), "error": {"kind": "token", "message": refusal}})
         return False

@@ -1,4 +1,4 @@
-"""Controls: segmenters that are no models, to try protocols with. Some look at the truth, the others at no image."""
+"""Controls: segmenters without a model, for testing protocols; they see the truth or no image at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """A sample with its targets, and what was made of them."""
+    """A sample with its targets, and a cache of values derived from them."""
 
     sample: Sample
     memory: Memory = field(default_factory=Memory)
@@ -41,21 +41,22 @@ class Truth:
 @segmenter("degraded-truth")
 @dataclass(kw_only=True, eq=False)
 class DegradedTruth:
-    """A control that LOOKS AT THE TRUTH: the target the prompts are about, made worse in a stated way.
+    """A control that LOOKS AT THE TRUTH: the prompted target, degraded in a defined way.
 
-    Which target is meant, the first round tells: boxes, limits and masks that fit it, positive points in it; of equally
-    good ones the smallest. It is answered with its border moved and made to wobble, smoothed, and without some of its
-    slices; around every click, line or lasso, of any round, the truth itself is given. So corrections help, the
-    more the better they are placed, and a protocol can be tried on label volumes without any model or image.
+    The first round identifies the target: boxes, limits and masks that fit it, positive points in it;
+    ties go to the smallest. The answer is the target with a shifted, randomly displaced and smoothed
+    border, without some of its slices; around every click, line or lasso of any round it is the truth
+    itself. So well-placed corrections help, and a protocol can be tested on label volumes without any
+    model or image.
 
     Args:
-        border_mm: how far the border is moved; below 0 the answer is too small, above too large.
+        border_mm: shift of the border; below 0 the answer is too small, above 0 too large.
         wobble_mm: standard deviation of a random displacement of the border.
-        wobble_scale_mm: how far apart displacements become unlike.
+        wobble_scale_mm: correlation length of the displacement.
         smooth_mm: standard deviation of the blur that rounds the shape off.
-        lost_slices: the share of the target's axial slices that is left out, 0 to 1.
-        heal_mm: how far the truth is given around prompts.
-        seed: of wobble and lost slices; the same target is always made worse in the same way.
+        lost_slices: share of the target's axial slices that are missing, 0 to 1.
+        heal_mm: radius around prompts in which the answer is the truth.
+        seed: of displacement and missing slices; the same target is always degraded in the same way.
 
     Raises:
         PluginInvalid: an option out of range.
@@ -84,17 +85,18 @@ class DegradedTruth:
         """Return the scan with its targets.
 
         Raises:
-            SegmenterError: the sample is no volume, has no target, or one of several objects.
+            SegmenterError: the sample is no volume, has no target, or a target of several objects.
         """
         volume = require_volume(sample, "degraded-truth")
         if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
             raise SegmenterError(
-                f"degraded-truth looks at targets of one object each; scan {volume.id} has others, or none"
+                f"degraded-truth looks at targets of one object each; "
+                f"scan {volume.id} has others, or none"
             )
         return Truth(volume)
 
     def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from the truth; the previous prediction does not matter.
+        """Answer each dialogue from the truth, regardless of the previous prediction.
 
         Raises:
             SegmenterError: a prompt of another kind, or about another object than the first.
@@ -109,7 +111,7 @@ class DegradedTruth:
         scan = require_volume(truth.sample, "degraded-truth")
         target = find_meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
         window, worse = truth.memory.remember(
-            ("worse", target.id), lambda: self._make_worse(scan, target)
+            ("worse", target.id), lambda: self._degrade(scan, target)
         )
         mask = np.zeros(truth.sample.shape, dtype=np.bool_)
         mask[window] = worse
@@ -121,8 +123,8 @@ class DegradedTruth:
         cut[limits] = mask[limits]
         return Prediction(mask=cut)
 
-    def _make_worse(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
-        """Return a window and the worse target in it."""
+    def _degrade(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
+        """Return a window and the degraded target in it."""
         from scipy import ndimage
 
         extent = bounding_window(target.mask.astype(np.bool_, copy=False))
@@ -154,7 +156,7 @@ class DegradedTruth:
     def _heal(
         self, mask: Mask, truth: Mask, prompt: Click | Scribble | Lasso, sample: VolumeSample
     ) -> None:
-        """Give the truth wherever a prompt is near enough; what a lasso encloses is near itself alone."""
+        """Restore the truth near a prompt, and exactly within a lasso."""
         everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
         positions = everywhere.at(prompt_points(prompt, everywhere))
         if isinstance(prompt, Lasso):
@@ -174,7 +176,7 @@ class DegradedTruth:
 
 @segmenter("nothing")
 class Nothing:
-    """A control that answers everything with an empty mask: what a metric says of that is its floor."""
+    """A control that always answers with an empty mask: the lower bound of a metric."""
 
     ignores_image = True
     prompt_kinds = VOLUME_KINDS | {"support"}
@@ -191,7 +193,7 @@ class Nothing:
 
 @segmenter("everything")
 class Everything(Nothing):
-    """A control that answers everything with a full mask: what a metric says of that grows with the targets' size."""
+    """A control that always answers with a full mask, whose scores grow with the targets' size."""
 
     def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Return a full mask for each dialogue."""
@@ -200,10 +202,10 @@ class Everything(Nothing):
 
 @segmenter("target-box")
 class TargetBox:
-    """A control that LOOKS AT THE TRUTH: the box around the target that the prompts are about, and no more.
+    """A control that LOOKS AT THE TRUTH: the bounding box of the prompted target.
 
-    In a video the box in each frame. Which target is meant, all prompts so far tell. It looks at no image: a model that
-    ends below it knows less of a target than where that begins and ends.
+    In a video it answers with the box in each frame. All prompts so far identify the target. It ignores
+    the image: a model with lower scores knows less about a target than its extent.
     """
 
     ignores_image = True
@@ -212,10 +214,10 @@ class TargetBox:
     sample_kinds = frozenset({"image", "volume", "video"})
 
     def encode(self, sample: Sample) -> Truth:
-        """Return the sample, which has its targets.
+        """Return the sample with its targets.
 
         Raises:
-            SegmenterError: it has none.
+            SegmenterError: the sample has no targets.
         """
         if not sample.targets:
             raise SegmenterError(
@@ -224,7 +226,7 @@ class TargetBox:
         return Truth(sample)
 
     def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Return the box of each dialogue's target, of every object in it; an empty target has none.
+        """Return the boxes of all objects of each dialogue's target; none for an empty target.
 
         Raises:
             InvalidPrompt: a prompt outside of the sample.
@@ -240,7 +242,7 @@ class TargetBox:
 
 
 def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
-    """Return a target with each object grown to its box; of boxes that overlap the later object's is on top."""
+    """Return a target with each object grown to its box; where boxes overlap, the later object wins."""
     boxed = np.zeros_like(target.mask)
     for number in range(1, target.objects + 1):
         mask = target.mask == number
@@ -251,17 +253,17 @@ def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
 
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
-    """A control that puts the support's mask where it was: what place and size alone are worth.
+    """A control that copies the support's mask: the score from position and size alone.
 
-    The mask is stretched to the image; a pixel is in where on average at least half of it is covered, over all
-    supports. Images are not looked at.
+    The mask is stretched to the image; a pixel belongs to the answer if the supports' masks cover at
+    least half of it on average. Images are ignored.
     """
 
     prompt_kinds = frozenset({"support"})
     sample_kinds = frozenset({"image"})
 
     def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Return the mean of each dialogue's support masks, cut at one half.
+        """Return the mean of each dialogue's support masks, thresholded at one half.
 
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
@@ -280,20 +282,20 @@ class CopySupportMask(Nothing):
 
 
 def find_meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
-    """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
+    """Return the target that prompts fit best; ties go to the smallest, then to the first."""
     sample = truth.sample
     extents = truth.extents()
     ranks: list[tuple[float, int, int]] = []
     for index, (target, extent) in enumerate(zip(sample.targets, extents, strict=True)):
         mask = target.mask.astype(np.bool_, copy=False)
         fit = sum(_fit(prompt, mask, extent, sample) for prompt in prompts)
-        # Rounded, so that the order of additions decides nothing.
+        # Rounded, so that the order of floating point additions does not decide ties.
         ranks.append((-round(fit, 9), int(np.count_nonzero(mask[extent])), index))
     return sample.targets[min(ranks)[2]]
 
 
 def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
-    """Return how well a prompt fits a target, 0 to 1."""
+    """Return the fit of a prompt to a target, 0 to 1."""
     match prompt:
         case Box():
             box = tuple(slice(a, b) for a, b in zip(prompt.start, prompt.stop, strict=True))
@@ -315,7 +317,7 @@ def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
 
 
 def _places(prompt: Click | Scribble | Lasso, sample: Sample) -> NDArray[np.intp]:
-    """Return the pixels that a prompt marks, (n, axes)."""
+    """Return the pixels of a prompt, (n, axes)."""
     if not isinstance(sample, VolumeSample):
         return marked_places(prompt, sample.shape)
     everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
@@ -335,7 +337,10 @@ def _overlap(one: Window, other: Window) -> float:
 
 
 def _depth_mm(mask: Mask, spacing_mm: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return how deep each voxel lies in a mask that is not empty, below 0 outside; halfway between voxels is 0."""
+    """Return the signed depth of each voxel in a mask that is not empty, negative outside.
+
+    It is 0 halfway between two voxels.
+    """
     from scipy import ndimage
 
     inside = np.asarray(ndimage.distance_transform_edt(mask, sampling=spacing_mm), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The line that every model must beat: a segmenter that sees no image, and gives each pixel to the nearest prompt."""
+"""Baseline that ignores the image and assigns each pixel to the nearest prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segarena.segmenters.volumes.seeding.seed_layout import VOLUME_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """All that it knows of a sample: its shape, the edges of a voxel where it is a volume, whether it has frames."""
+    """Shape of a sample, edge lengths of a voxel for volumes, and whether it is a video."""
 
     shape: Shape
     spacing_mm: tuple[float, ...] | None
@@ -26,10 +26,10 @@ class Extent:
 
 @segmenter("image-blind", formerly=("nearest-prompt",))
 class ImageBlind:
-    """A control that gives each pixel to the nearest prompt, whatever the image shows: the floor of every curve.
+    """A control that assigns each pixel to the nearest prompt without the image: a lower bound.
 
-    The frame's edge is background. What this earns, prompts give away by themselves: a model that does no better has
-    learnt nothing from pictures.
+    The border of the image is background. The score of this control comes from the prompts alone, so
+    a model that does no better learns nothing from images.
     """
 
     ignores_image = True
@@ -37,17 +37,17 @@ class ImageBlind:
     sample_kinds = frozenset({"image", "volume", "video"})
 
     def encode(self, sample: Sample) -> Extent:
-        """Return shape and spacing; pixels are not looked at."""
+        """Return shape and spacing; pixels are ignored."""
         spacing = sample.spacing_mm if isinstance(sample, VolumeSample) else None
         return Extent(sample.shape, spacing, isinstance(sample, VideoSample))
 
     def predict(self, encoded: Extent, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from its prompts; of samples with very many pixels on a coarser grid."""
+        """Answer each dialogue from its prompts; large samples on a coarser grid."""
         return [Prediction(mask=_mask(encoded, dialogue)) for dialogue in dialogues]
 
 
 def _mask(extent: Extent, dialogue: Dialogue) -> Mask | Labels:
-    """Return labels where several objects were named, else a mask."""
+    """Return labels for several objects, else a mask."""
     labels, steps = blind_labels(
         dialogue.prompts, extent.shape, spacing=extent.spacing_mm, has_frames=extent.has_frames
     )
@@ -56,7 +56,7 @@ def _mask(extent: Extent, dialogue: Dialogue) -> Mask | Labels:
 
 
 def _enlarged(labels: Labels, steps: Sequence[int], shape: Shape) -> NDArray[np.uint8]:
-    """Return a coarse grid at full size."""
+    """Repeat a coarse grid to full size."""
     for axis, step in enumerate(steps):
         labels = np.repeat(labels, step, axis=axis)
     return np.ascontiguousarray(labels[tuple(map(slice, shape))])

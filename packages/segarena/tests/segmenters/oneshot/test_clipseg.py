@@ -10,7 +10,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Support, VolumeSample
-from segarena.segmenters.oneshot.clipseg import ClipSegSegmenter, Shown, highlight_object
+from segarena.segmenters.oneshot.clipseg import ClipSegSegmenter, ObjectView, highlight_object
 
 MEAN = np.array([0.485, 0.456, 0.406]) * 255
 
@@ -69,7 +69,7 @@ def enlarged(logits, shape):
     )[0, 0]
 
 
-@pytest.mark.parametrize("shown", get_args(Shown))
+@pytest.mark.parametrize("shown", get_args(ObjectView))
 def test_masks_are_those_of_the_whole_model_of_the_library(folder, shown):
     segmenter, query, example = build(folder, shown=shown), photograph(), support()
     (answer,) = segmenter.predict(segmenter.encode(query), [ask(example)])

@@ -277,7 +277,7 @@ def test_one_that_forgets_a_handle_is_told_again():
     assert np.array_equal(
         worker.predict(encoded, [ONE])[0].mask, worker.predict(encoded, [ONE])[0].mask
     )
-    assert encoded.tries.lost == 1
+    assert encoded.losses.count == 1
 
 
 def test_one_that_needs_more_memory_than_it_may_is_a_failure_after_two_tries():

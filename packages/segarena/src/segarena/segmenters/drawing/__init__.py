@@ -1,1 +1,1 @@
-"""Prompts drawn into images, and what segmenters without weights share."""
+"""Marks from prompts, and shared parts of segmenters without weights."""

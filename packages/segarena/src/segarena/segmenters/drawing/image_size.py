@@ -1,4 +1,4 @@
-"""How small an image becomes before it is worked on."""
+"""Size of an image that is shrunk for processing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from segarena.samples import Shape
 
 
 def shrunk_size(shape: Shape, most_px: int) -> tuple[int, int]:
-    """Return (width, height), as OpenCV takes a size, of an image (H, W) shrunk to at most `most_px` pixels.
+    """Return the size (width, height), in OpenCV's order, of an image with at most `most_px` pixels.
 
-    Rounded half to even, at least one pixel along each axis; an image that is small enough keeps its size.
+    Rounded half to even, at least one pixel per axis; a small enough image keeps its size.
     """
     height, width = shape
     scale = min(1.0, (most_px / (height * width)) ** 0.5)

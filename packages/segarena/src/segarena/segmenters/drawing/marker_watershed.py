@@ -1,4 +1,4 @@
-"""Marker-controlled watershed: let marked pixels grow until they meet where the image changes."""
+"""Marker-controlled watershed: marked pixels grow until they meet at edges of the image."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SIDES = np.array([(-1, 0), (0, -1), (0, 1), (1, 0)])
 def marker_watershed(
     image: NDArray[np.uint8], marks: NDArray[np.int8], *, frame_step: int | None = None
 ) -> Mask:
-    """Return the pixels that the INSIDE marks reach before the OUTSIDE marks do; marked pixels stay as marked.
+    """Return the pixels that INSIDE marks reach before OUTSIDE marks; marked pixels keep their side.
 
-    The smallest colour steps are crossed first. The lines where the two meet are given to the side of each pixel's
-    most alike neighbour. With no mark on one of the sides, everything belongs to the other; with no mark at all,
-    nothing is inside.
+    The smallest colour steps are crossed first. Pixels on the lines where both sides meet join their
+    most similar neighbour. Without marks on one side, all pixels belong to the other; without any
+    marks, no pixel is inside.
 
     Args:
         image: uint8 (H, W, 3).
         marks: int8 (H, W), INSIDE, UNKNOWN or OUTSIDE.
-        frame_step: when given, what lies beyond the image is marked OUTSIDE, and comes in over a colour step so high
-            (0..127): marks in the image grow over lower ones first.
+        frame_step: if given, the surroundings of the image are OUTSIDE and enter it over a colour step
+            of this height (0..127); marks in the image grow over lower steps first.
 
     Source: F. Meyer, Color Image Segmentation, ICIP 1992 (OpenCV's `watershed`).
     """
@@ -34,8 +34,9 @@ def marker_watershed(
         return np.zeros(marks.shape, dtype=np.bool_)
     if frame_step is None and not (marks == OUTSIDE).any():
         return np.ones(marks.shape, dtype=np.bool_)
-    # OpenCV never floods the outermost pixels, and never hurries a pixel that waits for a high step even when a low
-    # one has come up beside it: so the image has one free pixel around it, then the frame, then the outermost.
+    # OpenCV never floods the outermost pixels, and never moves a pixel that waits for a high step
+    # forward in its queue, even if a lower step has reached it. So the image is surrounded by one
+    # free pixel, then the frame, then the outermost pixels.
     padded = np.pad(image, ((3, 3), (3, 3), (0, 0)), mode="edge")
     labels = np.zeros(padded.shape[:2], np.int32)
     if frame_step is not None:
@@ -54,10 +55,10 @@ def marker_watershed(
 def snap_border(
     image: NDArray[np.uint8], mask: Mask, marks: NDArray[np.int8], *, band_px: int
 ) -> Mask:
-    """Return `mask` with the pixels within `band_px` of its border reassigned by a watershed.
+    """Reassign the pixels within `band_px` of the mask's border by a watershed.
 
-    What lies deeper on either side stays; marked pixels become what they are marked. 0 changes nothing else. Distances
-    are those of a chessboard, marks int8 (H, W).
+    Pixels farther from the border stay, and marked pixels take their marks, also with a band of 0.
+    Distances are chessboard distances; marks are int8 (H, W).
     """
     if band_px <= 0 or mask.all() or not mask.any():
         return apply_marks(marks, mask)
@@ -68,17 +69,15 @@ def snap_border(
     is_deep = cv2.erode(levels, square, borderType=cv2.BORDER_CONSTANT, borderValue=1) > 0
     is_near = cv2.dilate(levels, square, borderType=cv2.BORDER_CONSTANT, borderValue=0) > 0
     if is_deep.any() and not is_near.all():
-        sure = np.where(
-            is_deep, np.int8(INSIDE), np.where(is_near, np.int8(UNKNOWN), np.int8(OUTSIDE))
-        )
-        answer[window] = marker_watershed(
-            image[window], np.where(marks[window] != UNKNOWN, marks[window], sure)
-        )
+        outer = np.where(is_near, np.int8(UNKNOWN), np.int8(OUTSIDE))
+        sure = np.where(is_deep, np.int8(INSIDE), outer)
+        band_marks = np.where(marks[window] != UNKNOWN, marks[window], sure)
+        answer[window] = marker_watershed(image[window], band_marks)
     return answer
 
 
 def _settle_lines(image: NDArray[np.uint8], labels: NDArray[np.int32]) -> None:
-    """Give every unlabelled pixel (watershed lines are -1) the label of its most alike labelled neighbour."""
+    """Give each unlabelled pixel (watershed lines are -1) the label of its most similar neighbour."""
     colours = image.astype(np.int32)
     while len(left := np.argwhere(labels < 1)):
         near = left[:, None] + _SIDES

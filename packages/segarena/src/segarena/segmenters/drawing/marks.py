@@ -1,4 +1,4 @@
-"""Prompts drawn into the image: which pixels the user has said to be in, and which out."""
+"""Marks of pixels from prompts: inside, outside or unknown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena.prompts import Box, Click, Prompt, Scribble
 from segarena.samples import ImageSample, Mask, as_image
 
 PROMPT_KINDS = frozenset({"click", "box", "scribble"})
-"""What `draw_marks` can draw."""
+"""Prompt kinds that `draw_marks` can draw."""
 
 INSIDE = 1
 UNKNOWN = 0
@@ -31,7 +31,8 @@ def require_image(sample: Any, segmenter: str) -> NDArray[np.uint8]:
     """
     if not isinstance(sample, ImageSample):
         raise SegmenterError(
-            f"{segmenter} takes images only, got a {type(sample).__name__}; give it one slice or frame"
+            f"{segmenter} takes images only, got a {type(sample).__name__}; "
+            "give it one slice or frame"
         )
     return as_image(sample.image, name=f"sample {sample.id}")
 
@@ -39,21 +40,21 @@ def require_image(sample: Any, segmenter: str) -> NDArray[np.uint8]:
 def draw_marks(
     dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0, line_px: int | None = None
 ) -> NDArray[np.int8]:
-    """Return what all prompts so far say of each pixel: INSIDE, OUTSIDE or UNKNOWN, int8 (H, W).
+    """Return the marks of all prompts so far: INSIDE, OUTSIDE or UNKNOWN, int8 (H, W).
 
-    A click marks a disc, a scribble a line of that half width. Where two overlap, the nearer prompt wins, and of
-    two equally near the later one. Everything outside the boxes is OUTSIDE, unless a click or line says otherwise.
-    A box says nothing of the pixels in it, save its centre: as long as nothing else is marked INSIDE, a disc there
-    of an eighth of its shorter side is.
+    A click marks a disc, a scribble a line of that half width. Where two overlap, the nearer prompt
+    wins, and on ties the later one. Pixels outside of all boxes are OUTSIDE, unless a click or line
+    marks them. Pixels inside a box stay UNKNOWN, except a disc in its centre with a radius of an
+    eighth of its shorter side, which is INSIDE as long as there is no positive click or scribble.
 
     Args:
         dialogue: the prompts.
         shape: (H, W).
-        radius_px: of the discs; 0 marks the clicked pixels alone.
-        line_px: half width of lines, at most `radius_px`; None takes that.
+        radius_px: of the discs; 0 marks only the clicked pixels.
+        line_px: half width of lines, at most `radius_px`; None for `radius_px`.
 
     Raises:
-        SegmenterError: a prompt of another kind, or about another object than the first.
+        SegmenterError: a prompt of another kind, or about an object other than the first.
     """
     prompts = dialogue.prompts
     check_prompt_kinds(prompts, PROMPT_KINDS)
@@ -77,7 +78,7 @@ def draw_marks(
 
 
 def fill_outline(points: Sequence[Sequence[float]], shape: tuple[int, ...]) -> Mask:
-    """Return what a closed outline through (row, column) encloses, the outline included; bool (H, W)."""
+    """Return the region of a closed outline through (row, column), with the outline; bool (H, W)."""
     corners = np.rint([(column, row) for row, column in points]).astype(np.int32)
     enclosed = np.zeros(shape, np.uint8)
     cv2.fillPoly(enclosed, [corners], 1)
@@ -85,7 +86,7 @@ def fill_outline(points: Sequence[Sequence[float]], shape: tuple[int, ...]) -> M
 
 
 def apply_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:
-    """Return `mask` with the marked pixels as the marks say."""
+    """Return `mask` with marked pixels set to their marks."""
     return (mask | (marks == INSIDE)) & (marks != OUTSIDE)
 
 
@@ -93,7 +94,7 @@ def check_prompt_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> Non
     """Raise unless every prompt is of one of the `kinds`, and about the first object.
 
     Raises:
-        SegmenterError: a prompt of another kind, or about another object than the first.
+        SegmenterError: a prompt of another kind, or about an object other than the first.
     """
     for prompt in prompts:
         if prompt.kind not in kinds:
@@ -112,7 +113,7 @@ def _draw(marks: NDArray[np.int8], prompt: Prompt, radius: int) -> None:
         case Click(position=(row, column)):
             cv2.circle(marks, (column, row), radius, value, -1)
         case Scribble(points=points):
-            # The last point twice: of a single one OpenCV draws nothing.
+            # OpenCV draws nothing for a single point, so the last one is repeated.
             corners = np.rint([(column, row) for row, column in (*points, points[-1])]).astype(
                 np.int32
             )
@@ -122,6 +123,7 @@ def _draw(marks: NDArray[np.int8], prompt: Prompt, radius: int) -> None:
 
 
 def _draw_centre(marks: NDArray[np.int8], box: Box) -> None:
-    height, width = (b - a for a, b in zip(box.start, box.stop, strict=True))
+    height = box.stop[0] - box.start[0]
+    width = box.stop[1] - box.start[1]
     centre = (box.start[1] + width // 2, box.start[0] + height // 2)
     cv2.circle(marks, centre, min(height, width) // 8, INSIDE, -1)

@@ -1,10 +1,11 @@
-"""What prompts alone suggest: each pixel goes to the nearest labelled prompt, and the frame's edge is background.
+"""Labels from prompts alone: each pixel joins the nearest prompt, and the image border is background.
 
-What a click, a line or a lasso marks has its label. Of a box the inscribed ellipse has, and all that is outside is
-background; so it is with a mask. Slices beyond limits are emptied in the end. A support example says nothing of the
-sample. In a video each frame with prompts is filled on its own, and the others take what the nearest of these has.
+The pixels of a click, a line or a lasso have its label. A box labels its inscribed ellipse, and its
+surroundings are background, as are those of a mask. Slices beyond limits are emptied in the end.
+Support examples are ignored. In a video each frame with prompts is filled on its own, and the others
+copy the nearest of these.
 
-Measured on a grid of at most `MOST_POINTS`: large samples are read at every second, third, ... pixel along each axis.
+The grid has at most `MOST_POINTS`: large samples are read at every second, third, ... pixel per axis.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def blind_labels(
     spacing: Sequence[float] | None = None,
     has_frames: bool = False,
 ) -> tuple[Labels, tuple[int, ...]]:
-    """Return the labels that prompts alone suggest, and of how many pixels along each axis one is given.
+    """Return labels from prompts alone on a coarse grid, and the grid's step along each axis.
 
     Args:
         prompts: about one target.
         shape: of the sample.
-        spacing: edge lengths of a voxel; None: all alike.
+        spacing: edge lengths of a voxel; None for equal ones.
         has_frames: whether the first axis is time.
     """
     if has_frames:
@@ -49,9 +50,8 @@ def blind_labels(
     steps = _steps(shape[1:] if has_frames else shape, MOST_POINTS // max(1, planes), spacing)
     steps = (1, *steps) if has_frames else steps
     marks = _Marks(shape, steps)
-    for prompt in sorted(
-        prompts, key=lambda prompt: isinstance(prompt, Click | Scribble)
-    ):  # areas first
+    # Areas first, so that clicks and scribbles in them keep their labels.
+    for prompt in sorted(prompts, key=lambda prompt: isinstance(prompt, Click | Scribble)):
         marks.mark(prompt)
     if has_frames:
         found = _frame_by_frame(marks.labels, frames)
@@ -66,7 +66,7 @@ def blind_labels(
 
 
 def marked_places(prompt: Click | Scribble | Lasso, shape: Shape) -> NDArray[np.intp]:
-    """Return the pixels that a click, a line or a lasso marks, (n, axes)."""
+    """Return the pixels of a click, a line or a lasso, (n, axes)."""
     if isinstance(prompt, Click):
         return np.asarray([prompt.position], np.intp)
     marks = _Marks(shape, (1,) * len(shape))
@@ -83,7 +83,7 @@ def _frame_by_frame(marks: NDArray[np.int16], frames: Sequence[int]) -> Labels:
 
 
 def _steps(shape: Shape, most: int, spacing: Sequence[float] | None) -> tuple[int, ...]:
-    """Return of how many pixels along each axis one is read; the finest axis is thinned first."""
+    """Return the grid's step along each axis; the axis with the finest spacing is thinned first."""
     steps = [1] * len(shape)
     edges = list(spacing or [1.0] * len(shape))
     while math.prod(-(-side // step) for side, step in zip(shape, steps, strict=True)) > most:
@@ -96,7 +96,7 @@ def _steps(shape: Shape, most: int, spacing: Sequence[float] | None) -> tuple[in
 
 
 class _Marks:
-    """What prompts say of the points of a grid: a label, or `_UNKNOWN`; and which slices lie beyond limits."""
+    """Labels of grid points from prompts, `_UNKNOWN` elsewhere, and the slices beyond limits."""
 
     def __init__(self, shape: Shape, steps: tuple[int, ...]) -> None:
         self._shape = shape
@@ -108,7 +108,7 @@ class _Marks:
         )
 
     def mark(self, prompt: Prompt) -> None:
-        """Mark what a prompt says."""
+        """Mark the points of a prompt."""
         match prompt:
             case Click(position=position):
                 self._points(np.asarray([position], np.float64), _label(prompt))
@@ -135,7 +135,7 @@ class _Marks:
         self.labels[tuple(places.T)] = label
 
     def _lasso(self, points: NDArray[np.float64], label: int) -> None:
-        """Mark what an outline in one plane encloses."""
+        """Mark the region of an outline in one plane."""
         points = points / self._steps
         if points.shape[1] == 2:
             self.labels[fill_outline(points.tolist(), self.labels.shape)] = label
@@ -146,7 +146,7 @@ class _Marks:
         plane[fill_outline(np.delete(points, axis, axis=1).tolist(), plane.shape)] = label
 
     def _box(self, box: Box) -> None:
-        """Mark the ellipse in a box, and all that is outside of the box."""
+        """Mark the ellipse in a box, and the outside of the box as background."""
         start = np.asarray(box.start, np.float64)
         stop = np.asarray(box.stop, np.float64)
         centre = (start + stop - 1) / 2
@@ -167,7 +167,7 @@ def _label(prompt: Click | Scribble | Lasso) -> int:
 
 
 def _along(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positions on the line through points, at most a pixel apart."""
+    """Return positions on a line through points, at most one pixel apart."""
     pieces = [points[:1]]
     for one, other in pairwise(points):
         count = max(1, math.ceil(float(np.abs(other - one).max())))
@@ -176,7 +176,7 @@ def _along(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _filled(marks: NDArray[np.int16], spacing: Sequence[float] | None) -> Labels:
-    """Return the label of the nearest marked point, 0 beyond the frame; all 0 where no object is marked."""
+    """Return the label of the nearest marked point, with a border of 0; all 0 without any object."""
     if not (marks > 0).any():
         return np.zeros(marks.shape, np.uint8)
     edged = np.pad(marks, 1)
@@ -188,7 +188,7 @@ def _filled(marks: NDArray[np.int16], spacing: Sequence[float] | None) -> Labels
 
 
 def frames_of(prompt: Prompt) -> set[int]:
-    """Return the frames of a video that a prompt is about; those of a mask where it marks anything."""
+    """Return the frames of a prompt in a video; for a mask those with marked pixels."""
     match prompt:
         case Click(position=position):
             return {int(position[0])}

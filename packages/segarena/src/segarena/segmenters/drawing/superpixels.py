@@ -1,4 +1,4 @@
-"""An image cut into superpixels, and the graph of which touch and how alike they are."""
+"""Superpixels of an image, and the graph of adjacent ones with their contrast."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from segarena.arrays.colours import rgb_to_lab
 from segarena.segmenters.drawing.image_size import shrunk_size
 
 TINY_PX = 256
-"""An image of no more pixels is not cut: every pixel is a node."""
+"""In images up to this size every pixel is a superpixel."""
 
 LARGE_PX = 600_000
-"""An image of more pixels is shrunk to as many before it is cut: SLIC takes 1.4 s per million."""
+"""Larger images are shrunk to this size first, because SLIC takes 1.4 s per million pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,9 +27,9 @@ class SuperpixelGraph:
         areas_px: int (n,), pixels in each.
         edges: intp (m, 2), each pair of touching superpixels once, the smaller number first.
         border_px: int (m,), pixel pairs along each common border.
-        contrasts: float (m,), how unlike the two are, in units of the median over all edges.
+        contrasts: float (m,), difference of the two, in units of the median over all edges.
         order: intp (H * W,), the pixels (raster indices) sorted by superpixel.
-        starts: intp (n + 1,), where each superpixel begins in `order`.
+        starts: intp (n + 1,), start of each superpixel in `order`.
     """
 
     labels: NDArray[np.intp]
@@ -42,7 +42,7 @@ class SuperpixelGraph:
 
     @property
     def size(self) -> int:
-        """How many superpixels there are."""
+        """Number of superpixels."""
         return len(self.areas_px)
 
     def pixels(self, superpixel: int) -> NDArray[np.intp]:
@@ -53,14 +53,14 @@ class SuperpixelGraph:
 def cut_into_superpixels(
     image: NDArray[np.uint8], *, superpixels: int, compactness: float, border_weight: float
 ) -> SuperpixelGraph:
-    """Cut `image` into about so many superpixels (SLIC) and connect those that touch.
+    """Cut an image into superpixels (SLIC) and connect adjacent ones.
 
     The contrast of an edge is the distance of the two mean colours in CIELAB, plus `border_weight` times the mean
     colour gradient along the common border; divided by its median, so that it means the same in faint images.
 
     Args:
         image: uint8 (H, W, 3), RGB.
-        superpixels: how many are wanted; SLIC gives roughly as many.
+        superpixels: approximate number.
         compactness: of SLIC; the larger, the squarer.
         border_weight: how much the gradient counts beside the mean colours.
 
@@ -77,7 +77,7 @@ def cut_into_superpixels(
     contrasts = (
         np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1) + border_weight * steepness
     )
-    # The floor stands for the noise of 8-bit colour: below it, a "typical" contrast would be rounding.
+    # The minimum is the noise of 8-bit colour, below which the median would be rounding error.
     typical = max(float(np.median(contrasts)), 0.5) if len(contrasts) else 1.0
     return SuperpixelGraph(
         labels=labels,
@@ -93,9 +93,9 @@ def cut_into_superpixels(
 def label_superpixels(
     image: NDArray[np.uint8], superpixels: int, compactness: float
 ) -> NDArray[np.intp]:
-    """Return the superpixel (SLIC) of each pixel, intp (H, W): every number from 0 on is taken.
+    """Return the superpixel (SLIC) of each pixel, intp (H, W), numbered from 0 without gaps.
 
-    Tiny images have one for each pixel.
+    In tiny images every pixel is a superpixel.
     """
     from skimage.segmentation import slic
 
@@ -105,12 +105,12 @@ def label_superpixels(
     small = cv2.resize(image, shrunk_size((height, width), LARGE_PX), interpolation=cv2.INTER_AREA)
     raw = slic(small, superpixels, compactness=compactness, start_label=0).astype(np.int32)
     full = cv2.resize(raw, (width, height), interpolation=cv2.INTER_NEAREST)
-    # Not every number need be taken; the graph wants them dense.
+    # SLIC may leave gaps in its numbers; the graph needs them dense.
     return np.unique(full, return_inverse=True)[1].reshape(height, width).astype(np.intp)
 
 
 def gradient(lab: NDArray[np.float32], sigma_px: float, *, scale: float) -> NDArray[np.float32]:
-    """Return how steep colours are, float32 (H, W): Sobel's derivatives of the blurred channels, times `scale`."""
+    """Return the colour gradient, float32 (H, W): Sobel derivatives of blurred channels, times `scale`."""
     smooth = cv2.GaussianBlur(lab, (0, 0), sigma_px)
     along = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, scale=scale)
     down = cv2.Sobel(smooth, cv2.CV_32F, 0, 1, scale=scale)

@@ -1,1 +1,1 @@
-"""Segmenters of images that need no weights."""
+"""Segmenters of images without weights."""

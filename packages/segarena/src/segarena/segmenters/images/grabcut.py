@@ -1,4 +1,4 @@
-"""GrabCut on the window that the newest prompts are about, from a warm start."""
+"""GrabCut in a window around the newest prompts, started from the previous mask."""
 
 from __future__ import annotations
 
@@ -29,22 +29,25 @@ from segarena.segmenters.drawing.marks import (
 )
 
 _BOX_REACH = 0.2
-"""How far a box's edge may move inwards, as a share of its shorter side."""
+"""Maximum inward shift of a box's edge, as a share of its shorter side."""
 
 _STROKE_CUTS = 5
-"""Iterations from first strokes, whose guess is far from the object."""
+"""Iterations for first strokes, whose guess is far from the object."""
 
 _FINER = 3
-"""How many times the pixels the second cut from strokes has."""
+"""Pixels of the second cut from strokes, relative to the first."""
 
 _KEPT = 0.5
-"""Where a cut for positive prompts alone keeps less of the previous mask, colours told it nothing: all of it stays."""
+"""If a cut for positive prompts keeps a smaller share of the previous mask, all of it stays.
+
+Such a loss means that colours did not separate the object.
+"""
 
 _RIM = 0.25
-"""The share of a lasso's depth that is its rim, at most `reach_px`."""
+"""Width of a lasso's uncertain rim, as a share of its depth, at most `reach_px`."""
 
 _AROUND = 0.25
-"""How far around what strokes gave it is cut again in more detail, as a share of its longer side."""
+"""Margin of the second cut from strokes, as a share of the first result's longer side."""
 
 
 @segmenter("grabcut")
@@ -98,7 +101,7 @@ class GrabCutSegmenter:
     band_px: int = 4
 
     def encode(self, sample: Sample) -> NDArray[np.uint8]:
-        """Return the image; there is nothing to prepare.
+        """Return the image unchanged.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -108,7 +111,7 @@ class GrabCutSegmenter:
     def predict(
         self, encoded: NDArray[np.uint8], dialogues: Sequence[Dialogue]
     ) -> list[Prediction]:
-        """Answer each dialogue from its prompts and previous mask; nothing marked inside, nothing segmented."""
+        """Answer each dialogue from its prompts and previous mask; empty without an inside mark."""
         return [Prediction(mask=self._segment(encoded, dialogue)) for dialogue in dialogues]
 
     def _segment(self, image: NDArray[np.uint8], dialogue: Dialogue) -> Mask:
@@ -133,10 +136,12 @@ class GrabCutSegmenter:
             band_px = 0 if is_exact else band_px
         else:
             mask, marks = self._corrected(image, dialogue, previous, marks, is_given=is_given)
-        return _held(snap_border(image, mask, marks, band_px=band_px), anchors | (marks == INSIDE))
+        return _parts_with_anchor(
+            snap_border(image, mask, marks, band_px=band_px), anchors | (marks == INSIDE)
+        )
 
     def _marks(self, dialogue: Dialogue, previous: Mask, radius_px: int) -> NDArray[np.int8]:
-        """Return what is sure of each pixel: what clicks and lines say, then the newest lassos, then boxes.
+        """Return sure marks: from clicks and lines, then the newest lassos, then boxes.
 
         Boxes count until something is segmented: it tells what they said, and corrections may lie beyond them. Of what
         a lasso encloses, the rim is not sure.
@@ -205,7 +210,7 @@ class GrabCutSegmenter:
         return mask, marks
 
     def _is_given(self, previous: Mask, dialogue: Dialogue) -> bool:
-        """Return whether the previous mask comes from a box, or has parts without an earlier positive prompt."""
+        """Tell whether the previous mask comes from a box, or has parts without a positive prompt."""
         if not previous.any():
             return False
         earlier = Dialogue(dialogue.rounds[:-1]).prompts
@@ -219,7 +224,7 @@ class GrabCutSegmenter:
         )
         grown |= _lassoed(earlier, previous.shape, is_positive=True)
         has_box = any(isinstance(prompt, Box) for prompt in earlier)
-        return has_box or bool((previous & ~_held(previous, grown)).any())
+        return has_box or bool((previous & ~_parts_with_anchor(previous, grown)).any())
 
     def _from_boxes(
         self,
@@ -228,7 +233,7 @@ class GrabCutSegmenter:
         marks: NDArray[np.int8],
         least_cover: float,
     ) -> Mask:
-        """Return what is cut from boxes alone: their edge may move inwards, by a share of their shorter side."""
+        """Return the cut from boxes; their edges may move inwards by a share of their shorter side."""
         mask = np.zeros(marks.shape, dtype=np.bool_)
         for box in boxes:
             mask[box.start[0] : box.stop[0], box.start[1] : box.stop[1]] = True
@@ -251,7 +256,7 @@ class GrabCutSegmenter:
     def _from_strokes(
         self, image: NDArray[np.uint8], dialogue: Dialogue, marks: NDArray[np.int8]
     ) -> tuple[Mask, bool]:
-        """Return what is cut from first strokes, and whether it was cut pixel by pixel."""
+        """Return the cut from first strokes, and whether it was made at full resolution."""
         strokes = Dialogue(
             (tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, Lasso)),)
         )
@@ -279,7 +284,7 @@ class GrabCutSegmenter:
         return mask, mask[window].size <= finer_px
 
     def _depth(self, previous: Mask) -> NDArray[np.float32]:
-        """Return how far each pixel lies from the border of the previous mask, at most the first radius."""
+        """Return the distance of each pixel to the previous mask's border, at most the first radius."""
         longest = self.first_share * max(previous.shape)
         if previous.all() or not previous.any():
             return np.full(previous.shape, longest, dtype=np.float32)
@@ -291,7 +296,7 @@ class GrabCutSegmenter:
 
 
 def _lassoed(prompts: Sequence[Prompt], shape: tuple[int, ...], *, is_positive: bool) -> Mask:
-    """Return what lassos of one kind enclose."""
+    """Return the regions of positive or of negative lassos."""
     enclosed = np.zeros(shape, dtype=np.bool_)
     for prompt in prompts:
         if isinstance(prompt, Lasso) and prompt.is_positive == is_positive:
@@ -300,21 +305,21 @@ def _lassoed(prompts: Sequence[Prompt], shape: tuple[int, ...], *, is_positive: 
 
 
 def _pixels_of(prompts: Sequence[Prompt], shape: tuple[int, ...]) -> NDArray[np.int8]:
-    """Return what prompts say of the pixels that they touch; lassos touch none, and boxes all."""
+    """Return the marks of the pixels that prompts touch; lassos touch none."""
     return draw_marks(
         Dialogue((tuple(one for one in prompts if not isinstance(one, Lasso)),)), shape
     )
 
 
 def _least_cover(dialogue: Dialogue) -> float:
-    """Return what part of a working pixel marks must cover: strokes are thin, and mark what they touch."""
+    """Return the share of a working pixel that marks must cover; 0 with strokes, which are thin."""
     if any(isinstance(prompt, Scribble) for prompt in dialogue.prompts):
         return 0.0
     return MIN_MARK_COVER
 
 
 def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]) -> Mask:
-    """Return `mask` with a disc at the deepest of the newest marks of either kind, as large as that lies deep."""
+    """Return `mask` with a disc at the deepest new mark of either kind; its radius is that depth."""
     guess = mask.astype(np.uint8)
     for kind, level in ((INSIDE, 1), (OUTSIDE, 0)):
         here = np.where(newest == kind, depth, -1.0)
@@ -324,8 +329,8 @@ def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]
     return guess.astype(np.bool_)
 
 
-def _held(mask: Mask, anchors: Mask) -> Mask:
-    """Return the 8-connected parts of `mask` that hold an anchor."""
+def _parts_with_anchor(mask: Mask, anchors: Mask) -> Mask:
+    """Return the 8-connected parts of `mask` that contain an anchor."""
     parts = label_components(mask)
     holds = np.zeros(int(parts.max()) + 1, dtype=np.bool_)
     holds[parts[anchors]] = True

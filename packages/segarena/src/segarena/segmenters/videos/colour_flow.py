@@ -33,23 +33,26 @@ class EncodedFlow:
 @segmenter("colour-flow")
 @dataclass(kw_only=True, eq=False)
 class ColourFlowSegmenter(StrokeSegmenter):
-    """Frames with strokes are cut by colour and distance, and what was found is carried on by optical flow.
+    """Segments frames with strokes by colour and distance, and propagates labels by optical flow.
 
-    In a frame with strokes a label costs the more, the farther the next sure pixel of it is, counted over edges and
-    over colours that it does not have. From there labels are carried from frame to frame, compared with the colours of
-    each frame and smoothed along its edges. Between two frames with strokes both directions are mixed, by nearness.
+    In a frame with strokes, the cost of a label grows with the geodesic distance to its next sure
+    pixel, across edges and across colours that the label does not have. Labels move from there from
+    frame to frame, are compared with the colours of each frame and smoothed along its edges. Between
+    two frames with strokes both directions are mixed by proximity.
 
-    Strokes change their own frame, and others up to the next frame that has strokes; the rest stays as it was.
+    Strokes change their own frame and the frames up to the next one with strokes; the others keep
+    their labels.
 
     Args:
         distance_weight: of the distance to sure pixels, in a frame with strokes.
-        colour_weight: of the colours there.
-        carried_weight: of the colours where labels were carried to.
-        floor: the least probability a carried label keeps, shared by all labels: so an object may come back.
+        colour_weight: of the colours in a frame with strokes.
+        carried_weight: of the colours in frames with propagated labels.
+        floor: minimum probability of a propagated label, shared by all labels, so that an object may
+            reappear.
 
-    Source: Criminisi, Sharp, Blake, GeoS, ECCV 2008, and Price, Morse, Cohen, Geodesic Graph Cut, CVPR 2010 (distances
-    over colours and edges); Hosni et al., TPAMI 35(2), 2013 (smoothing of label costs); Kroeger et al., ECCV 2016
-    (flow). Their combination is ours.
+    Source: Criminisi, Sharp, Blake, GeoS, ECCV 2008, and Price, Morse, Cohen, Geodesic Graph Cut,
+    CVPR 2010 (distances over colours and edges); Hosni et al., TPAMI 35(2), 2013 (smoothing of label
+    costs); Kroeger et al., ECCV 2016 (flow). Their combination is ours.
     """
 
     distance_weight: float = 2.0

@@ -1,1 +1,1 @@
-"""Segmenters of volumes that need no weights, and the lift around segmenters of images."""
+"""Segmenters of volumes without weights, and the slice-wise use of image segmenters."""

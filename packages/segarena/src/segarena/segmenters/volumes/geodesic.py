@@ -17,20 +17,26 @@ from segarena.segmenters.volumes.seeding.intensity_likelihood import (
 from segarena.segmenters.volumes.seeding.seed_layout import SeededBlocks
 from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 
+_UNREACHABLE = 1e9
+"""Cost beyond all paths, but finite, so that differences stay numbers."""
+
 
 @segmenter("geodesic")
 @dataclass(kw_only=True, eq=False)
 class GeodesicSegmenter(SeededSegmenter):
-    """Each block of voxels goes with the seed that reaches it more cheaply; no weights, no learning.
+    """Assigns each block of voxels to the seed with the cheapest path; no weights, no learning.
 
-    A way costs its length in millimetres, times how little the intensities on it look like the inside for ways from
-    inside seeds, and how much for ways from outside seeds. Only parts that hold a seed are kept.
+    The cost of a path is its length in millimetres, weighted along the way: for inside seeds by the
+    likelihood that the intensities are outside, for outside seeds by the likelihood that they are
+    inside. Only parts that contain a seed are kept.
 
     Args:
-        base_cost: of a way through blocks that look wholly like its seed's side; 1 more is that of the other side.
+        base_cost: cost per millimetre where the intensities certainly belong to the seed's side; where
+            they certainly belong to the other side it is higher by 1.
 
-    Source: X. Bai, G. Sapiro, A Geodesic Framework for Fast Interactive Image and Video Segmentation and Matting, ICCV
-    2007, with likelihoods for costs, not their gradients. Windows, blocks and corrections are ours.
+    Source: X. Bai, G. Sapiro, A Geodesic Framework for Fast Interactive Image and Video Segmentation
+    and Matting, ICCV 2007, with likelihoods as costs instead of their gradients. Windows, blocks and
+    corrections are ours.
     """
 
     name = "geodesic"
@@ -45,10 +51,9 @@ class GeodesicSegmenter(SeededSegmenter):
         likelihood = np.asarray(ndimage.gaussian_filter(likelihood, 0.5), dtype=np.float64)
         to_inside = self._distances(1 - likelihood, marks == INSIDE, layout)
         to_outside = self._distances(likelihood, marks == OUTSIDE, layout)
-        # A share, so that levels between blocks can be interpolated.
-        return keep_seeded_parts(
-            (to_outside - to_inside) / np.maximum(to_outside + to_inside, 1e-9), marks
-        )
+        # A ratio, because levels between blocks are interpolated linearly.
+        total = np.maximum(to_outside + to_inside, 1e-9)
+        return keep_seeded_parts((to_outside - to_inside) / total, marks)
 
     def _distances(
         self, costs: NDArray[np.float64], seeds: NDArray[np.bool_], layout: SeededBlocks
@@ -56,6 +61,6 @@ class GeodesicSegmenter(SeededSegmenter):
         from skimage.graph import MCP_Geometric
 
         if not seeds.any():
-            return np.full(seeds.shape, 1e9)  # farther than any way there is, and still a number
+            return np.full(seeds.shape, _UNREACHABLE)
         paths = MCP_Geometric(self.base_cost + costs, sampling=layout.blocks.spacing_mm)
         return np.asarray(paths.find_costs(np.argwhere(seeds))[0])

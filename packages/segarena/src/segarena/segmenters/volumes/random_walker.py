@@ -23,17 +23,19 @@ from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 class RandomWalkerSegmenter(SeededSegmenter):
     """The random walker in three dimensions, with a likelihood of intensities; no weights, no learning.
 
-    A walker starts in each block of voxels, steps to its neighbours, rarely across contrast and the rarer the farther
-    their middles lie apart in millimetres, and stops now and then, on average `range_mm` away: then the intensity where
-    it stops decides. Inside is wherever it is likelier to meet a seed of the inside, or to stop at an intensity like
-    theirs. Only parts that hold a seed are kept.
+    A walker starts in each block of voxels and steps to its neighbours, rarely across contrast and
+    less often the farther their centres lie apart in millimetres. With a small probability it stops,
+    on average `range_mm` away; then the intensity at that block decides. A block is inside if its
+    walker more likely meets an inside seed, or stops at a similar intensity. Only parts that contain a
+    seed are kept.
 
     Args:
-        beta: how fast steps become rare with contrast, which is measured in deviations of the window.
-        range_mm: after which intensities count as much as seeds.
+        beta: decay of conductance with contrast, in standard deviations of the window.
+        range_mm: distance at which intensities count as much as seeds.
 
-    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 2006; Multilabel Random Walker Image Segmentation
-    Using Prior Models, CVPR 2005 (the likelihood). Windows, blocks and corrections are ours.
+    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 2006; Multilabel Random Walker Image
+    Segmentation Using Prior Models, CVPR 2005 (the likelihood). Windows, blocks and corrections are
+    ours.
     """
 
     name = "random-walker"
@@ -64,15 +66,23 @@ def meeting_probability(
     beta: float,
     range_mm: float,
 ) -> NDArray[np.float64]:
-    """Return for each block the probability that a walker from there ends inside, float64 (d, h, w).
+    """Return the probability that a walker from each block ends inside, float64 (d, h, w).
 
-    `likelihood` is that a walker who stops at a block is inside. Conductance is per square millimetre and falls with
-    the square of a step in intensity, in deviations; where nothing hinders it, a walker gets `range_mm` far.
+    Conductance is per square millimetre and falls with the squared intensity difference, in standard
+    deviations.
+
+    Args:
+        grey: intensities, float32 (d, h, w).
+        marks: int8 (d, h, w), INSIDE, OUTSIDE or UNKNOWN.
+        likelihood: probability that a walker which stops at a block is inside.
+        spacing_mm: edge lengths of a block.
+        beta: decay of conductance with contrast.
+        range_mm: mean distance of a walk without contrast.
     """
     from scipy import sparse
     from scipy.sparse.linalg import cg
 
-    walk = _steps(grey, spacing_mm, beta)
+    walk = _conductances(grey, spacing_mm, beta)
     stops = range_mm**-2.0
     system = (sparse.diags_array(walk.sum(axis=1) + stops) - walk).tocsr()
     inside = (marks.ravel() == INSIDE).astype(np.float64)
@@ -86,20 +96,28 @@ def meeting_probability(
     return inside.reshape(grey.shape)
 
 
-def _steps(grey: NDArray[np.float32], spacing_mm: tuple[float, float, float], beta: float) -> Any:
-    """Return how easily a walker steps from block to block, a symmetric sparse matrix."""
+def _conductances(
+    grey: NDArray[np.float32], spacing_mm: tuple[float, float, float], beta: float
+) -> Any:
+    """Return the conductances between neighbouring blocks, a symmetric sparse matrix."""
     from scipy import sparse
 
     numbers = np.arange(grey.size).reshape(grey.shape)
-    deviation = max(float(np.clip(grey, *np.percentile(grey, (1, 99))).std()), 1e-9)
-    ways: list[tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]] = []
+    low, high = np.percentile(grey, (1, 99))
+    deviation = max(float(np.clip(grey, low, high).std()), 1e-9)
+    values: list[NDArray[np.float64]] = []
+    starts: list[NDArray[np.intp]] = []
+    ends: list[NDArray[np.intp]] = []
     for axis, edge in enumerate(spacing_mm):
         contrasts = np.diff(grey.astype(np.float64), axis=axis) / deviation
-        # The small constant keeps every block reachable: the system stays well conditioned.
+        # The small constant keeps every block reachable, so the system is well conditioned.
         conductances = (np.exp(-beta * contrasts**2) + 1e-5) / edge**2
         along = np.moveaxis(numbers, axis, 0)
-        here, there = (np.moveaxis(part, 0, axis).ravel() for part in (along[:-1], along[1:]))
-        ways.append((conductances.ravel(), here, there))
-    values, here, there = (np.concatenate(parts) for parts in zip(*ways, strict=True))
-    one_way = sparse.coo_array((values, (here, there)), shape=(grey.size, grey.size)).tocsr()
+        values.append(conductances.ravel())
+        starts.append(np.moveaxis(along[:-1], 0, axis).ravel())
+        ends.append(np.moveaxis(along[1:], 0, axis).ravel())
+    coordinates = (np.concatenate(starts), np.concatenate(ends))
+    one_way = sparse.coo_array(
+        (np.concatenate(values), coordinates), shape=(grey.size, grey.size)
+    ).tocsr()
     return one_way + one_way.T

@@ -1,4 +1,4 @@
-"""The lift that makes a volume segmenter of an image segmenter: slice by slice."""
+"""Slice-wise volume segmenter on top of an image segmenter."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import check_prompt_kinds
 from segarena.segmenters.volumes.lifting.propagation import SliceDialogues, SlicePredictions
 from segarena.segmenters.volumes.lifting.slice_images import Intensity, SliceEncodings, SliceImages
-from segarena.segmenters.volumes.lifting.slice_prompts import UNDERSTOOD_IF_SILENT, kinds_in_volume
+from segarena.segmenters.volumes.lifting.slice_prompts import DEFAULT_PROMPT_KINDS, kinds_in_volume
 from segarena.segmenters.volumes.lifting.slice_rounds import answer_by_slices
 
 
 @segmenter("slices")
 class Slices:
-    """A volume segmenter that asks an image segmenter about axial slices; which ones and what, the prompts say.
+    """Segments volumes slice by slice with an image segmenter on axial slices.
 
-    How the prompts of a few slices are meant for the others says `dialogue.lift`: see `segarena.dialogue.Lift`, and
-    for the rules `spread_prompts`, `propagate`, `draw_on_slices` and `converse` in `lifting` beside this file.
-    Slices are encoded when they are first asked about; all dialogues that need the same slice are answered together.
+    `dialogue.lift` says how the prompts of a few slices extend to others: see `segarena.dialogue.Lift`,
+    and for the rules `spread_prompts`, `propagate`, `draw_on_slices` and `answer_by_slices` in the
+    folder `lifting`. Slices are encoded on first use; one call predicts a slice for all dialogues that
+    need it.
 
     Args:
-        segmenter: who segments images: a plug-in as written, or an object.
-        intensity: how a slice becomes a picture of 0 to 255: "volume-percentiles" (as published for SAM and SAM 2),
-            "slice-foreground-percentiles", "slice-positive-percentiles" (as published for MedSAM and SAM-Med2D; in CT
-            it throws negative values away), "slice-min-max" (ScribblePrompt), or "none". "auto" is what the segmenter
-            says by its `slice_intensity`, and the first one of these when it does not.
-        percentiles: the lowest and the highest that are told apart; values beyond them are clipped.
-        keep_mb: what encoded slices may take in memory; the ones used last are kept.
-        spread: what becomes of the first round's prompts when the user does not say.
-        keeps_prompts: whether slices are predicted from all their prompts when the user does not say.
-        protocol: "careful", or "published", when the user does not say.
+        segmenter: the image segmenter, as a plug-in specification or an object.
+        intensity: conversion of a slice to 0..255: "volume-percentiles" (as published for SAM and
+            SAM 2), "slice-foreground-percentiles", "slice-positive-percentiles" (as published for
+            MedSAM and SAM-Med2D; in CT it drops negative values), "slice-min-max" (ScribblePrompt), or
+            "none". "auto" is the segmenter's own `slice_intensity`, or the first of these without one.
+        percentiles: lower and upper percentile; values beyond them are clipped.
+        keep_mb: memory for encoded slices; the last ones used are kept.
+        spread: spreading of the first round's prompts if the user does not choose one.
+        keeps_prompts: whether slices are predicted from all their prompts, if the user does not choose.
+        protocol: "careful" or "published", if the user does not choose.
 
     Raises:
-        PluginInvalid: an option that does not exist, or a segmenter that takes no images.
+        PluginInvalid: an unknown option, or a segmenter that takes no images.
 
-    Source: Isensee et al., RadioActive, sections 3 and appendices 7 and 8. Where its code differs from its text, see
-    docs/segmenters.md.
+    Source: Isensee et al., RadioActive, sections 3 and appendices 7 and 8. docs/segmenters.md lists the
+    differences between its code and its text.
     """
 
     sample_kinds = frozenset({"volume"})
@@ -66,9 +67,9 @@ class Slices:
             raise PluginInvalid(
                 f"percentiles={percentiles!r}: expected two from 0 to 100, the lower one first"
             )
-        self.segmenter: Any = (
-            build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        )
+        self.segmenter: Any = segmenter
+        if isinstance(segmenter, str):
+            self.segmenter = build("segmenter", segmenter)
         abilities = segmenter_capabilities(self.segmenter)
         if "image" not in abilities.sample_kinds:
             raise PluginInvalid(
@@ -79,7 +80,7 @@ class Slices:
         self.keep_bytes = int(keep_mb * 1e6)
         self.lift = Lift(spread=spread, keeps_prompts=keeps_prompts, protocol=protocol)
         if abilities.prompt_kinds is None:
-            self.image_kinds = UNDERSTOOD_IF_SILENT
+            self.image_kinds = DEFAULT_PROMPT_KINDS
         else:
             self.image_kinds = abilities.prompt_kinds
         self.prompt_kinds = kinds_in_volume(self.image_kinds)
@@ -90,24 +91,25 @@ class Slices:
         return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> SliceEncodings:
-        """Return the slices, none of them encoded yet.
+        """Return the slices; each is encoded on first use.
 
         Raises:
             SegmenterError: the sample is not a volume.
         """
         if not isinstance(sample, VolumeSample):
             raise SegmenterError(
-                f"slices takes volumes only, got a {type(sample).__name__}; give it to the image segmenter itself"
+                f"slices takes volumes only, got a {type(sample).__name__}; "
+                "give it to the image segmenter itself"
             )
-        return SliceEncodings(
-            SliceImages(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes
-        )
+        images = SliceImages(sample, self.intensity, self.percentiles)
+        return SliceEncodings(images, self.segmenter, self.keep_bytes)
 
     def predict(self, encoded: SliceEncodings, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from its prompts and its previous prediction.
 
         Raises:
-            SegmenterError: no round yet, or a prompt that the image segmenter could not be shown.
+            SegmenterError: no round yet, or a prompt that does not convert to the image segmenter's
+                kinds.
             InvalidPrompt: a prompt outside of the volume.
             PredictionInvalid: the image segmenter's answer is no mask of the slice.
         """
@@ -129,8 +131,9 @@ class Slices:
 
     def _own_intensity(self, protocol: str) -> str:
         own = segmenter_capabilities(self.segmenter).slice_intensity or "volume-percentiles"
-        is_published = protocol == "published" and own == "slice-foreground-percentiles"
-        return "slice-positive-percentiles" if is_published else own
+        if protocol == "published" and own == "slice-foreground-percentiles":
+            return "slice-positive-percentiles"
+        return own
 
     def _begin(
         self, encoded: SliceEncodings, dialogue: Dialogue
@@ -147,24 +150,29 @@ class Slices:
     def _answer(
         self, encoded: SliceEncodings, asked: dict[int, SliceDialogues]
     ) -> dict[int, SlicePredictions]:
-        """Return what the image segmenter says, asked once about each slice."""
-        who_asks: dict[int, list[int]] = defaultdict(list)
+        """Predict each slice once for all dialogues that need it."""
+        indices_by_plane: dict[int, list[int]] = defaultdict(list)
         for index, dialogues in asked.items():
             for plane in dialogues:
-                who_asks[plane].append(index)
+                indices_by_plane[plane].append(index)
         answers: dict[int, SlicePredictions] = {index: {} for index in asked}
-        for plane, indices in sorted(who_asks.items()):
+        for plane, indices in sorted(indices_by_plane.items()):
             given: Any = self.segmenter.predict(
                 encoded.of(plane), [asked[index][plane] for index in indices]
             )
-            came = list(given) if isinstance(given, Iterable) else []
-            if len(came) != len(indices):
-                what = len(came) if isinstance(given, Iterable) else f"a {type(given).__name__}"
-                raise PredictionInvalid(
-                    f"slice {plane}: expected a list of {len(indices)} predictions, got {what}"
-                )
-            for index, answer in zip(indices, came, strict=True):
+            if not isinstance(given, Iterable):
+                raise _wrong_count(plane, len(indices), f"a {type(given).__name__}")
+            predictions = list(given)
+            if len(predictions) != len(indices):
+                raise _wrong_count(plane, len(indices), str(len(predictions)))
+            for index, answer in zip(indices, predictions, strict=True):
                 answers[index][plane] = as_prediction(
                     answer, encoded.shape[1:], name=f"prediction of slice {plane}"
                 )
         return answers
+
+
+def _wrong_count(plane: int, expected: int, received: str) -> PredictionInvalid:
+    return PredictionInvalid(
+        f"slice {plane}: expected a list of {expected} predictions, got {received}"
+    )

@@ -16,13 +16,17 @@ _BAND_PX = 2
 def seed_labels(
     marks: LabelMarks, fresh: LabelMarks, previous: Labels | None, *, reach: float
 ) -> LabelMarks:
-    """Return the label of every pixel that is sure, int16 (H, W), else `UNMARKED`.
+    """Return the label of every sure pixel, int16 (H, W), else `UNMARKED`.
 
-    A stroke in a region of another label puts a disc around each of its pixels in doubt, half again as large as that
-    pixel lies deep in the region. What the labels before say outside of these discs and away from borders is sure.
+    A stroke in a region of another label puts a disc around each of its pixels in doubt, with 1.5
+    times the pixel's depth in the region as its radius. Previous labels outside of these discs and
+    away from borders are sure.
 
-    At most `reach` of the frame's longer side is taken as depth. `fresh` are the strokes of this round; `previous` is
-    None in the first, whose strokes alone are sure.
+    Args:
+        marks: strokes of all rounds.
+        fresh: strokes of this round.
+        previous: labels of the previous round; None in the first, in which only strokes are sure.
+        reach: maximum depth, as a share of the frame's longer side.
     """
     if previous is None:
         return marks

@@ -1,1 +1,1 @@
-"""What stands behind the lift that makes a volume segmenter of an image segmenter."""
+"""Slice-wise use of image segmenters on volumes."""

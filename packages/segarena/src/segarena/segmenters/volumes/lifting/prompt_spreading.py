@@ -1,4 +1,4 @@
-"""Prompts of a few slices spread over the slices between them, before anything is predicted."""
+"""Spread the prompts of a few slices over the slices between them, before any prediction."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from segarena.prompts import Box, Click, Limits, Prompt
 
 
 def spread_prompts(prompts: Sequence[Prompt], spread: Spread) -> tuple[Prompt, ...]:
-    """Return the prompts of a first round as they are meant for all slices, still in the volume.
+    """Return the prompts of a first round, spread over all slices of the volume.
 
-    "interpolate": positive clicks and boxes of single slices are keys. Every slice from the first key to the last gets
-    what lies on the straight lines between them, also a slice where the object has a gap: which those are is not
-    for the segmenter to know. A single key stays. Of several clicks in a slice the first goes with the first
-    of the next keyed slice, the second with the second, and so on.
-    "extrude": a box of a single slice is drawn on all slices within the limits, when limits are given.
-    Everything else stays as it is.
+    "interpolate": positive clicks and boxes of single slices are keyframes. Every slice from the first
+    to the last keyframe gets a prompt by linear interpolation, also where the object has a gap,
+    because the segmenter must not know where. A single keyframe stays. Of several clicks in a slice,
+    the first one continues with the first one of the next keyframe, the second with the second, etc.
+    "extrude": a box of a single slice is drawn on all slices within the limits, if there are limits.
+    All other prompts stay as they are.
 
     Source: RadioActive, sections 2.1 and 2.2; rounding as in its code (half to even).
     """
@@ -28,12 +28,13 @@ def spread_prompts(prompts: Sequence[Prompt], spread: Spread) -> tuple[Prompt, .
         return _interpolated(prompts)
     if spread == "extrude":
         ends = [prompt for prompt in prompts if isinstance(prompt, Limits) and prompt.axis == 0]
-        return tuple(_extruded(prompt, ends[-1]) if ends else prompt for prompt in prompts)
+        if ends:
+            return tuple(_extruded(prompt, ends[-1]) for prompt in prompts)
     return tuple(prompts)
 
 
-def is_key(prompt: Prompt) -> bool:
-    """Tell whether a prompt is one that is interpolated: a positive click, or a box of a single slice."""
+def is_keyframe(prompt: Prompt) -> bool:
+    """Tell whether a prompt is interpolated: a positive click, or a box of a single slice."""
     if isinstance(prompt, Box):
         return prompt.stop[0] - prompt.start[0] == 1
     return isinstance(prompt, Click) and prompt.is_positive
@@ -43,17 +44,17 @@ def _interpolated(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
     boxes: dict[int, list[Box]] = defaultdict(list)
     chains: dict[tuple[int, int], list[Click]] = defaultdict(list)
     seen: dict[tuple[int, int], int] = defaultdict(int)
-    for prompt in dict.fromkeys(prompt for prompt in prompts if is_key(prompt)):
+    for prompt in dict.fromkeys(prompt for prompt in prompts if is_keyframe(prompt)):
         if isinstance(prompt, Box):
             boxes[prompt.object_id].append(prompt)
         elif isinstance(prompt, Click):
-            place = (prompt.object_id, prompt.position[0])
-            chains[prompt.object_id, seen[place]].append(prompt)
-            seen[place] += 1
+            plane = (prompt.object_id, prompt.position[0])
+            chains[prompt.object_id, seen[plane]].append(prompt)
+            seen[plane] += 1
     return (
         *chain(*map(_between_boxes, boxes.values())),
         *chain(*map(_between_clicks, chains.values())),
-        *(prompt for prompt in prompts if not is_key(prompt)),
+        *(prompt for prompt in prompts if not is_keyframe(prompt)),
     )
 
 
@@ -68,7 +69,7 @@ def _between_clicks(keys: Sequence[Click]) -> Iterable[Click]:
 
 
 def _extruded(prompt: Prompt, ends: Limits) -> Prompt:
-    if not isinstance(prompt, Box) or not is_key(prompt):
+    if not isinstance(prompt, Box) or not is_keyframe(prompt):
         return prompt
     return replace(
         prompt, start=(ends.first, *prompt.start[1:]), stop=(ends.last + 1, *prompt.stop[1:])

@@ -1,4 +1,4 @@
-"""From a prompted slice to its neighbours: each slice is prompted by the prediction of the one before."""
+"""Propagation through slices: the prediction of a slice prompts its neighbour."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from segarena.prompts import Box, Click, Prompt
 from segarena.segmenters.volumes.lifting.slice_prompts import SlicePrompts
 
 SliceDialogues: TypeAlias = dict[int, Dialogue]
-"""What an image segmenter is asked about slices; the answers come back under the same numbers."""
+"""Dialogues for an image segmenter by slice; predictions have the same keys."""
 
 SlicePredictions: TypeAlias = dict[int, Prediction]
 
 PUBLISHED_POINTS = 5
-"""The published code takes so many points for granted in the prompted slice."""
+"""Number of points that the published code assumes in the prompted slice."""
 
 
 @dataclass(slots=True)
 class _Front:
-    """A propagation that has come from slice `seed` to `plane` and goes on to `end`."""
+    """A propagation from slice `seed` that has reached `plane` and continues to `end`."""
 
     seed: int
     plane: int
@@ -39,40 +39,48 @@ class _Front:
 def propagate(
     seeds: SlicePrompts, first: int, last: int, protocol: Protocol = "careful"
 ) -> Generator[SliceDialogues, SlicePredictions, tuple[SlicePredictions, SlicePrompts]]:
-    """Ask about the seeds, then their neighbours, and so on; return all answers, and what each slice was asked.
+    """Predict the seeds, then their neighbours, and so on; return all predictions and prompts by slice.
 
-    The prediction of a slice becomes the prompt of the next: its tight box when the seed was prompted with a box, else
-    one click in its middle. An empty prediction ends its direction. Between two seeds each goes half way. Up and
-    down are walked together: they have nothing to do with each other.
+    The prediction of a slice becomes the prompt of the next one: its tight box if the seed has a box,
+    else one click in its middle. An empty prediction ends its direction. Between two seeds, each
+    covers half of the slices. Both directions advance in the same step, as they are independent.
 
-    "careful": the middle is the mean of the largest component, moved into it, as the paper says.
-    "published": it is the centre of the component's bounding box; a seed's box is given to both neighbours unchanged
-    and only their predictions are looked at; of a seed with n < 5 points, 5 - n slices below it are dropped
-    afterwards. The published code asks about most slices twice, which changes no answer; here each is asked once.
-    Seeds lie within the limits `first` and `last`, both included.
+    "careful": the middle is the mean of the largest component, moved into it, as in the paper.
+    "published": it is the centre of the component's bounding box; a seed's box prompts both
+    neighbours unchanged; for a seed with n < 5 points, the 5 - n slices below it are dropped in the
+    end. The published code predicts most slices twice, without any effect; here each is predicted
+    once.
+
+    Args:
+        seeds: prompts by slice, all within the limits.
+        first: lower limit, inclusive.
+        last: upper limit, inclusive.
+        protocol: "careful" or "published".
 
     Source: RadioActive, section 2.3 and appendix 7.
     """
     is_published = protocol == "published"
-    said = dict(seeds)
-    answers = dict((yield {plane: _dialogue(prompts) for plane, prompts in seeds.items()}))
+    prompts_by_plane = dict(seeds)
+    seed_dialogues = {plane: _dialogue(prompts) for plane, prompts in seeds.items()}
+    answers = dict((yield seed_dialogues))
     fronts = _fronts(sorted(seeds), first, last)
     while fronts:
         asked: SlicePrompts = {}
         for front in fronts:
-            prompts = _following(
+            prompts = _next_prompts(
                 front, seeds[front.seed], answers[front.plane], is_published=is_published
             )
             front.plane = front.next_plane()
             if prompts:
                 asked[front.plane] = prompts
-        said |= asked
+        prompts_by_plane |= asked
         answers |= yield {plane: _dialogue(prompts) for plane, prompts in asked.items()}
         fronts = [front for front in fronts if front.plane in asked and front.plane != front.end]
-    for plane in _dropped(seeds) if is_published else ():
-        said.pop(plane, None)
-        answers.pop(plane, None)
-    return answers, said
+    if is_published:
+        for plane in _dropped_planes(seeds):
+            prompts_by_plane.pop(plane, None)
+            answers.pop(plane, None)
+    return answers, prompts_by_plane
 
 
 def _dialogue(prompts: tuple[Prompt, ...]) -> Dialogue:
@@ -80,18 +88,22 @@ def _dialogue(prompts: tuple[Prompt, ...]) -> Dialogue:
 
 
 def _fronts(seeds: list[int], first: int, last: int) -> list[_Front]:
-    """Return a front for each way that leads away from a seed; between two seeds the lower one goes half way."""
+    """Return a front for each direction from a seed; between two seeds both cover half of the slices."""
     middles = [(lower + upper) // 2 for lower, upper in pairwise(seeds)]
     lows = [first, *(middle + 1 for middle in middles)]
     highs = [*middles, last]
-    ways = [(seed, end) for seed, *ends in zip(seeds, lows, highs, strict=True) for end in ends]
-    return [_Front(seed, seed, end) for seed, end in ways if end != seed]
+    fronts: list[_Front] = []
+    for seed, low, high in zip(seeds, lows, highs, strict=True):
+        for end in (low, high):
+            if end != seed:
+                fronts.append(_Front(seed, seed, end))
+    return fronts
 
 
-def _following(
+def _next_prompts(
     front: _Front, seed: tuple[Prompt, ...], answer: Prediction, *, is_published: bool
 ) -> tuple[Prompt, ...]:
-    """Return what the slice after `front.plane` is asked; nothing where the prediction is empty."""
+    """Return the prompts of the slice after `front.plane`; none if the prediction is empty."""
     boxes = tuple(prompt for prompt in seed if isinstance(prompt, Box))
     if boxes and is_published and front.plane == front.seed:
         return boxes
@@ -103,8 +115,8 @@ def _following(
     return () if middle is None else (Click(middle),)
 
 
-def _dropped(seeds: SlicePrompts) -> set[int]:
-    """Return the slices whose prompts get lost as published: it takes a shorter list of points for a longer one."""
+def _dropped_planes(seeds: SlicePrompts) -> set[int]:
+    """Return the slices whose prompts the published code loses, as it assumes five points per seed."""
     lost: set[int] = set()
     for plane, prompts in seeds.items():
         clicks = sum(isinstance(prompt, Click) for prompt in prompts)

@@ -1,4 +1,4 @@
-"""Slices of a scan as pictures, and their encodings, made when they are first needed."""
+"""Slices of a scan as grey images, and their encodings, made on first use."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Intensity: TypeAlias = Literal[
 
 
 class SliceImages:
-    """The slices of one scan as grey pictures.
+    """The slices of one scan as grey images.
 
     Args:
         sample: the scan.
-        intensity: one of `Intensity`; "none" takes voxels as they are, which must be 0 to 255 then.
-        percentiles: of the two rules that take any.
+        intensity: one of `Intensity`; "none" takes the voxels unchanged, which must be 0 to 255.
+        percentiles: for the rules that use them.
     """
 
     def __init__(self, sample: VolumeSample, intensity: str, percentiles: Range) -> None:
-        # A segmenter of somebody else may have asked for it, by its `slice_intensity`.
+        # The value may come from a third-party segmenter's `slice_intensity`.
         if intensity not in get_args(Intensity):
             raise PluginInvalid(
                 f"intensity={intensity!r}: expected one of {', '.join(map(repr, get_args(Intensity)))}"
@@ -50,17 +50,16 @@ class SliceImages:
         self.intensity = intensity
         self.percentiles = percentiles
 
-    def picture(self, plane: int) -> ImageSample:
+    def image(self, plane: int) -> ImageSample:
         """Return slice `plane`, uint8 (H, W, 3) with equal channels.
 
         Raises:
             InvalidImage: NaN in the scan.
-            SegmenterError: voxels outside of 0 to 255 that nothing shall be done to.
+            SegmenterError: voxels outside of 0 to 255 with intensity "none".
         """
         grey = self._grey(self.sample.voxels[plane])
-        return ImageSample(
-            id=f"{self.sample.id}, slice {plane}", image=np.repeat(grey[:, :, None], 3, axis=2)
-        )
+        image = np.repeat(grey[:, :, None], 3, axis=2)
+        return ImageSample(id=f"{self.sample.id}, slice {plane}", image=image)
 
     def _grey(self, values: NDArray[Any]) -> NDArray[np.uint8]:
         match self.intensity:
@@ -73,15 +72,15 @@ class SliceImages:
             case "slice-min-max":
                 return to_grey(values, (float(values.min()), float(values.max())))
             case _:
-                return self._as_it_is(values)
+                return self._unchanged(values)
 
-    def _as_it_is(self, values: NDArray[Any]) -> NDArray[np.uint8]:
+    def _unchanged(self, values: NDArray[Any]) -> NDArray[np.uint8]:
         low = float(values.min())
         high = float(values.max())
         if not (low >= 0 and high <= 255):
             raise SegmenterError(
-                f"scan {self.sample.id}: intensity='none' needs voxels from 0 to 255, got {low:g} to {high:g}; "
-                "choose another intensity"
+                f"scan {self.sample.id}: intensity='none' needs voxels from 0 to 255, "
+                f"got {low:g} to {high:g}; choose another intensity"
             )
         return np.rint(values).astype(np.uint8)
 
@@ -91,48 +90,47 @@ class SliceImages:
 
 
 class SliceEncodings:
-    """What an image segmenter makes of the slices of a scan: each encoded when first asked for.
+    """Encodings of a scan's slices, each made on first use, in a cache of the last ones used.
 
-    The slices used last are kept, as many as `keep_bytes` hold and at least one; another one is encoded again when it
-    is needed again. What is kept changes no answer.
+    The cache keeps at least one; slices that it dropped are encoded again. No result depends on it.
 
     Args:
-        pictures: the slices.
-        segmenter: who encodes them.
-        keep_bytes: what the kept ones may take.
-        clock: seconds since some fixed moment.
+        images: the slices.
+        segmenter: encodes them.
+        keep_bytes: size of the cache.
+        clock: returns seconds since a fixed moment.
 
     Attributes:
-        pass_seconds: what each encoding took that was made so far.
+        pass_seconds: duration of each encoding so far.
     """
 
     def __init__(
         self,
-        pictures: SliceImages,
+        images: SliceImages,
         segmenter: Segmenter,
         keep_bytes: int,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.pictures = pictures
+        self.images = images
         self.pass_seconds: list[float] = []
         self._segmenter = segmenter
         self._clock = clock
-        self._kept = LruCache[int, tuple[Any]](max_bytes=keep_bytes, keeps_last=True)
+        self._cache = LruCache[int, tuple[Any]](max_bytes=keep_bytes, keeps_last=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(D, H, W) of the scan."""
-        return self.pictures.sample.shape
+        return self.images.sample.shape
 
     def of(self, plane: int) -> Any:
         """Return the encoding of slice `plane`."""
-        kept = self._kept.get(plane)
-        if kept is not None:
-            (encoded,) = kept
+        cached = self._cache.get(plane)
+        if cached is not None:
+            (encoded,) = cached
             return encoded
         started = self._clock()
-        encoded = self._segmenter.encode(self.pictures.picture(plane))
+        encoded = self._segmenter.encode(self.images.image(plane))
         self.pass_seconds.append(self._clock() - started)
-        # In a tuple, because a segmenter may encode to None.
-        self._kept.put(plane, (encoded,), memory_bytes(encoded))
+        # In a tuple, because None is a valid encoding.
+        self._cache.put(plane, (encoded,), memory_bytes(encoded))
         return encoded

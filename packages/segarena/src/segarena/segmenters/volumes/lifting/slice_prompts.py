@@ -1,4 +1,4 @@
-"""Prompts of a volume as prompts of its slices, in kinds that an image segmenter understands."""
+"""Convert prompts of a volume to prompts of its slices, in kinds that an image segmenter takes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from segarena.samples import Mask, Shape
 from segarena.segmenters.drawing.marks import fill_outline
 
 SlicePrompts = dict[int, tuple[Prompt, ...]]
-"""What is said on which slice."""
+"""Prompts by slice."""
 
-UNDERSTOOD_IF_SILENT = frozenset({"click", "box"})
-"""What an image segmenter is taken to understand that does not say."""
+DEFAULT_PROMPT_KINDS = frozenset({"click", "box"})
+"""Assumed prompt kinds of an image segmenter that declares none."""
 
 
 def kinds_in_volume(kinds: Collection[str]) -> frozenset[str]:
-    """Return the kinds of prompts of a volume that can be drawn for an image segmenter that understands `kinds`."""
-    with_clicks = {"click", "scribble", "lasso"} if "click" in kinds else set[str]()
-    return frozenset({"limits", "mask"} | with_clicks | (set(kinds) & {"box", "scribble", "lasso"}))
+    """Return the prompt kinds of a volume that convert to these kinds of an image segmenter."""
+    convertible = {"limits", "mask"} | (set(kinds) & {"box", "scribble", "lasso"})
+    if "click" in kinds:
+        # Scribbles and lassos can become clicks.
+        convertible |= {"click", "scribble", "lasso"}
+    return frozenset(convertible)
 
 
 def draw_on_slices(
@@ -38,22 +41,21 @@ def draw_on_slices(
     is_opening: bool,
     protocol: Protocol = "careful",
 ) -> SlicePrompts:
-    """Return what the prompts of one round say on each slice, in the order given.
+    """Return the prompts of one round by slice, in the order given.
 
-    - A click belongs to its slice. A box says on every slice that it reaches what it is there, so a box of the
-      volume is drawn on all of its slices.
-    - A scribble in a slice stays one where the segmenter understands scribbles; otherwise, and where it crosses a
-      slice in a single point, its points become clicks. Slices that a line crosses between two of its points
-      are clicked too; under "published" only where the points lie.
-    - A lasso stays one where the segmenter understands lassos. Otherwise a positive one in a slice that opens the
-      dialogue is the outline of the object: a mask, or else its bounding box. Any other one is a click in the middle
-      of what it encloses, on each slice that it reaches.
-    - A mask says something only where something else is said: there it is a mask prompt.
-    - Limits say nothing here. What is said twice counts once, save under "published".
+    - A click belongs to its slice. A box becomes the same box on each of its slices.
+    - A scribble in a slice stays a scribble if the segmenter takes scribbles; otherwise, and where it
+      meets a slice in a single point, its points become clicks. Slices that a line crosses between
+      two of its points get clicks too; under "published" only those with points.
+    - A lasso stays a lasso if the segmenter takes lassos. Otherwise, a positive one in the first round
+      is the outline of the object: a mask, or else its bounding box. Any other one is a click in the
+      middle of its region, on each of its slices.
+    - A mask becomes a mask prompt on slices with other prompts, and nothing elsewhere.
+    - Limits have no effect here. Duplicates count once, except under "published".
 
     Args:
         prompts: of one round.
-        kinds: what the image segmenter understands.
+        kinds: prompt kinds of the image segmenter.
         shape: (D, H, W).
         is_opening: whether it is the first round.
         protocol: "careful" or "published".
@@ -64,7 +66,7 @@ def draw_on_slices(
     said: dict[int, list[Prompt]] = defaultdict(list)
     is_published = protocol == "published"
     for prompt in prompts:
-        for plane, drawn in _drawn(
+        for plane, drawn in _convert(
             prompt, kinds, shape, is_opening=is_opening, is_published=is_published
         ):
             if is_published or drawn not in said[plane]:
@@ -77,10 +79,10 @@ def draw_on_slices(
     return {plane: tuple(there) for plane, there in sorted(said.items())}
 
 
-def _drawn(
+def _convert(
     prompt: Prompt, kinds: Collection[str], shape: Shape, *, is_opening: bool, is_published: bool
 ) -> Iterator[tuple[int, Prompt]]:
-    """Yield (slice, prompt there)."""
+    """Yield (slice, prompt on it)."""
     match prompt:
         case Click(position=(plane, *pixel)):
             yield plane, Click(tuple(pixel), prompt.is_positive, prompt.object_id)
@@ -88,14 +90,14 @@ def _drawn(
             for plane in range(prompt.start[0], prompt.stop[0]):
                 yield plane, Box(prompt.start[1:], prompt.stop[1:], prompt.object_id)
         case Scribble():
-            yield from _scribbled(prompt, kinds, is_published=is_published)
+            yield from _convert_scribble(prompt, kinds, is_published=is_published)
         case Lasso():
-            yield from _lassoed(prompt, kinds, shape, is_opening=is_opening)
+            yield from _convert_lasso(prompt, kinds, shape, is_opening=is_opening)
         case _:
             pass
 
 
-def _scribbled(
+def _convert_scribble(
     scribble: Scribble, kinds: Collection[str], *, is_published: bool
 ) -> Iterator[tuple[int, Prompt]]:
     points = np.asarray(scribble.points, dtype=np.float64)
@@ -106,14 +108,12 @@ def _scribbled(
             yield plane, Scribble(tuple(pixels), scribble.is_positive, scribble.object_id)
         else:
             for row, column in pixels:
-                yield (
-                    plane,
-                    Click((round(row), round(column)), scribble.is_positive, scribble.object_id),
-                )
+                pixel = (round(row), round(column))
+                yield plane, Click(pixel, scribble.is_positive, scribble.object_id)
 
 
 def _with_crossings(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the points of a line and those where it crosses a slice between two of them."""
+    """Return the points of a line, and its crossings of slices between them."""
     line = [points[:1]]
     for first, last in pairwise(points):
         here = round(first[0])
@@ -127,7 +127,7 @@ def _with_crossings(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate(line)
 
 
-def _lassoed(
+def _convert_lasso(
     lasso: Lasso, kinds: Collection[str], shape: Shape, *, is_opening: bool
 ) -> Iterator[tuple[int, Prompt]]:
     axis, index, region = lasso_region(lasso, shape)
@@ -151,7 +151,7 @@ def _lassoed(
 
 
 def limits_window(prompts: Iterable[Prompt], shape: Shape) -> Window:
-    """Return the window that the newest limits of each axis leave; all of the volume without any."""
+    """Return the window of the newest limits of each axis; the whole volume without any."""
     window = [slice(0, length) for length in shape]
     for prompt in prompts:
         if isinstance(prompt, Limits):
@@ -160,7 +160,7 @@ def limits_window(prompts: Iterable[Prompt], shape: Shape) -> Window:
 
 
 def lasso_region(lasso: Lasso, shape: Shape) -> tuple[int, int, Mask]:
-    """Return (axis, index, region): the plane that a lasso lies in, and what it encloses there, outline included.
+    """Return (axis, index, region): the plane of a lasso and its region there, including the outline.
 
     Raises:
         InvalidPrompt: its points lie in no plane of the volume.
@@ -169,7 +169,8 @@ def lasso_region(lasso: Lasso, shape: Shape) -> tuple[int, int, Mask]:
     flat = [axis for axis in range(3) if np.ptp(points[:, axis]) == 0]
     if not flat:
         raise InvalidPrompt(
-            "a lasso must lie in one axial, coronal or sagittal plane of the volume; draw one per plane"
+            "a lasso must lie in one axial, coronal or sagittal plane of the volume; "
+            "draw one per plane"
         )
     axis = flat[0]
     plane = tuple(n for other, n in enumerate(shape) if other != axis)

@@ -1,7 +1,8 @@
-"""One dialogue about a volume, carried on as dialogues about its slices.
+"""Answer a dialogue about a volume by dialogues about its slices.
 
-A conversation is a generator: it yields what it wants to know of slices, gets the answers, and returns the volume's
-prediction. So a caller that drives several of them can ask about each slice once for all.
+`answer_by_slices` is a generator: it yields dialogues about slices, receives their predictions, and
+returns the volume's prediction. So a caller that drives several of them can predict each slice for
+all of them in one call.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from segarena.segmenters.volumes.lifting.slice_prompts import (
 
 
 class SliceLogits(TypedDict):
-    """What a lift wants handed back with the next round.
+    """Logits of a slice-wise prediction.
 
     Attributes:
-        logits: of each slice predicted so far what the image segmenter wants handed back.
-        propagated: what each slice was asked by a propagation, which cannot be found again without predicting.
+        logits: of the image segmenter, by slice predicted so far.
+        propagated: prompts by slice from a propagation, which only new predictions could restore.
     """
 
     logits: dict[int, Any]
@@ -42,20 +43,19 @@ class SliceLogits(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
-    """How things stood before this round: the volume's mask, and what the image segmenter wanted back."""
+class _PreviousRound:
+    """State before this round: the volume's mask, and logits and propagated prompts by slice."""
 
     mask: Mask
     logits: Mapping[int, Any]
     propagated: SlicePrompts
 
     @classmethod
-    def of(cls, dialogue: Dialogue, shape: Shape) -> _Before:
+    def of(cls, dialogue: Dialogue, shape: Shape) -> _PreviousRound:
         drawn = [prompt for prompt in dialogue.rounds[-1] if isinstance(prompt, MaskPrompt)]
         handed: Any = None if dialogue.previous is None else dialogue.previous.logits
-        kept = (
-            handed if isinstance(handed, dict) else {}
-        )  # a previous mask may come from elsewhere, without logits
+        # A previous mask may come from another segmenter, without logits of this form.
+        kept = handed if isinstance(handed, dict) else {}
         propagated = kept.get("propagated", {})
         if drawn:
             return cls(drawn[-1].mask, {}, propagated)
@@ -63,7 +63,7 @@ class _Before:
         return cls(previous, kept.get("logits", {}), propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
-        """Return the last prediction of a slice, None when there is none."""
+        """Return the last prediction of a slice; None without one."""
         known = plane in self.logits
         if known or (self.mask[plane].any() and not is_published):
             return Prediction(self.mask[plane], self.logits.get(plane))
@@ -73,29 +73,38 @@ class _Before:
 def answer_by_slices(
     dialogue: Dialogue, shape: Shape, kinds: Collection[str], lift: Lift
 ) -> Generator[SliceDialogues, SlicePredictions, Prediction]:
-    """Ask about slices until this round is answered.
+    """Yield dialogues about slices until this round is answered.
 
-    In the first round prompts are spread as `lift` says. Later prompts stay on their slices: these are predicted again,
-    with `lift.keeps_prompts` from all their prompts so far, otherwise from the new ones. All other slices stay as
-    they were. Nothing outside the newest limits of each axis is asked about or belongs to the answer. A mask drawn in
-    this round takes the place of the previous one.
+    In the first round prompts are spread according to `lift`. Later prompts stay on their slices,
+    which are predicted again: with `lift.keeps_prompts` from all their prompts so far, otherwise from
+    the new ones. All other slices stay unchanged. Slices and pixels outside of the newest limits of
+    each axis are neither predicted nor part of the answer. A mask drawn in this round replaces the
+    previous one.
 
-    "careful": a slice gets back the mask and the logits of its last prediction, however long ago.
-    "published": only if it was predicted in the round before; and with `lift.keeps_prompts` every slice prompted so
-    far is predicted again, prompted anew or not (the paper says that only slices prompted anew are).
-    `kinds` are those that the image segmenter understands.
+    "careful": a slice gets the mask and logits of its last prediction, of whatever round.
+    "published": only if it was predicted in the previous round; and with `lift.keeps_prompts` every
+    slice prompted so far is predicted again, with or without new prompts (the paper says only slices
+    with new prompts).
+
+    Args:
+        dialogue: about the volume.
+        shape: (D, H, W).
+        kinds: prompt kinds of the image segmenter.
+        lift: spreading, protocol and memory of prompts.
     """
     is_published = lift.protocol == "published"
-    before = _Before.of(dialogue, shape)
+    before = _PreviousRound.of(dialogue, shape)
     limits = limits_window(dialogue.prompts, shape)
     propagated = before.propagated
     if len(dialogue.rounds) == 1 and lift.spread == "propagate":
-        seeds = _inside(_said(dialogue, 0, shape, kinds, lift), limits[0])
+        seeds = _within_limits(_prompts_by_slice(dialogue, 0, shape, kinds, lift), limits[0])
         answers, propagated = yield from propagate(
             seeds, limits[0].start, limits[0].stop - 1, lift.protocol
         )
     else:
-        asked = _inside(_asked(dialogue, shape, kinds, lift, propagated), limits[0])
+        asked = _within_limits(
+            _rounds_by_slice(dialogue, shape, kinds, lift, propagated), limits[0]
+        )
         dialogues = {
             plane: Dialogue(rounds, previous=before.on(plane, is_published=is_published))
             for plane, rounds in asked.items()
@@ -104,30 +113,32 @@ def answer_by_slices(
     logits = {} if is_published else dict(before.logits)
     logits |= {plane: answer.logits for plane, answer in sorted(answers.items())}
     return Prediction(
-        mask=_merged(before.mask, answers, limits),
+        mask=_merge_slices(before.mask, answers, limits),
         logits=SliceLogits(logits=logits, propagated=propagated),
         score=_mean_score(answers),
     )
 
 
-def _asked(
+def _rounds_by_slice(
     dialogue: Dialogue, shape: Shape, kinds: Collection[str], lift: Lift, propagated: SlicePrompts
 ) -> dict[int, tuple[tuple[Prompt, ...], ...]]:
-    """Return what slices are asked in this round: one tuple of prompts per round that said something there."""
+    """Return the slices to predict: one tuple of prompts per round with prompts on that slice."""
     newest = len(dialogue.rounds) - 1
     numbers = range(newest + 1) if lift.keeps_prompts else (newest,)
     said = [
-        propagated if number == 0 and propagated else _said(dialogue, number, shape, kinds, lift)
+        propagated
+        if number == 0 and propagated
+        else _prompts_by_slice(dialogue, number, shape, kinds, lift)
         for number in numbers
     ]
     planes = sorted(set[int]().union(*said) if lift.protocol == "published" else said[-1])
     return {plane: tuple(there[plane] for there in said if plane in there) for plane in planes}
 
 
-def _said(
+def _prompts_by_slice(
     dialogue: Dialogue, number: int, shape: Shape, kinds: Collection[str], lift: Lift
 ) -> SlicePrompts:
-    """Return what the prompts of a round say on each slice; those of the first one are spread."""
+    """Return the prompts of a round by slice; those of the first round are spread."""
     is_opening = number == 0
     prompts = dialogue.rounds[number]
     prompts = spread_prompts(prompts, lift.spread) if is_opening else prompts
@@ -137,12 +148,12 @@ def _said(
 _OnPlanes = TypeVar("_OnPlanes")
 
 
-def _inside(said: Mapping[int, _OnPlanes], limits: slice) -> dict[int, _OnPlanes]:
+def _within_limits(said: Mapping[int, _OnPlanes], limits: slice) -> dict[int, _OnPlanes]:
     return {plane: there for plane, there in said.items() if limits.start <= plane < limits.stop}
 
 
-def _merged(before: Mask, answers: SlicePredictions, limits: Window) -> Mask:
-    """Return the slices answered now and, for all others, what was there before; nothing outside the limits."""
+def _merge_slices(before: Mask, answers: SlicePredictions, limits: Window) -> Mask:
+    """Return the new slices, and the previous mask elsewhere; empty outside of the limits."""
     merged = np.zeros(before.shape, dtype=np.bool_)
     merged[limits] = before[limits]
     for plane, answer in answers.items():

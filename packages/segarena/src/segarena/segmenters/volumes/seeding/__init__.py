@@ -1,1 +1,1 @@
-"""What the volume segmenters without weights share: a window of the scan in blocks, and seeds in it."""
+"""Seeds and windows of volume segmenters without weights."""

@@ -1,4 +1,4 @@
-"""How much a block looks like what is known to be inside, by its intensity alone."""
+"""Likelihood that a block is inside, from its intensity alone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _BINS = 64
 
 
 def inside_likelihood(grey: NDArray[np.float32], marks: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return for each block the odds that it is inside, 0 to 1, from histograms of intensities.
+    """Return the likelihood of each block to be inside, 0 to 1, from histograms of intensities.
 
-    What is inside looks like the INSIDE seeds; what is not looks half like the OUTSIDE seeds, half like the whole
-    window. Histograms are blurred by the noise, which is told from the median step between neighbours.
+    The inside model is the histogram of the INSIDE seeds; the outside model is the mean of the
+    histograms of the OUTSIDE seeds and of the whole window. Histograms are blurred by the noise, which
+    is estimated from the median step between neighbours.
 
     Args:
         grey: float32 (d, h, w).
@@ -27,9 +28,10 @@ def inside_likelihood(grey: NDArray[np.float32], marks: NDArray[np.int8]) -> NDA
     width = max(float(high - low), 1e-9) / _BINS
     bins = ((grey - low) / width).clip(0, _BINS - 1).astype(np.intp)
     steps = np.concatenate([np.abs(np.diff(grey, axis=axis)).ravel() for axis in range(3)])
-    noise = (
-        1.05 * float(np.median(steps)) / width if len(steps) else 0.0
-    )  # a step's median is 0.95 deviations
+    noise = 0.0
+    if len(steps):
+        # The median absolute step between two values of normal noise is 0.95 standard deviations.
+        noise = 1.05 * float(np.median(steps)) / width
     blur = max(1.0, 1.5 * noise)
     inside = _density(bins[marks == INSIDE], blur)
     elsewhere = (_density(bins[marks == OUTSIDE], blur) + _density(bins.ravel(), blur)) / 2
@@ -37,7 +39,7 @@ def inside_likelihood(grey: NDArray[np.float32], marks: NDArray[np.int8]) -> NDA
 
 
 def keep_seeded_parts(levels: NDArray[Any], marks: NDArray[np.int8]) -> NDArray[Any]:
-    """Return `levels` with those parts above 0 that touch no INSIDE seed taken just below 0."""
+    """Set the parts of `levels` above 0 that contain no INSIDE seed to just below 0."""
     from scipy import ndimage
 
     parts, count = ndimage.label(levels > 0)

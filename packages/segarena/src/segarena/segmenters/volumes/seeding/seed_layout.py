@@ -1,4 +1,4 @@
-"""What part of a scan a round is about, and what all prompts so far say of it."""
+"""Window of a round in a scan, and the seeds in it from all prompts so far."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ from segarena.segmenters.volumes.seeding.seed_marks import (
 from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 VOLUME_KINDS = frozenset({"click", "box", "limits", "scribble", "lasso", "mask"})
-"""What can be drawn as seeds."""
+"""Prompt kinds that become seeds."""
 
 _CORRECTION_REACH = 2.5
-"""A correction reaches so many times as far as its prompts lie from the border of the previous mask."""
+"""Reach of a correction, as a multiple of its prompts' distance to the previous mask's border."""
 
 _SURE_SHARE = 0.5
-"""Within so much of that distance around it, all goes with a correcting prompt."""
+"""Radius around a correcting prompt that takes its mark, as a share of that distance."""
 
 _DEPTHS = 4
-"""Of a long line the depths of about so many points are looked at."""
+"""Approximate number of points of a long line whose distance is measured."""
 
 
 @dataclass(kw_only=True, eq=False)
 class SeedingOptions:
-    """How far prompts reach.
+    """Options of seeding: the reach of prompts and the size of a window.
 
     Args:
-        reach_mm: how far an object may reach beyond its first clicks, scribbles, lassos and masks, and a correction.
-        least_mm: how far a correction reaches at least.
-        radius_mm: around a click or line, the ball that goes with it whatever the scan looks like.
-        most_blocks: a window is joined into at most so many blocks, cubes as nearly as its voxels allow.
+        reach_mm: maximum reach of an object beyond its first clicks, scribbles, lassos and masks, and
+            of a correction.
+        least_mm: minimum reach of a correction.
+        radius_mm: radius of the ball around a click or line that always takes its mark.
+        most_blocks: maximum number of blocks in a window; they are as near to cubes as the voxels allow.
 
     Raises:
         PluginInvalid: a length below 0, or no block at all.
@@ -65,7 +66,7 @@ class SeedingOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeededBlocks:
-    """A round to be solved: `marks` of `blocks` are known, the rest is asked; outside of them `before` stays."""
+    """Input of a solver: `blocks` of a window with their `marks`; outside, the mask `before` stays."""
 
     blocks: Blocks
     marks: NDArray[np.int8]
@@ -73,10 +74,10 @@ class SeededBlocks:
 
 
 def require_volume(sample: Sample, segmenter: str) -> VolumeSample:
-    """Return the sample, which is a volume.
+    """Return the sample if it is a volume.
 
     Raises:
-        SegmenterError: it is an image or a video, or its spacing is not above 0.
+        SegmenterError: the sample is an image or a video, or its spacing is not above 0.
     """
     if not isinstance(sample, VolumeSample):
         raise SegmenterError(f"{segmenter} takes volumes only, got a {type(sample).__name__}")
@@ -90,23 +91,24 @@ def require_volume(sample: Sample, segmenter: str) -> VolumeSample:
 def plan_round(
     sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: SeedingOptions
 ) -> SeededBlocks | None:
-    """Return what this round is about; None when nothing is to be solved.
+    """Return the blocks and seeds of this round; None if there is nothing to solve.
 
-    A round of clicks and lines after an answer that is not empty corrects that answer near these prompts: 2.5 times as
-    far as they lie from the border of the previous mask. The rest stays. A round of limits alone cuts the previous
-    mask. Any other round starts over with all prompts so far, as soon as something is marked as inside.
+    Clicks and lines after a prediction that is not empty correct it nearby: up to 2.5 times their
+    distance to the border of the previous mask. The rest of the mask stays. A round of limits only
+    crops the previous mask. Any other round starts over with all prompts so far, once there is a
+    positive one.
     """
     newest = [prompt for prompt in chain(*dialogue.rounds[-1:]) if not isinstance(prompt, Limits)]
     if previous.any() and not newest:
         return None
     if previous.any() and all(isinstance(prompt, (Click, Scribble)) for prompt in newest):
         return _correction(sample, dialogue, newest, previous, reach)
-    if not any(_says_inside(prompt) for prompt in dialogue.prompts):
+    if not any(_is_positive(prompt) for prompt in dialogue.prompts):
         return None
     return _beginning(sample, dialogue.prompts, reach)
 
 
-def _says_inside(prompt: Prompt) -> bool:
+def _is_positive(prompt: Prompt) -> bool:
     if isinstance(prompt, MaskPrompt):
         return bool(prompt.mask.any())
     return not isinstance(prompt, Limits) and getattr(prompt, "is_positive", True)
@@ -144,10 +146,10 @@ def _beginning(
 def _reach_of(
     prompt: Prompt, extent: Window, sample: VolumeSample, reach: SeedingOptions
 ) -> Sequence[float]:
-    """Return how far the object may reach beyond a prompt along each axis.
+    """Return the maximum reach of the object beyond a prompt along each axis.
 
-    Beyond a box of a single slice: by its longer edge through the slices, by half of it within. A box of the volume
-    and a negative prompt take what surrounds them along, a voxel's width.
+    For a box of a single slice: its longer edge across slices, half of it within the slice. A box of
+    the volume and a negative prompt have no reach beyond the margin of one voxel.
     """
     if isinstance(prompt, Box):
         edges = [
@@ -157,7 +159,7 @@ def _reach_of(
         if any(flat):
             return [max(edges) / (1 if is_flat else 2) for is_flat in flat]
         return (0.0,) * 3
-    return ((reach.reach_mm if _says_inside(prompt) else 0.0),) * 3
+    return ((reach.reach_mm if _is_positive(prompt) else 0.0),) * 3
 
 
 def _correction(
@@ -167,7 +169,7 @@ def _correction(
     previous: Mask,
     reach: SeedingOptions,
 ) -> SeededBlocks:
-    """Return the window around the newest prompts; what is too far from them is marked as the previous mask has it."""
+    """Return the window around the newest prompts; blocks too far away keep their previous side."""
     from scipy import ndimage
 
     everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
@@ -202,7 +204,7 @@ def _correction(
 def _depth_mm(
     points: NDArray[np.float64], previous: Mask, sample: VolumeSample, most_mm: float
 ) -> float:
-    """Return how far the deepest of the points lies from the border of the previous mask; at most `most_mm`."""
+    """Return the largest distance of the points to the previous mask's border, at most `most_mm`."""
     from scipy import ndimage
 
     depths: list[float] = []

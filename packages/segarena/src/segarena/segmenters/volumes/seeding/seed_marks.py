@@ -1,4 +1,4 @@
-"""Prompts drawn into blocks: which ones the user has said to be in, and which out."""
+"""Seeds from prompts: blocks marked as inside or outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window
+from segarena.arrays.boxes import Window, bounding_window, is_empty
 from segarena.prompts import Box, Click, Lasso, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN
@@ -19,11 +19,11 @@ from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 DrawnPrompt: TypeAlias = Click | Scribble | Lasso
 
 _CORE = 0.25
-"""A box holds an ellipsoid of the object, of so much of its edges, in the middle."""
+"""Radii of the inside ellipsoid in the middle of a box, as a share of its edges."""
 
 
 class Seeds:
-    """What is known of each block: `marks`, int8 (d, h, w), INSIDE, OUTSIDE or UNKNOWN. Later drawing covers earlier.
+    """Marks of blocks: `marks`, int8 (d, h, w), INSIDE, OUTSIDE or UNKNOWN; later drawing wins.
 
     Args:
         blocks: the window.
@@ -34,20 +34,21 @@ class Seeds:
         self.marks = np.full(blocks.shape, UNKNOWN, np.int8)
 
     def draw_faces(self) -> None:
-        """Mark the faces of the window that lie within the scan OUTSIDE; all of them when nothing is by then."""
+        """Mark the faces of the window inside the scan as OUTSIDE; all faces if no block is OUTSIDE yet."""
         for anywhere in (False, True):
             for axis, (s, n) in enumerate(
                 zip(self.blocks.window, self.blocks.sample.shape, strict=True)
             ):
                 layers = np.moveaxis(self.marks, axis, 0)
-                if len(layers) > 2:  # two layers have nothing between them
+                # Two layers leave no block between the faces.
+                if len(layers) > 2:
                     layers[0] = OUTSIDE if s.start > 0 or anywhere else layers[0]
                     layers[-1] = OUTSIDE if s.stop < n or anywhere else layers[-1]
             if (self.marks == OUTSIDE).any():
                 return
 
     def draw_mask(self, mask: Mask) -> None:
-        """Mark what is in or out of a mask, but for a block on either side of its border."""
+        """Mark the inside and outside of a mask, except one block on either side of its border."""
         from scipy import ndimage
 
         share = self.blocks.means(mask)
@@ -56,55 +57,58 @@ class Seeds:
         self.marks[inside if inside.any() else share == share.max()] = INSIDE
 
     def draw_box(self, box: Box) -> None:
-        """Mark what a box leaves out, in its slice or, of a box of the volume, everywhere; and its core."""
+        """Mark the outside of a box, within its slice for a flat box, and the core in its middle."""
         steps = self.blocks.steps
-        inner = tuple(
-            slice(max(0, (a - s.start) // step), max(0, -(-(b - s.start) // step)))
-            for a, b, s, step in zip(box.start, box.stop, self.blocks.window, steps, strict=True)
-        )
-        flat = [b - a == 1 for a, b in zip(box.start, box.stop, strict=True)]
-        plane = tuple(
-            here if is_flat else slice(None) for here, is_flat in zip(inner, flat, strict=True)
-        )
-        kept = self.marks[inner].copy()
-        self.marks[plane] = OUTSIDE
-        self.marks[inner] = kept
-        middle = np.array([[(a + b - 1) / 2 for a, b in zip(box.start, box.stop, strict=True)]])
+        inner: list[slice] = []
+        outer: list[slice] = []
+        middle: list[float] = []
+        edges = zip(box.start, box.stop, self.blocks.window, steps, strict=True)
+        for start, stop, window, step in edges:
+            first = max(0, (start - window.start) // step)
+            # Rounded up, so that blocks that the box covers in part are inside.
+            end = max(0, -(-(stop - window.start) // step))
+            is_flat = stop - start == 1
+            inner.append(slice(first, end))
+            outer.append(slice(first, end) if is_flat else slice(None))
+            middle.append((start + stop - 1) / 2)
+        kept = self.marks[tuple(inner)].copy()
+        self.marks[tuple(outer)] = OUTSIDE
+        self.marks[tuple(inner)] = kept
         radii = _CORE * (np.asarray(box.stop) - box.start) / np.asarray(steps)
-        for block in self.blocks.at(middle):
+        for block in self.blocks.at(np.array([middle])):
             self._draw_ellipsoid(block, radii, INSIDE)
 
     def draw_points(self, prompts: Sequence[Prompt], radius_mm: float) -> None:
-        """Mark clicks and lines with a ball around them, and what lassos enclose.
+        """Mark clicks and lines with a ball around them, and the regions of lassos.
 
-        Of prompts whose balls meet the later one counts; the clicked blocks themselves always go with their click.
+        Where balls overlap, the later prompt counts; clicked blocks always keep their own mark.
         """
         drawn = [prompt for prompt in prompts if isinstance(prompt, DrawnPrompt)]
         places = [self.blocks.at(prompt_points(prompt, self.blocks)) for prompt in drawn]
         values = [INSIDE if prompt.is_positive else OUTSIDE for prompt in drawn]
         radii = radius_mm / np.asarray(self.blocks.spacing_mm)
         for prompt, blocks, value in zip(drawn, places, values, strict=True):
-            if not isinstance(prompt, Lasso):  # what a lasso encloses is meant to the pixel
+            # The region of a lasso is exact, so it gets no ball.
+            if not isinstance(prompt, Lasso):
                 for block in blocks:
                     self._draw_ellipsoid(block, radii, value)
         for blocks, value in zip(places, values, strict=True):
             self.marks[tuple(blocks.T)] = value
 
     def _draw_ellipsoid(self, block: NDArray[np.intp], radii: NDArray[Any], value: int) -> None:
-        """Mark the blocks whose middles lie within `radii` blocks of that of `block`."""
+        """Mark the blocks whose centres lie in an ellipsoid around `block` with radii in blocks."""
         low = np.maximum(block - radii.astype(int), 0)
         high = np.minimum(block + radii.astype(int) + 1, self.blocks.shape)
-        axes = np.ogrid[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+        window = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        axes = np.ogrid[window]
         away = sum(
             ((axis - b) / max(r, 1e-9)) ** 2 for axis, b, r in zip(axes, block, radii, strict=True)
         )
-        self.marks[tuple(slice(a, b) for a, b in zip(low, high, strict=True))][
-            np.asarray(away) <= 1
-        ] = value
+        self.marks[window][np.asarray(away) <= 1] = value
 
 
 def prompt_points(prompt: DrawnPrompt, blocks: Blocks) -> NDArray[np.float64]:
-    """Return positions of a prompt in the scan, (n, 3), so near to each other that no block between them is missed."""
+    """Return positions of a prompt in the scan, (n, 3), dense enough to hit every block on the way."""
     if isinstance(prompt, Click):
         return np.asarray([prompt.position], dtype=np.float64)
     if isinstance(prompt, Lasso):
@@ -119,9 +123,7 @@ def prompt_points(prompt: DrawnPrompt, blocks: Blocks) -> NDArray[np.float64]:
 
 
 def prompt_window(prompt: Prompt) -> Window | None:
-    """Return the smallest window that holds what was drawn; None for limits, and for an empty mask."""
-    from segarena.arrays.boxes import bounding_window, is_empty
-
+    """Return the smallest window around a prompt; None for limits and for an empty mask."""
     match prompt:
         case Click():
             return tuple(slice(i, i + 1) for i in prompt.position)
@@ -141,7 +143,7 @@ def prompt_window(prompt: Prompt) -> Window | None:
 def grow_by_mm(
     window: Window, reach_mm: Sequence[float], spacing_mm: Sequence[float], shape: Shape
 ) -> Window:
-    """Return `window` with a reach in millimetres and one voxel more along each axis, cut at the scan."""
+    """Grow a window by a reach in millimetres plus one voxel per axis, clipped to the scan."""
     margins = [int(reach / edge) + 1 for reach, edge in zip(reach_mm, spacing_mm, strict=True)]
     return tuple(
         slice(max(0, s.start - m), min(n, s.stop + m))

@@ -1,4 +1,4 @@
-"""What the segmenters of scans share that grow seeds in blocks of voxels."""
+"""Base class of volume segmenters that grow seeds in blocks of voxels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from segarena.segmenters.volumes.seeding.seed_layout import (
 
 @dataclass(kw_only=True, eq=False)
 class SeededSegmenter(SeedingOptions, ABC):
-    """Answers prompts about a scan by solving which blocks belong to the INSIDE seeds, in the window of each round."""
+    """Base class: prompts become seeds, and subclasses solve which blocks of a window are inside."""
 
     name: ClassVar[str]
     prompt_kinds: ClassVar[frozenset[str]] = VOLUME_KINDS
@@ -41,9 +41,9 @@ class SeededSegmenter(SeedingOptions, ABC):
         return require_volume(sample, self.name)
 
     def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue; see `segarena.segmenters.volumes.seeding.seed_layout.plan_round` for what changes in a round.
+        """Answer each dialogue; `seed_layout.plan_round` describes the part of a scan that changes.
 
-        Clicks and limits are obeyed to the voxel.
+        Clicks and limits hold to the voxel.
 
         Raises:
             SegmenterError: a prompt of another kind, or about another object than the first.

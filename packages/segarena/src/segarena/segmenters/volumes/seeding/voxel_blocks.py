@@ -1,4 +1,4 @@
-"""A window of a scan at a bounded size: blocks of voxels, and back."""
+"""Window of a scan as blocks of voxels, and the conversion back to voxels."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Blocks:
 
     Attributes:
         sample: the scan.
-        window: where the blocks lie.
-        steps: how many voxels a block takes along each axis; the last ones may be cut.
+        window: of the scan that the blocks cover.
+        steps: voxels per block along each axis; the last block may be smaller.
     """
 
     sample: VolumeSample
@@ -29,7 +29,7 @@ class Blocks:
 
     @classmethod
     def over(cls, sample: VolumeSample, window: Window, most: int) -> Blocks:
-        """Return at most `most` blocks: voxels are joined along the shortest edges of the blocks first."""
+        """Return at most `most` blocks; the shortest edge of a block grows first."""
         steps = [1, 1, 1]
         lengths = window_shape(window)
         while np.prod([-(-n // step) for n, step in zip(lengths, steps, strict=True)]) > most:
@@ -57,7 +57,7 @@ class Blocks:
         return d, h, w
 
     def at(self, points: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the distinct blocks of the window that hold positions in the scan, (n, 3)."""
+        """Return the distinct blocks of the window that contain positions (n, 3) in the scan."""
         starts = np.array(window_start(self.window))
         blocks = np.unique(
             (np.rint(points).astype(np.intp) - starts) // np.asarray(self.steps), axis=0
@@ -73,12 +73,13 @@ class Blocks:
         means = self.means(self.sample.voxels)
         if not np.isfinite(means).all():
             raise InvalidImage(
-                "the scan contains NaN or infinity; replace it by the value of air or background first"
+                "the scan contains NaN or infinity; "
+                "replace it by the value of air or background first"
             )
         return means
 
     def means(self, volume: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the mean of each block of a volume like the scan; one layer of blocks at a time is copied."""
+        """Return the mean of each block of a volume of the scan's shape, copying one layer at a time."""
         crop = volume[self.window]
         starts = [np.arange(0, n, step) for n, step in zip(crop.shape, self.steps, strict=True)]
         counts = [np.diff(np.append(s, n)) for s, n in zip(starts, crop.shape, strict=True)]
@@ -92,7 +93,7 @@ class Blocks:
     def paste(self, levels: NDArray[Any], mask: Mask) -> Mask:
         """Return a copy of `mask` with the window's voxels True where block levels are above 0.
 
-        Levels are interpolated linearly between the middles of blocks.
+        Levels are interpolated linearly between block centres.
         """
         pasted = mask.copy()
         pasted[self.window] = self._interpolated(levels) > 0

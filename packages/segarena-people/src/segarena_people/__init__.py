@@ -1,1 +1,1 @@
-"""What people gave: tables of their prompts."""
+"""Tables of prompts that people gave, and simulated users fitted to and compared with them."""

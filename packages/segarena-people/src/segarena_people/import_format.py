@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.files.images import read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.samples import Mask
 from segarena_people.prompts import PersonPrompt, PointerSample
 from segarena_people.target_masks import TargetMasks
@@ -168,8 +168,8 @@ def read_goal(masks: Path, image: str) -> Mask:
         DatasetError: the name leads out of the folder.
         InvalidMask: the file is missing or damaged, or has no object pixel.
     """
-    path = within(masks, f"{image}.png")
-    goal = read_values(path) > 0
+    path = safe_join(masks, f"{image}.png")
+    goal = read_mask_values(path) > 0
     if not goal.any():
         raise InvalidMask(f"{path}: expected an object, found only 0")
     return goal

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 
 from segarena.errors import InvalidMask
-from segarena.files.images import read_size, read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_mask_values, read_size
+from segarena.files.safe_paths import safe_join
 from segarena.samples import Mask
 
 GOALS = "goals"
@@ -45,13 +45,13 @@ class MaskFiles:
 
     def _decode(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
         # The folder itself may be a link out of the root, too.
-        path = within(within(self._root, folder), name)
+        path = safe_join(safe_join(self._root, folder), name)
         size = read_size(path, error=InvalidMask)
         if size != shape:
             raise InvalidMask(
                 f"{path}: expected the size of its picture, {shape[1]} x {shape[0]}, got {size[::-1]}"
             )
-        values = read_values(path)
+        values = read_mask_values(path)
         mask = values == 255
         if not (mask | (values == 0)).all():
             raise InvalidMask(

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
-from segarena.files.atomic_write import cannot_write, whole_path, write_whole
+from segarena.files.atomic_write import atomic_path, write_atomic, write_error
 from segarena.files.hashes import fingerprint
 from segarena.roles import Finding
 from segarena.samples import Mask
@@ -78,7 +78,10 @@ def import_prompts(
         raise RunConflict(f"{out} is there already; name another folder, or remove it")
     if not source.exists():
         raise InvalidInput(f"{source}: expected {form.source}; there is no such file or folder")
-    with tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch, whole_path(out) as part:
+    with (
+        tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch,
+        atomic_path(out) as part,
+    ):
         units = form.open(
             source, dataclasses.replace(beside or ImportInputs(), scratch=Path(scratch))
         )
@@ -140,8 +143,8 @@ class _Writer:
         """Write the table and its source; return the table."""
         self._pack()
         frame = pl.concat(self._frames)
-        write_whole(self.folder / TABLE_FILE, encode_prompt_frame(frame))
-        write_whole(self.folder / SOURCE_FILE, format_source(source))
+        write_atomic(self.folder / TABLE_FILE, encode_prompt_frame(frame))
+        write_atomic(self.folder / SOURCE_FILE, format_source(source))
         return frame
 
     def _pack(self) -> None:
@@ -169,7 +172,7 @@ class _Writer:
                 # Not flushed one by one: there may be many, and a new import writes them again.
                 path.write_bytes(encode_mask_png(mask))
         except OSError as error:
-            raise cannot_write(path, error) from error
+            raise write_error(path, error) from error
         return file
 
 

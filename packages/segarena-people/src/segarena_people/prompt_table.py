@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.parquet import read_parquet
 from segarena_people.prompts import PersonPrompt, PointerSample
 
@@ -60,7 +60,7 @@ def write_prompt_table(prompts: Iterable[PersonPrompt], path: Path) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, encode_prompts(prompts))
+    write_atomic(path, encode_prompts(prompts))
 
 
 def encode_prompts(prompts: Iterable[PersonPrompt]) -> bytes:

@@ -198,9 +198,10 @@ def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso
 
 
 def _line(given: PersonPrompt, stroke: tuple[PointerSample, ...]) -> Scribble | Lasso:
-    made = Scribble if given.kind == "scribble" else Lasso
-    points = tuple((*map(float, _plane(given)), *_position(given, point)) for point in stroke)
-    return made(points, given.is_positive, given.object_id)
+    kind = Scribble if given.kind == "scribble" else Lasso
+    plane = tuple(float(index) for index in _plane(given))
+    points = tuple((*plane, *_position(given, point)) for point in stroke)
+    return kind(points, given.is_positive, given.object_id)
 
 
 def _box(given: PersonPrompt, first: tuple[int, int], last: tuple[int, int]) -> Box:

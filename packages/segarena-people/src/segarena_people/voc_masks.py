@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.files.matlab import read_matlab
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 
 VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -40,10 +40,10 @@ def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
         DatasetMissing: there is neither file.
         InvalidMask: the file cannot be read.
     """
-    picture = within(folder, f"{image}.png")
-    matrix = within(folder, f"{image}.mat")
+    picture = safe_join(folder, f"{image}.png")
+    matrix = safe_join(folder, f"{image}.mat")
     if picture.is_file():
-        return read_values(picture)
+        return read_mask_values(picture)
     if not matrix.is_file():
         raise DatasetMissing(
             f"{image}: expected {image}.png or {image}.mat in {folder}, found neither"

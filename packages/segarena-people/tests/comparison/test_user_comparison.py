@@ -55,7 +55,7 @@ def test_a_user_who_is_the_one_that_made_the_people_passes(two_people):
     assert aimer.n == 40
     assert 0.3 < found.scopes[0].pairs[0].auc.value < 0.7
     assert [row[-1] for row in separation_sheet(found.scopes).rows] == [
-        "", "passes", "told apart", "no answers", "no answers",
+        "", "passes", "distinguishable", "no answers", "no answers",
     ]  # fmt: skip
 
 

@@ -38,11 +38,11 @@ def scope(*pairs):
     [
         (user(0.54), "passes"),
         (user(0.54, n=20), "no difference seen"),
-        (user(0.62), "told apart"),
+        (user(0.62), "distinguishable"),
         (user(0.62, low=0.54), "unclear"),
         (user(0.9, beyond=Estimate(value=0.04, low=-0.1, high=0.2)), "passes"),
         (user(0.9, beyond=Estimate(value=0.09, low=0.01, high=0.2)), "unclear"),
-        (user(0.9, beyond=Estimate(value=0.09, low=0.06, high=0.2)), "told apart"),
+        (user(0.9, beyond=Estimate(value=0.09, low=0.06, high=0.2)), "distinguishable"),
         (UserResult(user="robot", asked=60, answered=0, silent=60), "not compared"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from segarena.terminal.exit_codes import one_line_errors
-from segarena.terminal.worker_options import WORKERS
+from segarena.terminal.worker_options import WORKERS_OPTION
 
 COMPARE_COMMAND = ("segarena", "people", "compare")
 
@@ -59,7 +59,7 @@ def compare_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
-    workers: Annotated[int, WORKERS] = 0,
+    workers: Annotated[int, WORKERS_OPTION] = 0,
     out: Annotated[
         Path | None,
         typer.Option(

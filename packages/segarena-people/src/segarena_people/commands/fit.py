@@ -78,7 +78,7 @@ def fit_scribbler_command(
 
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
-    from segarena.files.atomic_write import write_whole
+    from segarena.files.atomic_write import write_atomic
     from segarena_people.fitting.stroke_fit import fit_scribbler
     from segarena_people.fitting.training_data import read_drawings
 
@@ -89,7 +89,7 @@ def fit_scribbler_command(
             for each in read_drawings(_open_collection(path, dataset), background=background)
         ]
         fitted = fit_scribbler(drawings)
-        write_whole(out, fitted.packed())
+        write_atomic(out, fitted.packed())
     typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
 
 
@@ -150,7 +150,7 @@ def _open_collection(path: Path, dataset: str | None) -> Collection:
 
 
 def _write(habits: msgspec.Struct, out: Path) -> None:
-    from segarena.files.atomic_write import write_whole
+    from segarena.files.atomic_write import write_atomic
     from segarena.users.habits.habit_files import format_habits
 
-    write_whole(out, format_habits(habits))
+    write_atomic(out, format_habits(habits))

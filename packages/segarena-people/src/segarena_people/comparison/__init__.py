@@ -1,1 +1,1 @@
-"""Simulated users held against people: asked the same, measured the same, beside people against people."""
+"""Comparison of simulated users with people on the same questions, relative to people compared with each other."""

@@ -119,7 +119,7 @@ def _encode_measured(measured: MeasuredAnswer) -> dict[str, Any]:
 
 
 def decode_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
-    """Return what a unit of `Measuring` came to."""
+    """Return the result of a unit of `Measuring`."""
     values, conduct = (
         None if plain[name] is None else np.asarray(plain[name], np.float64)
         for name in ("values", "behaviour")

@@ -71,8 +71,13 @@ def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure |
 def _lowest(found: ScopeResult) -> float:
     """Return the start of the axis, below all values and below guessing."""
     values = [one.auc.value for user in found.users for one in user.each]
-    values += [end for user in found.users for end in _interval(user) or ()]
-    return min(0.45, *(math.floor(20 * value) / 20 for value in values)) if values else 0.45
+    for user in found.users:
+        values += _interval(user) or ()
+    # Ticks are 0.05 apart.
+    lowest = 0.45
+    for value in values:
+        lowest = min(lowest, math.floor(20 * value) / 20)
+    return lowest
 
 
 def _apart_chart(found: ScopeResult, low: float) -> str:
@@ -236,7 +241,7 @@ def importance_figure(found: ScopeResult) -> Figure | None:
         "Of features that say the same each may seem to count for little."
     )
     return Figure(
-        title="What the classifier looked at",
+        title="Features that the classifier uses",
         caption=caption,
         charts=charts,
         is_wide=len(charts) > 1,
@@ -248,7 +253,7 @@ def _bars(user: UserResult, place: int) -> str:
     frame = Frame(
         350,
         34 + 20 * len(ranked),
-        f"What tells {user.user} from people",
+        f"Features that distinguish {user.user} from people",
         left=104,
         right=46,
         bottom=8,

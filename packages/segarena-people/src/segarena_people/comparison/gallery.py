@@ -165,13 +165,16 @@ def _person(given: CollectedPrompt) -> str:
 
 def _view(given: CollectedPrompt) -> View:
     """Return a square view of the goal and the person's drawing."""
-    drawn = given.drawn
     window = bounding_window(given.goal)
-    window = window if drawn is None else join_windows(window, bounding_window(drawn))
-    sides = [side.stop - side.start for side in window]
-    length = max(SMALLEST_VIEW_PX, round(max(sides) * (1 + 2 * VIEW_MARGIN)))
-    spans = [_span(side, length, size) for side, size in zip(window, given.shape, strict=True)]
-    return View((spans[0], spans[1]), VIEW_PX / max(span.stop - span.start for span in spans))
+    if given.drawn is not None:
+        window = join_windows(window, bounding_window(given.drawn))
+    longest = max(side.stop - side.start for side in window)
+    length = max(SMALLEST_VIEW_PX, round(longest * (1 + 2 * VIEW_MARGIN)))
+    rows, columns = (
+        _span(side, length, size) for side, size in zip(window, given.shape, strict=True)
+    )
+    longest_span = max(rows.stop - rows.start, columns.stop - columns.start)
+    return View((rows, columns), VIEW_PX / longest_span)
 
 
 def _span(side: slice, length: int, size: int) -> slice:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from segarena.abilities import is_person, prompt_kinds
+from segarena.capabilities import is_person, prompt_kinds
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import Plugin, PluginSpec
-from segarena.registry import build, names
+from segarena.registry import build, plugins_by_name
 from segarena.reports.display_names import short_name
 from segarena_people.collection import CollectedPrompt
 from segarena_people.comparison.user_replies import ReplyCollector
@@ -35,7 +35,9 @@ def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
             raise InvalidInput(f"{name} is a person; name simulated users, see segarena list users")
         kinds = prompt_kinds(user)
         if kinds is not None and not kinds & set(given_kinds):
-            fitting = [one for one in names("user") if _default_kinds(one) & set(given_kinds)]
+            fitting = [
+                one for one in plugins_by_name("user") if _default_kinds(one) & set(given_kinds)
+            ]
             raise InvalidInput(
                 f"{name} gives {' and '.join(sorted(kinds))}, people gave {' and '.join(given_kinds)}; "
                 f"users for that: {', '.join(fitting) or 'none'}"

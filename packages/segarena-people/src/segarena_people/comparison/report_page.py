@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.reports.html_document import document, macros
 from segarena.reports.page_parts import Fold, Html, Note, Part, Section, Terms
 from segarena.reports.renderers import sheet_csv
@@ -85,11 +85,11 @@ def write_comparison(
     page = render_comparison(comparison, sections, command=command, ranked=ranked)
     sheets = {sheet.name: sheet for section in sections for sheet in _sheets_in(section.parts)}
     tables = [
-        write_whole(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()
+        write_atomic(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()
     ]
     return WrittenComparison(
-        html=write_whole(folder / "comparison.html", page),
-        json=write_whole(folder / "comparison.json", encode_comparison(comparison, ranked)),
+        html=write_atomic(folder / "comparison.html", page),
+        json=write_atomic(folder / "comparison.json", encode_comparison(comparison, ranked)),
         tables=tables,
     )
 
@@ -215,14 +215,12 @@ def _gallery(
 ) -> Section:
     drawn = macros(_PACKAGE, "pictures.html")
     shown = [user.user for user in found.users if user.answered]
-    riddles = [
-        Fold(
-            f"Try yourself: a person’s {found.scope.one} and one of {user}",
-            [Html(str(drawn.riddles(made, user)))],
-        )
-        for user in shown
-        if (made := build_guessing_pairs(comparison, found, user))
-    ]
+    riddles: list[Fold] = []
+    for user in shown:
+        pairs = build_guessing_pairs(comparison, found, user)
+        if pairs:
+            heading = f"Try yourself: a person’s {found.scope.one} and one of {user}"
+            riddles.append(Fold(heading, [Html(str(drawn.riddles(pairs, user)))]))
     lead = "The same goals (grey), answered by people (black) and by simulated users (in colour)."
     title = "Side by side" if is_only else f"Side by side: {found.scope.title}"
     cards = Html(str(drawn.gallery(build_cards(comparison, found, picture_of))))
@@ -236,23 +234,25 @@ def _difference_sections(
 ) -> list[Section]:
     """Return the sections on differences: feature importance, feature distributions, other tests."""
     drawn = _scope_features(comparison, found)
-    looked = importance_figure(found)
-    heat = click_heat_map(drawn) if found.scope.kind == "click" else None
-    parts: list[Part] = [one for one in (looked, heat) if one is not None]
+    importance = importance_figure(found)
+    heat_map = click_heat_map(drawn) if found.scope.kind == "click" else None
+    parts: list[Part] = [part for part in (importance, heat_map) if part is not None]
     for place, user in enumerate(found.users):
         panels = feature_panels(found, user, place, drawn)
-        inner = [one for one in (panels, features_sheet(found, user)) if one is not None]
-        if user.features:
-            parts += inner if place == 0 else [Fold(f"Features of {user.user}", inner)]
-    parts += [
-        one
-        for one in (tests_sheet(found), user_shift_sheet(found), people_pairs_sheet(found))
-        if one.rows
-    ]
+        sheet = features_sheet(found, user)
+        inner = [part for part in (panels, sheet) if part is not None]
+        if not user.features:
+            continue
+        if place == 0:
+            parts += inner
+        else:
+            parts.append(Fold(f"Features of {user.user}", inner))
+    sheets = (tests_sheet(found), user_shift_sheet(found), people_pairs_sheet(found))
+    parts += [sheet for sheet in sheets if sheet.rows]
     if is_only:
-        title = "What tells them apart"
+        title = "Differences by feature"
     else:
-        title = f"What tells them apart: {found.scope.title}"
+        title = f"Differences by feature: {found.scope.title}"
     return [Section(f"why-{slug(found.scope.title)}", title, parts)]
 
 
@@ -277,10 +277,10 @@ def _scope_features(comparison: UserComparison, found: ScopeResult) -> ScopeFeat
 
 def _terms(features: Mapping[str, str]) -> list[str]:
     return [
-        f"AUC: {AUC_DEFINITION}. The classifier is 150 boosted trees; it never judges an image, patient or sequence "
-        "that it learnt from, and has as many answers of both sides. Intervals are over these images.",
-        "The ceiling: no user can be asked to be nearer to people than they are to each other. By person where several "
-        "answered the same, else by halves of one person’s or of nobody known’s answers.",
+        f"AUC: {AUC_DEFINITION}. The classifier has 150 boosted trees; it is tested on images, patients or sequences "
+        "that it was not trained on, with as many answers of both sides. Intervals are over these images.",
+        "The ceiling: no user need be closer to people than people are to each other. Computed between people where "
+        "several answered the same, else between halves of one person’s or of anonymous answers.",
         *(f"{name.replace('_', ' ')}: {text}." for name, text in features.items()),
     ]
 

@@ -54,7 +54,7 @@ BEYOND_DEFINITION = "AUC minus that of two people; to pass it must be at most 0.
 
 def _note(scopes: Sequence[ScopeResult]) -> list[str]:
     notes = [
-        f"AUC: {AUC_DEFINITION}. A user passes who is told apart at most 0.05 better than two people."
+        f"AUC: {AUC_DEFINITION}. A user passes if its AUC exceeds that of two people by at most 0.05."
     ]
     if any(found.scope.kind in COARSE_FEATURES for found in scopes):
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
@@ -100,7 +100,7 @@ def _apart_cells(user: UserResult) -> tuple[Cell, ...]:
         )
     word = judge_user(user)
     mark: CellMark = (
-        "better" if word == "passes" else "worse" if word == "told apart" else "unclear"
+        "better" if word == "passes" else "worse" if word == "distinguishable" else "unclear"
     )
     if user.each:
         values = [
@@ -174,9 +174,9 @@ def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
             key="lost",
             definition="AUC that the classifier loses when the feature is exchanged at random",
         ),
-        Column("What it is", "words", key="what"),
+        Column("Definition", "words", key="what"),
     )
-    caption = f"What tells {user.user} from people: {found.scope.title}."
+    caption = f"Features that distinguish {user.user} from people: {found.scope.title}."
     return Sheet(
         name=f"features-{slug(found.scope.title)}-{slug(user.user)}",
         caption=caption,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from segarena.engine.session import Rules, Session
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Scribble
 from segarena.readonly import without_truth
@@ -144,7 +144,7 @@ class _EncodedPicture:
         found: dict[str, list[float]] = {metric: [] for metric in CURVE_METRICS}
         try:
             session = Session(
-                rules=rules, sample=self.sample, target=target, start=begin(self.sample, target), user=user,
+                rules=rules, sample=self.sample, target=target, start=empty_comparison(self.sample, target), user=user,
                 user_name=name, repeat=repeat,
             )  # fmt: skip
             while (dialogue := session.next()) is not None:

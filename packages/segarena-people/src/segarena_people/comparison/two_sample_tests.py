@@ -172,7 +172,7 @@ def _as_dicts(results: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _excess_over_people(unit: TestUnit, tests: Sequence[ClassifierTest], n: int) -> Estimate | None:
-    """Return how much better a user is told from people than two people; None where no two answered the same."""
+    """Return the excess of a user's AUC over that of two people; None where no two people answered the same."""
     if not tests:
         return None
     own = unit.people.of(_rows_in_pairs(unit.people))
@@ -184,12 +184,12 @@ def _excess_over_people(unit: TestUnit, tests: Sequence[ClassifierTest], n: int)
 
 
 def _rows_in_pairs(people: AnswerSample) -> NDArray[np.bool_]:
-    """Return which answers are of people who are compared in pairs."""
+    """Return a mask of the answers by people that are compared in pairs."""
     return np.isin(people.persons, [name for name, _ in _people_in_pairs(people)])
 
 
 def _people_in_pairs(answers: AnswerSample) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the people who are compared in pairs, and their rows; [] where only one can be."""
+    """Return the people to compare in pairs, with their rows; [] where fewer than two have enough answers."""
     counts = Counter(name for name in answers.persons.tolist() if name)
     most_active = counts.most_common(MOST_PEOPLE_IN_PAIRS)
     names = sorted(name for name, count in most_active if count >= FEWEST_ANSWERS)

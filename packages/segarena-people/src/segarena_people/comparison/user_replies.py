@@ -15,11 +15,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import UserAbilities, abilities_of_user
+from segarena.capabilities import UserCapabilities, user_capabilities
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.random_streams import random_stream
 from segarena.errors import InvalidInput
-from segarena.multi_object import begin, compare
+from segarena.multi_object import compare_prediction, empty_comparison
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble, check_prompt
 from segarena.roles import Turn, User
 from segarena.samples import ImageSample, Mask, Target, VolumeSample
@@ -67,7 +67,7 @@ class ReplyCollector:
         self._name = name
         self._seed = seed
         self._picture_of = picture_of
-        self._abilities = abilities_of_user(user)
+        self._abilities = user_capabilities(user)
         self._takes_volumes: bool | None = None  # unknown until the first reply
 
     def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
@@ -136,7 +136,7 @@ class ReplyCollector:
 def build_turn(
     given: CollectedPrompt,
     picture: RgbPicture,
-    abilities: UserAbilities,
+    abilities: UserCapabilities,
     *,
     repeat: int,
     rng: np.random.Generator,
@@ -163,7 +163,7 @@ def build_turn(
         )
     else:
         sample = ImageSample(id=row.sample, image=picture, targets=(target,))
-    start = begin(sample, target)
+    start = empty_comparison(sample, target)
     dialogue = Dialogue(lift=abilities.lift)
     if previous is not None:
         # The prompts that led to the mask are unknown; only the number of rounds is.
@@ -173,7 +173,7 @@ def build_turn(
         sample=sample,
         target=target,
         dialogue=dialogue,
-        comparison=start if previous is None else compare(previous, start),
+        comparison=start if previous is None else compare_prediction(previous, start),
         repeat=repeat,
         rng=rng,
     )

@@ -12,7 +12,7 @@ FEWEST_TO_PASS = 30
 """A user with fewer answers never passes: large differences could go unnoticed."""
 
 Judgement: TypeAlias = Literal[
-    "passes", "no difference seen", "unclear", "told apart", "not compared"
+    "passes", "no difference seen", "unclear", "distinguishable", "not compared"
 ]
 
 
@@ -38,7 +38,7 @@ def judge_user(user: UserResult) -> Judgement:
         return "not compared"
     if found.value <= PASS_MARGIN:
         return "passes" if user.n >= FEWEST_TO_PASS else "no difference seen"
-    return "unclear" if found.low <= PASS_MARGIN else "told apart"
+    return "unclear" if found.low <= PASS_MARGIN else "distinguishable"
 
 
 def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
@@ -55,9 +55,7 @@ def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
 def _people_sentence(found: ScopeResult) -> str:
     if found.pairs:
         return f"of two people it finds the right one in {percent_text(found.ceiling)} (50 is guessing)."
-    return (
-        "50 is guessing. How well two people are told apart is not known: no two answered the same."
-    )
+    return "50 is guessing. How well two people can be distinguished is unknown: no two answered the same."
 
 
 def _judgement_sentence(user: UserResult) -> str:

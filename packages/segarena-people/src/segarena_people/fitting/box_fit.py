@@ -106,7 +106,7 @@ def _correlations(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _class_members(sides: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    """Return which edges belong to each size class, bool (n, 4) each."""
+    """Return a mask of the edges in each size class, bool (n, 4) each."""
     count = min(max(1, sides.size // _EDGES_PER_CLASS), _MOST_CLASSES)
     boundaries = np.unique(np.quantile(sides, np.arange(1, count) / count))
     class_of_edge = np.searchsorted(boundaries, sides, side="right")

@@ -46,7 +46,7 @@ OffsetArray: TypeAlias = NDArray[np.float64]
 
 
 def published_boxes(drawn: BoxDrawing) -> BoxHabits:
-    """Return the habits of people who drag boxes from corner to corner, or click four outermost points.
+    """Return the habits of people that drag boxes from corner to corner, or click four outermost points.
 
     A drag places two edges at once, so that edges of one box correlate; extreme clicks are
     independent.

@@ -1,1 +1,1 @@
-"""What people gave, as it was published: one module for each format; see `segarena_people.import_format`."""
+"""Importers of published prompts of people: one module for each format; see `segarena_people.import_format`."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.hdf5 import read_hdf5
-from segarena.files.limits import most_voxels
+from segarena.files.limits import voxel_limit
 from segarena.files.npy import read_arrays
 from segarena.samples import Mask
 from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
@@ -92,7 +92,7 @@ def _slices_of_volume(path: Path) -> Iterator[ImportedPrompt]:
 
 def _packed(path: Path) -> Units:
     arrays = read_arrays(
-        path, ("name", "shape", "label", "scribble"), most=most_voxels(), has_text=True
+        path, ("name", "shape", "label", "scribble"), most=voxel_limit(), has_text=True
     )
     missing = [name for name in ("name", "shape", "label", "scribble") if name not in arrays]
     if missing:

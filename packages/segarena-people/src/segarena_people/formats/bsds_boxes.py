@@ -42,7 +42,7 @@ MATCHING_IOU = 0.5
 @prompt_format(
     "bsds-boxes",
     source="a folder of BSDS500's human segmentations of one split: ID.npz (compact) or ID.mat (original)",
-    holds="boxes around regions that 4 to 9 people outlined in 200, 100 and 200 photographs; nobody drew them as boxes",
+    holds="boxes around regions that 4 to 9 people outlined in 200, 100 and 200 photographs; not drawn as boxes",
     terms="non-commercial research and education; cite Arbelaez et al. 2011",
     origin="Berkeley Segmentation Data Set and Benchmarks 500",
 )

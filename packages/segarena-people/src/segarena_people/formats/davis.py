@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.files.images import list_files, read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import list_image_files, read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.samples import VOID
 from segarena.systems.videos.scribbles.files import read_scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import to_pixels
@@ -60,7 +60,7 @@ def open_davis_scribbles(source: Path, beside: ImportInputs) -> Units:
 def _file(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
     given = read_scribbles(path)
     video = str(given["sequence"])
-    frames = list_files(within(masks, video))
+    frames = list_image_files(safe_join(masks, video))
     if len(frames) != len(given["scribbles"]):
         came = len(frames)
         wanted = len(given["scribbles"])
@@ -71,7 +71,7 @@ def _file(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
         by_object: dict[int, list[Any]] = {}
         for line in lines:
             by_object.setdefault(line["object_id"], []).append(line)
-        labels = read_values(frames[frame]) if by_object else np.zeros((0, 0), np.int32)
+        labels = read_mask_values(frames[frame]) if by_object else np.zeros((0, 0), np.int32)
         for number, drawn in sorted(by_object.items()):
             goal = labels == number if number else (labels > 0) & (labels != VOID)
             name = f"{video}-{frame}-{number}"

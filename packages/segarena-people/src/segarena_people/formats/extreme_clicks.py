@@ -52,7 +52,7 @@ _EDGE_TOLERANCE = 1e-4
     "extreme-clicks",
     source="a CSV ...-annotations-bbox.csv",
     beside=f"--masks: {OPEN_IMAGES_MASKS}, with ...-annotations-object-segmentation.csv in the folder",
-    holds="15.4 million boxes, most by extreme clicks, up to 2.8 million with masks; nobody says whose",
+    holds="15.4 million boxes, most by extreme clicks, up to 2.8 million with masks; anonymous",
     terms="CC BY 4.0",
     origin="Open Images V4 to V7; Papadopoulos et al. 2017",
 )

@@ -106,9 +106,11 @@ def _packed(path: Path) -> Units:
 
 
 def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[ImportedPrompt]:
+    """Yield the strokes of a picture from its bit-packed arrays."""
     target = np.unpackbits(goal, axis=-1).view(np.bool_)
-    for number, both in enumerate(drawn):
-        yield from _strokes(name, number, target, np.unpackbits(both, axis=-1).view(np.bool_))
+    for number, packed in enumerate(drawn):
+        masks = np.unpackbits(packed, axis=-1).view(np.bool_)
+        yield from _strokes(name, number, target, masks)
 
 
 def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[ImportedPrompt]:

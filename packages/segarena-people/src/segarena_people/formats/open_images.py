@@ -24,7 +24,7 @@ from pathlib import Path
 import polars as pl
 
 from segarena.errors import InvalidInput
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.samples import Mask
 from segarena_people.csv_columns import read_columns
 from segarena_people.import_format import (
@@ -44,7 +44,7 @@ SEGMENTATION_COLUMNS = ("MaskPath", "ImageID", "LabelName")
     "open-images",
     source="a CSV ...-annotations-object-segmentation.csv",
     beside=f"--masks: {OPEN_IMAGES_MASKS}",
-    holds="2.8 million masks, with about a dozen corrective clicks each; nobody says whose",
+    holds="2.8 million masks, with about a dozen corrective clicks each; anonymous",
     terms="CC BY 4.0",
     origin="Open Images V5 to V7; Benenson et al. 2019",
 )
@@ -74,7 +74,7 @@ def mask_files(beside: ImportInputs) -> dict[str, Path]:
 
 def read_open_images_mask(path: Path) -> Mask:
     """Return a mask, bool (H, W); anything above 0 is the object."""
-    return read_values(path) > 0
+    return read_mask_values(path) > 0
 
 
 def _clicks(path: Path, image: str, label: str, clicks: str) -> Iterator[ImportedPrompt]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.files.object_arrays import read_object_array
 from segarena.samples import Mask
 from segarena_people.import_format import (
@@ -153,7 +153,7 @@ def _places(points: NDArray[Any], picture: _Picture) -> list[tuple[float, float]
 
 
 def _answer(path: Path, picture: _Picture) -> Mask:
-    mask = read_values(path) > 0
+    mask = read_mask_values(path) > 0
     shape = picture.target.shape
     if mask.shape != shape:
         raise InvalidMask(

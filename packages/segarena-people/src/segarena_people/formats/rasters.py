@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena_people.import_format import (
     ImportedPrompt,
     ImportInputs,
@@ -46,7 +46,7 @@ def open_rasters(source: Path, beside: ImportInputs) -> Units:
 
 def _stroke(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
     goal = read_goal(masks, path.stem)
-    drawn = read_values(path) > 0
+    drawn = read_mask_values(path) > 0
     if drawn.shape != goal.shape:
         raise InvalidMask(
             f"{path}: expected the size of its mask, {goal.shape[1]} x {goal.shape[0]}, got {drawn.shape[::-1]}"

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import InvalidInput
-from segarena.files.zip_archives import unpack
+from segarena.files.zip_archives import extract_zip
 from segarena_people.collection import TABLE_FILE, CollectedPrompt, Collection
 from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
 
@@ -30,7 +30,7 @@ def open_study(source: Path, beside: ImportInputs) -> Units:
     """Return the prompts that count."""
     folder = source if source.is_dir() else beside.scratch / "study"
     if not source.is_dir():
-        unpack(source, folder, most_bytes=_MOST_BYTES)
+        extract_zip(source, folder, most_bytes=_MOST_BYTES)
     if not (folder / TABLE_FILE).is_file():
         raise InvalidInput(
             f"{source}: expected the export of a study with {TABLE_FILE} in it, found none"

@@ -42,7 +42,7 @@ class _Click(msgspec.Struct, frozen=True):
     "voc-points",
     source="voc_whats_the_point.json",
     beside=f"--masks: {VOC_MASKS}",
-    holds="32 697 points on objects in 12 180 images of PASCAL VOC; nobody says whose, and there are no times",
+    holds="32 697 points on objects in 12 180 images of PASCAL VOC; anonymous and without times",
     terms="MIT for the file; cite Bearman et al. 2016",
     origin="Bearman et al. 2016; Farbdrucker/GatedCRFLoss",
 )

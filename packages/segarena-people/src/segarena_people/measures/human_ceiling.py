@@ -191,7 +191,10 @@ def _halves(
     """Yield the rows of both halves: every other row, after shuffling the groups and the rows of each."""
     numbers = np.unique(belongs, return_inverse=True)[1]
     for _ in range(splits):
-        order = np.lexsort((rng.random(len(numbers)), rng.permutation(numbers.max() + 1)[numbers]))
+        # The order of these two draws fixes the random stream.
+        row_order = rng.random(len(numbers))
+        group_order = rng.permutation(numbers.max() + 1)[numbers]
+        order = np.lexsort((row_order, group_order))
         yield np.sort(order[::2]), np.sort(order[1::2])
 
 

@@ -91,7 +91,3 @@ def _range(voxels: NDArray[Any]) -> tuple[float, float]:
     if not lows:
         return 0.0, 1.0
     return float(min(lows)), float(max(highs))
-
-
-def _finite(plane: NDArray[Any]) -> NDArray[Any]:
-    return plane[np.isfinite(plane)]

@@ -1,1 +1,1 @@
-"""Simulated users: who gives the prompts. One plug-in, one file."""
+"""Users: plug-ins that give the prompts, simulated or human. One plug-in, one file."""

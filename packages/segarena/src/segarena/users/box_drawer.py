@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from segarena.abilities import prompt_kinds
 from segarena.arrays.boxes import Window, bounding_window, from_window, is_empty, window_shape
 from segarena.arrays.slices import key_slices, median_slice
+from segarena.capabilities import prompt_kinds
 from segarena.comparison import Comparison
 from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
@@ -119,10 +119,11 @@ class BoxDrawer:
 
 
 def _whole_side(start: float, stop: float, length: int) -> tuple[int, int]:
-    """Return whole ends within the picture, at least a pixel apart; crossed ends change places."""
+    """Round ends to whole pixels within the picture, at least a pixel apart; crossed ends change places."""
     low, high = sorted((round(start), round(stop)))
     low = min(max(low, 0), length - 1)
-    return low, min(max(high, low + 1), length)
+    high = min(max(high, low + 1), length)
+    return low, high
 
 
 def _windows_by_slice(comparison: Comparison) -> dict[int, Window]:

@@ -61,7 +61,7 @@ class Scribbler:
         fitted_background: the same with `--background`, fitted to the same people.
 
     Raises:
-        InvalidInput: a number is out of range, nobody has that name, or `fitted` cannot be read.
+        InvalidInput: a number is out of range, no person has that name, or `fitted` cannot be read.
     """
 
     prompt_kinds = frozenset({"scribble"})

@@ -91,7 +91,7 @@ class StrokeModel:
         """Return the habits of one person as a one-hot vector, (people,).
 
         Raises:
-            InvalidInput: nobody has this name.
+            InvalidInput: no person has this name.
         """
         if person not in self.people:
             raise InvalidInput(f"person: expected one of {', '.join(self.people)}, got {person!r}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.multi_object import Judged, ObjectsComparison
+from segarena.multi_object import AnyComparison, ObjectsComparison
 from segarena.prompts import Scribble
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask
@@ -26,7 +26,7 @@ class PictureStack:
     """
 
     def __init__(self, turn: Turn) -> None:
-        judged: Judged = turn.comparison
+        judged: AnyComparison = turn.comparison
         self.objects = turn.target.objects
         if isinstance(judged, ObjectsComparison):
             ignore = judged.reference.ignore
@@ -83,7 +83,7 @@ class PictureStack:
         return [with_target[middle] for middle in middles]
 
     def slices_to_correct(self, count: int) -> list[int]:
-        """Return up to `count` slices at which a reader stops who scrolls on from the last slice drawn on.
+        """Return up to `count` slices at which a reader stops when scrolling on from the last slice drawn on.
 
         A reader stops where there are at least half as many errors as in the worst slice, nearest
         first.
@@ -120,7 +120,7 @@ class PictureStack:
         return frames
 
     def _counted_labels(self, picture: int) -> Labels:
-        """Return the labels of a picture with ignored pixels set to 0: nobody draws on those."""
+        """Return the labels of a picture with ignored pixels set to 0, so that no stroke aims at them."""
         ignore = self.ignored(picture)
         if ignore is None:
             return self.target[picture]

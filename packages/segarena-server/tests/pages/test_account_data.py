@@ -99,7 +99,7 @@ def test_another_password_ends_the_sessions_elsewhere(served):
     elsewhere.post("/sign-in", data={"name": "Mover", "password": "password of Mover"})
     kept = token(here)
     wrong = post(here, "/account/password", password="not this one", new="a new password")
-    assert (wrong.status_code, "not right" in wrong.text) == (422, True)
+    assert (wrong.status_code, "is wrong" in wrong.text) == (422, True)
     assert elsewhere.get("/tokens").status_code == 200
     assert (
         post(

@@ -114,7 +114,7 @@ def test_another_kind_of_server_is_none_of_ours(arena, ping):
 def test_more_than_was_expected_is_not_read(arena):
     with serving(arena) as server, closing(Connection(server, TOKEN)) as connection:
         arena.faults = [(200, b"x" * 5000, {})]
-        with pytest.raises(RemoteError, match="more than the 4999 bytes"):
+        with pytest.raises(RemoteError, match="expected at most 4999 bytes"):
             connection.ask("GET", "/ping", most_bytes=4999)
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import segarena
 from segarena.cli.main import app
 from segarena.client import connection
-from segarena.client.participate import evaluate, read_standing, sessions
+from segarena.client.participate import evaluate, read_scores, sessions
 from segarena.client.participation import read_participation
 from segarena.errors import (
     InvalidInput,
@@ -74,7 +74,7 @@ def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
         folder = evaluate(
             f"{server}/challenges/spring", segmenter=segmenter, out=tmp_path / "there"
         )
-        _, scores = read_standing(tmp_path / "there")
+        _, scores = read_scores(tmp_path / "there")
     here = segarena.evaluate(
         benchmark, segmenter=segmenter, dataset=dataset, limit=samples, out=tmp_path / "here"
     )
@@ -159,7 +159,7 @@ def test_another_sample_than_announced_is_refused(tmp_path):
             return told
 
         arena.begin = otherwise
-        with pytest.raises(RemoteError, match="sample k0 came otherwise than announced"):
+        with pytest.raises(RemoteError, match="sample k0 differs from its announced hash"):
             run(server, tmp_path / "run")
 
 
@@ -183,7 +183,7 @@ def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at,
     arena = Arena("clicks(rounds=2)", samples=1, **PRACTICE)
     with serving(arena) as server:
         arena.faults = [None] * at + [fault]
-        with pytest.raises(RemoteError, match="the same command goes on where it was"):
+        with pytest.raises(RemoteError, match="the same command resumes"):
             run(server, tmp_path / "run", Unsteady(), patience_s=0.0)
         folder = run(server, tmp_path / "run", Unsteady())
     assert len(arena.runs) == 1
@@ -246,8 +246,8 @@ def test_a_finished_run_given_again_asks_for_nothing_more(tmp_path):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"rounds": 3}, "rounds: a challenge says that itself"),
-        ({"dataset": "demo"}, "dataset: a challenge says"),
+        ({"rounds": 3}, "rounds: the challenge sets it"),
+        ({"dataset": "demo"}, "dataset: the challenge sets"),
     ],
     ids=str,
 )
@@ -448,4 +448,4 @@ def test_what_a_folder_remembers_is_looked_at_before_a_token_is_sent_there(name,
     assert read_participation(tmp_path).run == known["run"]
     (tmp_path / "challenge.json").write_text(json.dumps(known | WRONG[name]))
     with pytest.raises(StoreError, match=r"challenge.json is damaged"):
-        read_standing(tmp_path, token="a-token")
+        read_scores(tmp_path, token="a-token")

@@ -9,7 +9,7 @@ from real import SEED, at_work, describe, lay, token_of
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
-from segarena.client.submission import kind_of, packed
+from segarena.client.submission import detect_kind, pack_files
 from segarena.errors import InvalidInput
 
 CHALLENGES = (
@@ -70,7 +70,7 @@ def everything(folder):
 @pytest.mark.parametrize("name", ["photos", "scans"])
 def test_masks_are_fetched_for_and_sent(name, do, tmp_path):
     said = do("fetch", f"SERVER/challenges/{name}", "--out", tmp_path / "mine")
-    assert "masks are wanted" in said
+    assert "masks to" in said
     refused = do("submit", f"SERVER/challenges/{name}", tmp_path / "mine/masks", code=1)
     assert "missing" in refused
     everything(tmp_path / "mine")
@@ -103,9 +103,9 @@ def test_what_a_path_is_is_seen(tmp_path):
         file = tmp_path / name
         file.parent.mkdir(parents=True)
         file.write_text("x")
-        assert kind_of(tmp_path / name[0]) == kind
+        assert detect_kind(tmp_path / name[0]) == kind
     with pytest.raises(InvalidInput, match="expected a folder of masks"):
-        kind_of(tmp_path / "a/run.json")
+        detect_kind(tmp_path / "a/run.json")
 
 
 def test_the_same_folder_gives_the_same_bytes_without_what_it_should_not_have(tmp_path):
@@ -114,8 +114,8 @@ def test_the_same_folder_gives_the_same_bytes_without_what_it_should_not_have(tm
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__/x.pyc").write_text("y")
     (tmp_path / "link").symlink_to("/etc/passwd")
-    first = packed(tmp_path)
+    first = pack_files(tmp_path)
     (tmp_path / "a/x.py").touch()
-    assert packed(tmp_path) == first
+    assert pack_files(tmp_path) == first
     assert b"passwd" not in first
     assert b"pyc" not in first

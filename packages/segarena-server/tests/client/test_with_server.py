@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 import segarena
 from segarena.client.connection import Connection
-from segarena.client.participate import read_standing
+from segarena.client.participate import read_scores
 from segarena.client.participation import read_participation
-from segarena.client.run_display import standing_lines
+from segarena.client.run_display import score_lines
 from segarena.registry import build
 from segarena_server.db.orm_models import Turn
 
@@ -61,7 +61,7 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     folder = segarena.evaluate(
         challenge=f"{address}/challenges/{slug}", segmenter=segmenter, out=tmp_path / "mine"
     )
-    begun, told = read_standing(tmp_path / "mine")
+    begun, told = read_scores(tmp_path / "mine")
     there = segarena.RunFolder.open(site.folder.runs / begun.run)
     here = segarena.evaluate(
         benchmark, dataset=dataset, segmenter=segmenter, seed=SEED, out=tmp_path / "here"
@@ -75,7 +75,7 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert folder.records().height == there.records().height > 0
     assert told["state"] == "over"
     assert (told["place"], told["of"]) == (1, 1)
-    assert "your best run has place 1 of 1: " in standing_lines("address", told)[-1]
+    assert "your best run has place 1 of 1: " in score_lines("address", told)[-1]
     shown = {
         score["user"] for score in told["scores"]
     }  # as on boards: of several users, those that its table is about

@@ -2,10 +2,10 @@
 
 import pytest
 
-from segarena.registry import kinds, names
+from segarena.registry import plugin_kinds, plugins_by_name
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", plugin_kinds())
 @pytest.mark.parametrize("ending", ["", "s"])
 def test_a_kind_lists_its_plugins_and_no_others(segarena, kind, ending):
     answer = segarena("list", kind + ending)
@@ -13,13 +13,13 @@ def test_a_kind_lists_its_plugins_and_no_others(segarena, kind, ending):
     titles = [
         line.strip()
         for line in answer.stdout.splitlines()
-        if line.strip() in {f"{k}s" for k in kinds()}
+        if line.strip() in {f"{k}s" for k in plugin_kinds()}
     ]
     assert titles == [f"{kind}s"]
     listed = {
         line.split()[0] for line in answer.stdout.splitlines() if line and not line.startswith(" ")
     }
-    assert set(names(kind)) <= listed
+    assert set(plugins_by_name(kind)) <= listed
 
 
 def test_without_a_kind_all_are_listed(segarena):
@@ -28,8 +28,8 @@ def test_without_a_kind_all_are_listed(segarena):
         for line in segarena("list").stdout.splitlines()
         if line and not line.startswith(" ")
     }
-    for kind in kinds():
-        assert {f"{kind}s", *names(kind)} <= listed
+    for kind in plugin_kinds():
+        assert {f"{kind}s", *plugins_by_name(kind)} <= listed
 
 
 def test_options_are_shown_with_their_defaults(segarena):

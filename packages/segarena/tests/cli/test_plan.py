@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from segarena.cli.plan import rows, size_text
+from segarena.cli.plan import forecast_rows, size_text
 from segarena.engine.forecast import Forecast
 
 QUICK = ("plan", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2")
@@ -44,7 +44,7 @@ def test_a_plan_says_passes_predictions_time_memory_and_disk(segarena, tmp_path)
 
 
 def test_the_lines_of_a_forecast():
-    assert rows(COST) == [
+    assert forecast_rows(COST) == [
         ("targets", "3,000 in 1,000 samples"),
         ("encoder passes", "1,000"),
         ("predictions", "30,000, at most 60,000"),
@@ -60,7 +60,7 @@ def test_the_lines_of_a_forecast():
 
 
 def test_gpu_hours_and_one_process():
-    lines = dict(rows(replace(COST, device="cuda", gpu_hours=5.0, workers=0)))
+    lines = dict(forecast_rows(replace(COST, device="cuda", gpu_hours=5.0, workers=0)))
     assert lines["GPU"] == "5 GPU hours on cuda"
     assert lines["memory"] == "2 GB in a process"
 

@@ -83,9 +83,9 @@ def test_the_demo_judges_two_segmenters_and_writes_a_report(segarena, tmp_path, 
 
 
 def test_the_segmenters_of_the_demo_exist():
-    from segarena.registry import names
+    from segarena.registry import plugins_by_name
 
-    assert set(demo.SEGMENTERS) <= set(names("segmenter"))
+    assert set(demo.SEGMENTERS) <= set(plugins_by_name("segmenter"))
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 import segarena as package
 from segarena.cli.run_options import RunOptions
 from segarena.errors import PluginInvalid
-from segarena.options import from_text, options_of
-from segarena.registry import build, names
+from segarena.options import options_of, parse_option
+from segarena.registry import build, plugins_by_name
 
 STEPS = ("sample-steps", "-s", "sample-disc", "-w", "0")
 
@@ -46,7 +46,7 @@ def test_without_a_name_they_are_those_of_the_default(segarena):
 
 def test_every_option_of_every_benchmark_is_there_unless_the_command_has_its_name(segarena):
     shared = {option.name for option in options_of(RunOptions)}
-    for name, factory in names("benchmark").items():
+    for name, factory in plugins_by_name("benchmark").items():
         shown = segarena("run", name, "--help").stdout
         for option in options_of(factory):
             assert f"--{option.name.replace('_', '-')}" in shown, (name, option.name)
@@ -122,7 +122,7 @@ def test_the_library_takes_them(tmp_path):
     ],
 )
 def test_text_stays_text_where_text_is_taken(texts, value):
-    assert from_text(option("radioactive", "prompts"), texts) == value
+    assert parse_option(option("radioactive", "prompts"), texts) == value
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,10 @@ def test_text_stays_text_where_text_is_taken(texts, value):
     ],
 )
 def test_other_values_are_read(name, texts, value):
-    assert from_text(option("radioactive", name), texts) == value
+    assert parse_option(option("radioactive", name), texts) == value
 
 
 def option(benchmark, name):
-    return next(known for known in options_of(names("benchmark")[benchmark]) if known.name == name)
+    return next(
+        known for known in options_of(plugins_by_name("benchmark")[benchmark]) if known.name == name
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from segarena.datasets.mask_encodings import DecodedMask, MaskEncoding, size_of, to_targets
+from segarena.datasets.mask_encodings import DecodedMask, MaskEncoding, size_class, to_targets
 from segarena.errors import InvalidMask, PluginInvalid
 
 
@@ -150,7 +150,7 @@ def test_size_is_a_share_of_the_image():
     ):
         mask[:] = False
         mask.ravel()[: rows * columns] = True
-        assert size_of(mask) == size
+        assert size_class(mask) == size
 
 
 def test_targets_carry_id_label_size_and_ignore():

@@ -3,7 +3,7 @@
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.published.table_files import in_words, read_tables, told_apart
+from segarena.published.table_files import condition_label, fill_placeholders, read_tables
 
 PAPER = """
 system = "lab"
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_there_or_no_toml_is_refused(tmp_path):
 def test_places_are_filled_with_the_words_of_a_row(table):
     one = table("model | step | A/x\nM | 0 | 1").figures[0]
     measure = table("model | A/x\nM | 1").measures["x"]
-    assert in_words("after {step}", one.words) == "after Round 1"
-    assert told_apart("few", one.words, measure) == "few"
+    assert fill_placeholders("after {step}", one.words) == "after Round 1"
+    assert condition_label("few", one.words, measure) == "few"
     with pytest.raises(InvalidInput, match="no column of the figures"):
-        in_words("{colour}", one.words)
+        fill_placeholders("{colour}", one.words)

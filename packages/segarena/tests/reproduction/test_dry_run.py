@@ -1,14 +1,14 @@
 """Dry runs: what stands in for what, and when a model answers itself."""
 
 from segarena.published import find_table
-from segarena.reproduction.dry_run import stood_in
-from segarena.reproduction.local_files import Places
-from segarena.reproduction.requirements import jobs_of
+from segarena.reproduction.dry_run import dry_run_jobs
+from segarena.reproduction.local_files import LocalFiles
+from segarena.reproduction.requirements import plan_jobs
 
 
 def test_a_dry_run_has_stand_ins_and_every_condition():
     table = find_table("radioactive:3")
-    (dry,) = stood_in(table, jobs_of(table, ["SAM"], table.own_datasets, Places()))
+    (dry,) = dry_run_jobs(table, plan_jobs(table, ["SAM"], table.own_datasets, LocalFiles()))
     assert (dry.segmenter, dry.data) == ("grabcut", "phantom")
     assert not dry.lacks
     assert {row.condition for row in dry.rows} == {
@@ -18,7 +18,7 @@ def test_a_dry_run_has_stand_ins_and_every_condition():
 
 def test_a_segmenter_around_the_model_stands_around_the_stand_in_too():
     table = find_table("toss:3")
-    dry = stood_in(table, jobs_of(table, ["PFENet"], table.own_datasets, Places()))
+    dry = dry_run_jobs(table, plan_jobs(table, ["PFENet"], table.own_datasets, LocalFiles()))
     assert [job.segmenter for job in dry] == [
         "superpixel-prototypes",
         "sssi(segmenter='superpixel-prototypes')",
@@ -27,7 +27,9 @@ def test_a_segmenter_around_the_model_stands_around_the_stand_in_too():
 
 def test_what_needs_a_file_is_left_out_of_the_options():
     table = find_table("rclicks:12")
-    (dry,) = stood_in(table, jobs_of(table, ["SAM ViT-B SA-1B"], table.own_datasets, Places()))
+    (dry,) = dry_run_jobs(
+        table, plan_jobs(table, ["SAM ViT-B SA-1B"], table.own_datasets, LocalFiles())
+    )
     assert dry.options == {
         "protocol": "published",
         "click_model": "depth",
@@ -42,18 +44,20 @@ def test_a_chosen_model_with_an_adapter_answers_itself_with_random_weights(tmp_p
     python.touch()
     (tmp_path / "ritm" / "adapter.py").touch()
     table = find_table("rclicks:4")
-    places = Places(adapters=tmp_path)
+    places = LocalFiles(adapters=tmp_path)
     names = ["RITM HR18-IT C+L", "SimpleClick ViT-B C+L", "SAM ViT-B SA-1B"]
-    jobs = jobs_of(table, names, ["DAVIS"], places)
-    ritm, others = stood_in(table, jobs, own_models=True)
+    jobs = plan_jobs(table, names, ["DAVIS"], places)
+    ritm, others = dry_run_jobs(table, jobs, own_models=True)
     assert ritm.model == "RITM HR18-IT C+L, random weights"
     assert str(python) in ritm.segmenter
     assert "weights" not in ritm.segmenter
     assert others.segmenter == "graph"
-    assert [job.segmenter for job in stood_in(table, jobs)] == ["graph"]
+    assert [job.segmenter for job in dry_run_jobs(table, jobs)] == ["graph"]
 
 
 def test_where_nothing_stands_in_it_is_said():
     table = find_table("amodal:2")
-    (dry, *_) = stood_in(table, jobs_of(table, table.model_names, table.own_datasets, Places()))
+    (dry, *_) = dry_run_jobs(
+        table, plan_jobs(table, table.model_names, table.own_datasets, LocalFiles())
+    )
     assert dry.lacks

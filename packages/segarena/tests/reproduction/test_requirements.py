@@ -6,8 +6,8 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.published import find_table
-from segarena.reproduction.local_files import Places
-from segarena.reproduction.requirements import chosen, jobs_of
+from segarena.reproduction.local_files import LocalFiles
+from segarena.reproduction.requirements import plan_jobs, select_names
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def places(tmp_path):
     ):
         (tmp_path / name).touch()
     (tmp_path / "weights" / "sam2_hiera_large.pt").touch()
-    return Places(
+    return LocalFiles(
         data=tmp_path / "data", weights=tmp_path / "weights", adapters=tmp_path / "adapters"
     )
 
@@ -38,7 +38,7 @@ def lacking(job):
 
 
 def test_conditions_that_differ_in_their_prompts_share_a_run():
-    (job,) = jobs_of(find_table("radioactive:3"), ["MedSam"], ["D1"], Places())
+    (job,) = plan_jobs(find_table("radioactive:3"), ["MedSam"], ["D1"], LocalFiles())
     assert len(job.rows) == 5
     assert job.options["prompts"] == [
         "b-prop",
@@ -51,7 +51,7 @@ def test_conditions_that_differ_in_their_prompts_share_a_run():
 
 
 def test_corrections_of_another_kind_are_another_run():
-    jobs = jobs_of(find_table("radioactive:5"), ["SAM2"], ["D1"], Places())
+    jobs = plan_jobs(find_table("radioactive:5"), ["SAM2"], ["D1"], LocalFiles())
     assert [(job.options["refine"], job.options["keeps_prompts"]) for job in jobs] == [
         ("1pps", False), ("1pps", True), ("scribble", False), ("scribble", True),
     ]  # fmt: skip
@@ -60,14 +60,14 @@ def test_corrections_of_another_kind_are_another_run():
 
 
 def test_what_is_there_goes_into_the_run(places, tmp_path):
-    (job,) = jobs_of(find_table("radioactive:3"), ["SAM2"], ["D1"], places)
+    (job,) = plan_jobs(find_table("radioactive:3"), ["SAM2"], ["D1"], places)
     assert not job.lacks
     assert job.segmenter == f"sam2(weights='{tmp_path / 'weights' / 'sam2_hiera_large.pt'}')"
     assert job.data == f"nifti-folder(path='{tmp_path / 'data' / 'ms_flair'}')"
 
 
 def test_what_is_missing_is_named_with_its_place_and_where_to_have_it(places):
-    (job,) = jobs_of(find_table("radioactive:3"), ["SAM"], ["D2"], places)
+    (job,) = plan_jobs(find_table("radioactive:3"), ["SAM"], ["D2"], places)
     assert lacking(job) == {("data", "D2"), ("weights", "SAM")}
     data = next(need for need in job.lacks if need.kind == "data")
     assert (data.wanted, data.get) == (
@@ -78,16 +78,16 @@ def test_what_is_missing_is_named_with_its_place_and_where_to_have_it(places):
 
 def test_an_adapter_needs_its_environment_and_the_models_weights(places, tmp_path):
     table = find_table("rclicks:4")
-    (ritm,) = jobs_of(table, ["RITM HR18 C+L"], ["DAVIS"], places)
+    (ritm,) = plan_jobs(table, ["RITM HR18 C+L"], ["DAVIS"], places)
     assert ("weights", "RITM HR18 C+L") in lacking(ritm)
     assert ("environment", "adapters/ritm") not in lacking(ritm)
     (tmp_path / "weights" / "coco_lvis_h18_baseline.pth").touch()
-    (ritm,) = jobs_of(table, ["RITM HR18 C+L"], ["DAVIS"], places)
+    (ritm,) = plan_jobs(table, ["RITM HR18 C+L"], ["DAVIS"], places)
     assert ritm.segmenter.startswith("worker(command='python adapter.py'")
     assert "coco_lvis_h18_baseline.pth" in ritm.segmenter
-    (hsnet, *_) = jobs_of(find_table("toss:4"), ["HSNet"], ["PASCAL-5i"], places)
+    (hsnet, *_) = plan_jobs(find_table("toss:4"), ["HSNet"], ["PASCAL-5i"], places)
     assert ("environment", "adapters/hsnet") in lacking(hsnet)
-    (sam,) = jobs_of(table, ["SAM ViT-B SA-1B"], ["DAVIS"], places)
+    (sam,) = plan_jobs(table, ["SAM ViT-B SA-1B"], ["DAVIS"], places)
     assert not {kind for kind, _ in lacking(sam)} & {"adapter", "environment"}
 
 
@@ -95,36 +95,39 @@ def test_random_weights_are_never_held_against_published_figures(places, tmp_pat
     python = tmp_path / "adapters" / "hsnet" / "env" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
-    (job,) = jobs_of(find_table("toss:4"), ["HSNet"], ["PASCAL-5i"], places)
+    (job,) = plan_jobs(find_table("toss:4"), ["HSNet"], ["PASCAL-5i"], places)
     assert {kind for kind, _ in lacking(job)} == {"data", "weights"}
     assert "options={}" in job.segmenter
 
 
 def test_adapters_are_given_further_options(places):
     given = replace(places, options={"device": "cuda:0"})
-    (job,) = jobs_of(find_table("rclicks:4"), ["RITM HR18 C+L"], ["DAVIS"], given)
+    (job,) = plan_jobs(find_table("rclicks:4"), ["RITM HR18 C+L"], ["DAVIS"], given)
     assert "'device': 'cuda:0'" in job.segmenter
 
 
 def test_a_folder_may_be_given_itself(tmp_path):
     (tmp_path / "toss" / "tiers").mkdir(parents=True)
-    assert Places(data=tmp_path).in_data("toss/tiers") == tmp_path / "toss" / "tiers"
-    assert Places(data=tmp_path / "toss").in_data("toss/tiers") == tmp_path / "toss" / "tiers"
-    assert Places(data=tmp_path / "toss").in_data("toss") == tmp_path / "toss"
-    assert Places(data=tmp_path).in_data("davis") is None
+    assert LocalFiles(data=tmp_path).in_data("toss/tiers") == tmp_path / "toss" / "tiers"
+    assert LocalFiles(data=tmp_path / "toss").in_data("toss/tiers") == tmp_path / "toss" / "tiers"
+    assert LocalFiles(data=tmp_path / "toss").in_data("toss") == tmp_path / "toss"
+    assert LocalFiles(data=tmp_path).in_data("davis") is None
 
 
 def test_conditions_that_cannot_be_measured_say_why():
-    jobs = jobs_of(find_table("toss:1"), ["PFENet"], ["PASCAL-5i, fixed pairs"], Places())
+    jobs = plan_jobs(find_table("toss:1"), ["PFENet"], ["PASCAL-5i, fixed pairs"], LocalFiles())
     reasons = [[need.get for need in job.lacks if need.kind == "method"] for job in jobs]
     assert [bool(reason) for reason in reasons] == [False, True, True]
 
 
 def test_models_are_chosen_in_the_tables_order_in_capitals_or_not():
-    assert chosen("model", ["sam2", "MedSam"], ("MedSam", "SAM", "SAM2")) == ("MedSam", "SAM2")
-    assert chosen("model", [], ("SAM", "SAM2")) == ("SAM", "SAM2")
+    assert select_names("model", ["sam2", "MedSam"], ("MedSam", "SAM", "SAM2")) == (
+        "MedSam",
+        "SAM2",
+    )
+    assert select_names("model", [], ("SAM", "SAM2")) == ("SAM", "SAM2")
 
 
 def test_an_unknown_model_is_refused_with_near_names():
     with pytest.raises(InvalidInput, match=r"the table has no model 'SAM3'; did you mean 'SAM2'"):
-        chosen("model", ["SAM3"], ("SAM2", "SegVol"))
+        select_names("model", ["SAM3"], ("SAM2", "SegVol"))

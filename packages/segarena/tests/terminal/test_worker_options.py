@@ -6,26 +6,26 @@ from typer.testing import CliRunner
 
 from segarena import Ray
 from segarena.errors import InvalidInput
-from segarena.terminal.worker_options import Workers, takes_workers, workers_of
+from segarena.terminal.worker_options import Workers, with_worker_options, workers_from_options
 
 
 def test_a_number_stays_one_unless_ray_is_asked_for():
-    assert workers_of(3) == workers_of(3, "local") == 3
-    assert workers_of(3, "ray") == Ray(3)
-    assert workers_of(3, "ray", "auto", 0.5) == Ray(3, "auto", 0.5)
+    assert workers_from_options(3) == workers_from_options(3, "local") == 3
+    assert workers_from_options(3, "ray") == Ray(3)
+    assert workers_from_options(3, "ray", "auto", 0.5) == Ray(3, "auto", 0.5)
     assert (
-        workers_of(3, "local", "auto") == 3
+        workers_from_options(3, "local", "auto") == 3
     )  # a file has the address, the line says that it is not wanted now
 
 
 def test_options_that_do_not_go_together_are_refused():
     with pytest.raises(InvalidInput, match="expected local or ray"):
-        workers_of(3, "slurm")
+        workers_from_options(3, "slurm")
     with pytest.raises(InvalidInput, match="give --executor ray too"):
-        workers_of(3, gpus_per_worker=0.5)
+        workers_from_options(3, gpus_per_worker=0.5)
 
 
-@takes_workers
+@with_worker_options
 def command(name: str, workers: Workers = 2) -> None:
     """Do it."""
     typer.echo(f"{name} {workers}")

@@ -1,4 +1,4 @@
-"""`segarena board`: many runs, ranked, as a folder of pages."""
+"""`segarena board`: a leaderboard of runs as a static site."""
 
 from __future__ import annotations
 
@@ -16,76 +16,83 @@ from segarena.terminal.exit_codes import one_line_errors
 def board(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run folders of one benchmark. A folder above runs stands for these."),
+        typer.Argument(help="Run folders of one benchmark, or folders that contain runs."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the site.")] = Path("site"),
     names: Annotated[
         Path | None,
         typer.Option(
-            help="CSV file with the columns run, participant, name and chosen: whose runs these are. Without it each "
-            "segmenter is a participant."
+            help="CSV file with columns run, participant, name and chosen. [default: a participant per segmenter]"
         ),
     ] = None,
     show: Annotated[
         Literal["all", "best", "last", "chosen"],
-        typer.Option(help="Which runs of a participant are shown at first."),
+        typer.Option(help="Runs of each participant that the page shows at first."),
     ] = "all",
     measure: Annotated[
         str | None,
-        typer.Option(help="Statistic to rank by, like AuC. [default: what the benchmark ranks by]"),
+        typer.Option(help="Statistic to rank by, such as AuC. [default: that of the benchmark]"),
     ] = None,
     freeze: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Leave out runs finished later, like 2026-11-22T18:00+01:00."
+            metavar="TIME", help="Exclude runs that finished later, such as 2026-11-22T18:00+01:00."
         ),
     ] = "",
     title: Annotated[
-        str, typer.Option(help="Above the board. [default: the benchmark and its data]")
+        str, typer.Option(help="Title of the page. [default: benchmark and dataset]")
     ] = "",
     pictures: Annotated[
         int,
-        typer.Option(
-            min=0, help="So many samples have pictures of the best runs, the hardest first."
-        ),
+        typer.Option(min=0, help="Number of samples with images of the best runs, hardest first."),
     ] = 60,
     data: Annotated[
         str | None,
-        typer.Option(
-            metavar="FOLDER", help="Where the dataset's files are now, if they moved since."
-        ),
+        typer.Option(metavar="FOLDER", help="New location of the dataset, if it was moved."),
     ] = None,
     trust: Annotated[
         bool,
         typer.Option(
-            "--trust", help="Open datasets that are files or of other packages, for pictures."
+            "--trust", help="Run dataset code from files and other packages, to make images."
         ),
     ] = False,
 ) -> None:
     """Rank runs on a leaderboard: a folder of static pages.
 
-    Rows have intervals and the places that chance leaves open; curves of chosen runs are drawn over each other; every
-    sample has a page with the best runs side by side. Beside it lie CSV, JSON and LaTeX. Nothing is computed again.
+    Each row has a confidence interval and a range of ranks. Curves of selected runs can be overlaid, and each sample
+    has a page with the best runs side by side. The folder also has CSV, JSON and LaTeX files. The command reads the
+    records of the runs and does not evaluate again.
 
         segarena board runs --out site
 
         segarena board runs --names teams.csv --show best --freeze 2026-11-22T18:00+01:00 --out site
     """
     with one_line_errors():
-        known = read_attributions(names) if names else {}
-        found: dict[Entry, Path] = {}
-        for path in (below for run in runs for below in runs_below(run)):
-            who = attribution_of(known, path)
-            extract = extract_of(path)
+        attributions = read_attributions(names) if names else {}
+        paths: list[Path] = []
+        for run in runs:
+            paths.extend(runs_below(run))
+        run_of_entry: dict[Entry, Path] = {}
+        for path in paths:
+            attribution = attribution_of(attributions, path)
             entry = Entry(
-                extract=extract, participant=who.participant, name=who.name, is_chosen=who.is_chosen
+                extract=extract_of(path),
+                participant=attribution.participant,
+                name=attribution.name,
+                is_chosen=attribution.is_chosen,
             )
-            found[entry] = path
-        made = board_of(list(found), title=title, measure=measure, freeze=freeze)
-        drawn = found if pictures else None
+            run_of_entry[entry] = path
+        leaderboard = board_of(list(run_of_entry), title=title, measure=measure, freeze=freeze)
         files = write_site(
-            made, out, runs=drawn, choice=show, trust=trust, data=data, pictured=pictures
+            leaderboard,
+            out,
+            runs=run_of_entry if pictures else None,
+            choice=show,
+            trust=trust,
+            data=data,
+            pictured=pictures,
         )
         for line in files.notes:
             typer.secho(line, fg="yellow", err=True)
-        typer.echo(f"board:  {files.index}, {len(made.entries)} runs, {files.pages} samples")
+        count = len(leaderboard.entries)
+        typer.echo(f"board:  {files.index}, {count} runs, {files.pages} samples")

@@ -1,8 +1,8 @@
-"""`segarena check`: is a run folder as it was written? Do a segmenter's answers depend on the prompts alone?"""
+"""`segarena check`: integrity of a run folder, or reproducibility of a segmenter's answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from segarena.errors import InvalidInput
 from segarena.options import suggest_names
 from segarena.registry import lookup, plugins_by_name
 from segarena.reports.sheets import Sheet
+from segarena.roles import Finding
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.sheet_output import show_sheet
 
@@ -23,36 +24,37 @@ def check(
     what: Annotated[
         str,
         typer.Argument(
-            help="A run folder; or a segmenter: NAME, NAME(option=value, ...), file.py:Name."
+            help="A run folder, or a segmenter: NAME, NAME(option=value, ...) or file.py:Name."
         ),
     ],
     dataset: Annotated[
         str | None,
-        typer.Option(
-            "--dataset", "-d", help="Of a segmenter: data to ask about. [default: the demo data]"
-        ),
+        typer.Option("--dataset", "-d", help="For a segmenter: the dataset. [default: demo]"),
     ] = None,
     benchmark: Annotated[
         str | None,
-        typer.Option(help="Of a segmenter: whose users ask. [default: the first that fits it]"),
+        typer.Option(
+            help="For a segmenter: the benchmark whose users give prompts. [default: the first suitable one]"
+        ),
     ] = None,
-    samples: Annotated[int, typer.Option(help="Of a segmenter: how many samples.")] = 2,
+    samples: Annotated[int, typer.Option(help="For a segmenter: the number of samples.")] = 2,
 ) -> None:
     """Validate a run folder or a segmenter.
 
-    Of a run, every file is looked at: checksums, rounds in order, IoU against pixel counts; what is damaged is named.
+    For a run, the command checks every file (checksums, order of rounds, IoU against pixel counts) and names damaged
+    ones.
 
         segarena check runs/mine
 
-    A segmenter is asked the same questions several times: once more, as another instance, in other batches, in another
-    order, in another process. A table says which of these its answers depend on: none, if it keeps to the rules.
+    A segmenter gets the same prompts several times: again, as another instance, in other batches, in another order, in
+    another process. The table shows on which of these its answers depend; a correct segmenter depends on none.
 
         segarena check my_model.py:MyModel
 
         segarena check grabcut -d "folder(path='photos')" --samples 5
 
-    `segarena run ... --retry-damaged` makes what is damaged again; `segarena run ... --verify 20` asks answers of a run
-    again. Exit code 0: sound; 1: something is wrong; 2: refused, with one line why.
+    `segarena run ... --retry-damaged` repeats damaged samples; `segarena run ... --verify 20` repeats answers of a run.
+    Exit code 0: no problem; 1: a problem was found; 2: invalid request, with a one-line message.
     """
     with one_line_errors():
         if _is_run(what):
@@ -64,13 +66,13 @@ def check(
 
 
 def _is_run(what: str) -> bool:
-    """Tell a run folder from a segmenter; raise InvalidInput for what is neither."""
+    """Return whether `what` is a run folder rather than a segmenter; raise InvalidInput if it is neither."""
     if (Path(what) / "run.json").is_file():
         return True
     if ".py" in what or "(" in what or lookup("segmenter", what):
         return False
     if Path(what).is_dir():
-        return True  # and no run: said by who opens it
+        return True  # not a run either, which opening it reports
     hint = suggest_names(what, plugins_by_name("segmenter")) or "see `segarena list segmenters`"
     raise InvalidInput(
         f"{what}: expected a run folder with a run.json in it, or a segmenter; {hint}"
@@ -79,24 +81,29 @@ def _is_run(what: str) -> bool:
 
 def _check_run(run: Path) -> bool:
     findings = check_run(run)
-    for finding in findings:
-        typer.secho(
-            ("error: " if finding.is_error else "") + finding.message,
-            fg="red" if finding.is_error else None,
-        )
+    show_findings(findings)
     return not any(finding.is_error for finding in findings)
+
+
+def show_findings(findings: Iterable[Finding]) -> None:
+    """Print findings, errors in red."""
+    for finding in findings:
+        if finding.is_error:
+            typer.secho(f"error: {finding.message}", fg="red")
+        else:
+            typer.echo(finding.message)
 
 
 def _check_segmenter(
     segmenter: str, dataset: str | None, benchmark: str | None, samples: int
 ) -> bool:
-    with Console(stderr=True).status(f"asking {segmenter}"):
-        found = check_segmenter(segmenter, dataset=dataset, benchmark=benchmark, samples=samples)
-    show_sheet(_sheet(segmenter, found))
-    depends = [each.on for each in found if each.found.differed]
-    told = ", ".join(depends) or "the prompts alone, as far as was asked"
-    typer.secho(f"answers depend on {told}", fg="red" if depends else None)
-    return not depends
+    with Console(stderr=True).status(f"checking {segmenter}"):
+        checks = check_segmenter(segmenter, dataset=dataset, benchmark=benchmark, samples=samples)
+    show_sheet(_sheet(segmenter, checks))
+    causes = [each.on for each in checks if each.found.differed]
+    text = ", ".join(causes) or "the prompts alone, as far as was asked"
+    typer.secho(f"answers depend on {text}", fg="red" if causes else None)
+    return not causes
 
 
 def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:

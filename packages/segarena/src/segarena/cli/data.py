@@ -1,4 +1,4 @@
-"""`segarena data`: prepare datasets, and look at them before judging anything on them."""
+"""`segarena data`: preparation and checks of datasets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from segarena.cli.check import show_findings
 from segarena.options import options_of
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, find
@@ -26,17 +27,19 @@ def _data() -> None:
 @app.command("check")
 def check_dataset(
     name: Annotated[
-        str, typer.Argument(help="A dataset from `segarena list datasets`, or file.py:Class.")
+        str, typer.Argument(help="Name from `segarena list datasets`, or file.py:Class.")
     ],
-    path: Annotated[str | None, typer.Argument(help="Its folder, if it needs one.")] = None,
+    path: Annotated[
+        str | None, typer.Argument(help="Folder of the dataset, if it needs one.")
+    ] = None,
 ) -> None:
-    """Read every file of a dataset; report what is there, what is odd, and exactly what is missing.
+    """Read every file of a dataset and report counts, anomalies and missing files.
 
         segarena data check demo
 
         segarena data check folder photos
 
-    Exit code 0: usable; 1: something is wrong; 2: there is nothing to look at.
+    Exit code 0: usable; 1: errors were found; 2: there is no such dataset.
     """
     with one_line_errors():
         spec = PluginSpec.parse(name)
@@ -46,17 +49,13 @@ def check_dataset(
             )
         dataset = build("dataset", spec)
         findings = list(dataset.check())
-        for finding in findings:
-            typer.secho(
-                ("error: " if finding.is_error else "") + finding.message,
-                fg="red" if finding.is_error else None,
-            )
+        show_findings(findings)
     if any(finding.is_error for finding in findings):
         raise typer.Exit(FAILURES)
 
 
 def _folder_option(dataset: str) -> str:
-    """Return the option of a dataset that is its folder: `path`, or else the first that must be given."""
+    """Return the name of the option for the folder of a dataset: `path`, or else the first required one."""
     options = options_of(find("dataset", dataset))
     required = [option.name for option in options if option.is_required]
     if not required or "path" in [option.name for option in options]:

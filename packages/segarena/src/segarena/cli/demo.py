@@ -1,4 +1,4 @@
-"""`segarena demo`: the main job from end to end on photographs that come with the package."""
+"""`segarena demo`: evaluation and report on bundled photographs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segarena.terminal.run_display import run_and_show
 from segarena.terminal.worker_options import Workers, with_worker_options
 
 SEGMENTERS = ("graph", "grabcut", "image-blind")
-"""The last one is the line that the others must beat."""
+"""The last one ignores the image: a baseline that the others must exceed."""
 
 
 @with_worker_options
@@ -21,7 +21,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for runs and report.")] = Path(
         "runs/demo"
     ),
-    rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
+    rounds: Annotated[int, typer.Option(help="Number of clicks per target.")] = 20,
     workers: Workers = 2,
 ) -> None:
     """Evaluate two segmenters and a baseline on ten bundled photographs and write a report.
@@ -30,12 +30,11 @@ def demo(
     """
     with one_line_errors("stopped; the same command resumes where it stopped"):
         runs = [out / name for name in SEGMENTERS]
-        failures = sum(
-            run_and_show(
+        failures = 0
+        for name, folder in zip(SEGMENTERS, runs, strict=True):
+            failures += run_and_show(
                 "clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder
             )
-            for name, folder in zip(SEGMENTERS, runs, strict=True)
-        )
         files = write_report(runs, out / "report")
         typer.echo(
             f"\nThe report is at {files.html.resolve()}\nOpen it in a browser; it works offline."

@@ -14,12 +14,12 @@ from segarena.terminal.exit_codes import one_line_errors
 def export(
     run: Annotated[Path, typer.Argument(help="The run folder.")],
     masks: Annotated[
-        str, typer.Option(help="png (images, frames of videos), coco (images) or nifti (volumes).")
+        str, typer.Option(help="Format: png (images and videos), coco (images) or nifti (volumes).")
     ] = "png",
     round_: Annotated[
         int | None,
         typer.Option(
-            "--round", help="Masks after this round, if they were kept. [default: the last]"
+            "--round", help="Round whose masks to export, if they were stored. [default: the last]"
         ),
     ] = None,
     out: Annotated[
@@ -30,7 +30,7 @@ def export(
         bool,
         typer.Option(
             "--trust",
-            help="Run a dataset that the folder names from a file, where samples are needed.",
+            help="Run dataset code from files that the run names, if samples are needed.",
         ),
     ] = False,
 ) -> None:
@@ -38,9 +38,9 @@ def export(
 
         segarena export runs/grabcut --masks coco --round 5
 
-    Masks of images are PNGs of 0 and 255 or, as COCO, run lengths in one file per user. A video is a folder of PNGs
-    with the numbers of objects. A volume is NIfTI with the affine of its scan. `masks.csv` names sample, target, user,
-    repeat and round of each file, with what was measured. A dialogue that ended before a round has its last mask.
+    Masks of images are PNG files with values 0 and 255, or run lengths in one COCO file per user. A video is a folder
+    of PNG files with object numbers. A volume is a NIfTI file with the affine of its scan. `masks.csv` lists sample,
+    target, user, repeat, round and metrics of each file. A dialogue that ended before the round has its last mask.
     """
     with one_line_errors():
         index = export_masks(

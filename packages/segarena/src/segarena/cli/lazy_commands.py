@@ -23,12 +23,12 @@ from segarena.terminal.exit_codes import one_line_errors
 
 ENTRY_POINTS = "segarena.commands"
 ADDED_PANEL = "Added by packages"
-"""The heading under which help lists commands of packages, our own systems among them."""
+"""Heading in the help for commands of packages and of our own systems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandEntry:
-    """A line of `segarena --help`.
+    """A command in `segarena --help`.
 
     Attributes:
         name: of the command.
@@ -46,7 +46,7 @@ class CommandEntry:
 
 
 class LazyCommand(TyperCommand):
-    """Stands for a command in help texts, and imports it to parse its arguments."""
+    """Placeholder for a command in help texts; it imports the command to parse its arguments."""
 
     def __init__(self, entry: CommandEntry, load: Callable[[], Any]) -> None:
         super().__init__(name=entry.name, help=entry.help, rich_help_panel=entry.panel or None)
@@ -54,13 +54,13 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
         """Return the context of the command itself."""
-        with one_line_errors():  # importing it may find that an extra is missing
+        with one_line_errors():  # the import may raise MissingExtra
             command = self.load()
         return command.make_context(info_name, args, *rest, **extra)
 
 
 class MissingCommand(TyperCommand):
-    """Refuses a command whose package is not installed, and names the remedy. Help does not list it."""
+    """A hidden command that names the package to install, because it is not installed."""
 
     def __init__(self, name: str, package: str) -> None:
         super().__init__(name=name, hidden=True)
@@ -151,7 +151,7 @@ def _load_or_report(point: EntryPoint) -> Any:
 def _build(
     name: str, command: Any, command_class: type[TyperCommand] | None, group: str = ""
 ) -> Any:
-    """Return what typer makes of a function or of an app, with what packages add to that app."""
+    """Return the click command of a function or an app, with the commands that packages add to the app."""
     if not isinstance(command, typer.Typer):
         single = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         single.command(name, cls=command_class)(command)

@@ -1,4 +1,4 @@
-"""`segarena list`: which plug-ins there are."""
+"""`segarena list`: the available plug-ins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.sheet_output import show_sheet
 
 _TABLE = "table"
-"""The published tables, which are data and no plug-ins."""
+"""Published tables, which are listed although they are not plug-ins."""
 
 
 def list_plugins(
@@ -42,37 +42,35 @@ def list_plugins(
 ) -> None:
     """List the installed plug-ins with their options and defaults.
 
-    A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
+    Write a plug-in as NAME or NAME(option=value, ...). A class in your own file works without installation:
     my_model.py:MyClass.
     """
     with one_line_errors():
-        there = (*plugin_kinds(), _TABLE)
-        wanted = [known for known in there if kind is None or kind.rstrip("s") == known]
+        available = (*plugin_kinds(), _TABLE)
+        wanted = [each for each in available if kind is None or kind.rstrip("s") == each]
         if not wanted:
-            raise InvalidInput(
-                f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in there)}"
-            )
+            plurals = ", ".join(f"{each}s" for each in available)
+            raise InvalidInput(f"unknown kind {kind!r}; expected one of {plurals}")
         if _TABLE in wanted:
             wanted.remove(_TABLE)
             _show_tables()
-        for known in wanted:
-            columns = {"what it is": _what, **_ABILITIES.get(known, {}), "options": format_options}
-            plugins = plugins_by_name(known).items()
-            rows = tuple(
-                (name, *(tell(factory) for tell in columns.values())) for name, factory in plugins
-            )
-            Console().print(
-                sheet_rows(
-                    Sheet(name=known, caption=f"{known}s", head=("name", *columns), rows=rows)
-                ),
-                "",
-            )
+        for each in wanted:
+            Console().print(sheet_rows(_plugin_sheet(each)), "")
         for line in import_errors():
             typer.secho(line, fg="yellow", err=True)
 
 
+def _plugin_sheet(kind: str) -> Sheet:
+    columns = {"what it is": _summary, **_ABILITIES.get(kind, {}), "options": format_options}
+    rows: list[tuple[str, ...]] = []
+    for name, factory in plugins_by_name(kind).items():
+        cells = [describe(factory) for describe in columns.values()]
+        rows.append((name, *cells))
+    return Sheet(name=kind, caption=f"{kind}s", head=("name", *columns), rows=tuple(rows))
+
+
 def _show_tables() -> None:
-    """Show the published tables: what each has, and where it is from."""
+    """Print the published tables with their size and the command that measures them."""
     tables = [find_table(name) for name in table_names()]
     head = (
         "name",
@@ -87,7 +85,7 @@ def _show_tables() -> None:
             len(one.model_names),
             len(one.figures),
             "yes" if one.absent else "",
-            _how(one),
+            _measured_by(one),
         )
         for one in tables
     )
@@ -97,48 +95,48 @@ def _show_tables() -> None:
         typer.secho(line, fg="yellow", err=True)
 
 
-def _how(table: PublishedTable) -> str:
-    """Say what measures a table."""
-    can = any(measure.sheet for measure in table.measures.values())
+def _measured_by(table: PublishedTable) -> str:
+    """Return the command or benchmark that measures a table."""
     if table.measuring:
         return "segarena reproduce"
-    return f"benchmark {table.benchmark}" if can and table.benchmark else "–"
+    is_reported = any(measure.sheet for measure in table.measures.values())
+    return f"benchmark {table.benchmark}" if is_reported and table.benchmark else "–"
 
 
-def _what(factory: Callable[..., Any]) -> str:
+def _summary(factory: Callable[..., Any]) -> str:
     return (inspect.getdoc(factory) or "").split("\n", 1)[0]
 
 
 def _takes(factory: Callable[..., Any]) -> str:
-    """Say what samples and prompts a segmenter takes, as its class says it: models are not loaded for a list."""
+    """Return the samples and prompts that a segmenter accepts, from its class: loading models would be slow."""
     found = segmenter_capabilities(built_class(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
     return takes + "; SEES THE TRUTH" * found.sees_truth
 
 
 def _needs(factory: Callable[..., Any]) -> str:
-    """Say which options must be given, and what must be installed for networks, where it is not."""
+    """Return the required options, and the extra to install for networks if it is missing."""
     needed = [option.name for option in options_of(factory) if option.is_required]
-    absent = "weights" in needed and not (find_spec("torch") and find_spec("transformers"))
-    return (
-        ", ".join([*needed, *(['pip install "segarena[models]"'] if absent else [])]) or "nothing"
-    )
+    if "weights" in needed and not (find_spec("torch") and find_spec("transformers")):
+        needed.append('pip install "segarena[models]"')
+    return ", ".join(needed) or "nothing"
 
 
 def _holds(factory: Callable[..., Any]) -> str:
-    """Say what samples a dataset has, as its class says it."""
+    """Return the kind of samples of a dataset, from its class."""
     kind = sample_kind(built_class(factory))
     return "unknown" if kind is None else _listed([kind])
 
 
 def _gives(factory: Callable[..., Any]) -> str:
-    """Say what prompts a user gives, built with its defaults where there are such."""
+    """Return the prompts that a user gives, built with its defaults if possible."""
     plugin = built_class(factory)
     if not any(option.is_required for option in options_of(factory)):
-        with suppress(Exception):  # another package's fault must not take the list away
+        with suppress(Exception):  # an error of another package must not prevent the list
             plugin = factory()
     found = user_capabilities(plugin)
-    return _listed(found.prompt_kinds) + (", on several objects" if found.corrects_objects else "")
+    kinds = _listed(found.prompt_kinds)
+    return f"{kinds}, on several objects" if found.corrects_objects else kinds
 
 
 def _listed(kinds: Iterable[str] | None) -> str:
@@ -154,4 +152,4 @@ _ABILITIES: dict[str, dict[str, Callable[[Callable[..., Any]], str]]] = {
     "user": {"gives": _gives},
     "dataset": {"holds": _holds, "needs": _needs},
 }
-"""Of kinds with abilities to choose by: headings of columns, and what stands in them."""
+"""Further columns by kind of plug-in: heading, and function for the cell."""

@@ -1,4 +1,4 @@
-"""The `segarena` command. Each command reads options, calls the library and prints the answer."""
+"""The `segarena` command and its table of subcommands."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ COMMANDS = (
         panel=_CHALLENGES,
     ),
 )
-"""In the order of the help text. Systems and other packages add theirs by entry points."""
+"""Built-in commands, in the order of the help text. Other packages add theirs by entry points."""
 
 
 class SegarenaCommands(CommandGroup):

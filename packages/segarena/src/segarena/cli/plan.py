@@ -1,4 +1,4 @@
-"""`segarena plan`: what a run will cost, before it is started."""
+"""`segarena plan`: forecast of the cost of a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ COMMAND_CLASS = BenchmarkOptionsCommand
 def plan(
     asked: dict[str, Any],
     samples: Annotated[
-        int, typer.Option(help="How many samples to time at most, spread over the dataset.")
+        int, typer.Option(help="Maximum number of samples to time, spread over the dataset.")
     ] = 3,
 ) -> None:
     """Estimate the cost of a run (passes, hours, memory, disk) from a few samples.
 
-    Takes the options of `segarena run`. The trial takes at most about a tenth of the time that it forecasts, beside
-    what it takes to start and one encoder pass: of a few samples it holds a part. It leaves nothing behind, except in
-    the folder of --cache.
+    Accepts the options of `segarena run`. The trial takes at most about a tenth of the forecast time, plus the start
+    and one encoder pass; for small datasets it runs only part of a sample. It leaves no files except in the folder of
+    --cache.
 
         segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
     """
@@ -59,25 +59,25 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
 
 
 def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
-    """Return the lines of a forecast: what it is about, and how much."""
+    """Return the lines of a forecast as pairs of label and text."""
     low, middle, high, most = (
         duration_text(3600 * hours)
         for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)
     )
     processes = max(1, cost.workers)
     memory = f"{size_text(cost.process_bytes)} in a process"
+    if processes > 1:
+        memory += f", {size_text(processes * cost.process_bytes)} in {processes}"
+    encoder_passes = f"{cost.encodes:,}"
+    if cost.encodes_with_prompts:
+        encoder_passes += ", one per answer"
     lines = [
         ("targets", f"{cost.targets:,} in {cost.samples:,} samples"),
-        ("encoder passes", f"{cost.encodes:,}" + ", one per answer" * cost.encodes_with_prompts),
+        ("encoder passes", encoder_passes),
         ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
         ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
         ("", f"{duration_text(cost.startup_s)} of it to start, before the first sample"),
-        (
-            "memory",
-            memory
-            if processes == 1
-            else f"{memory}, {size_text(processes * cost.process_bytes)} in {processes}",
-        ),
+        ("memory", memory),
         (
             "disk",
             f"{size_text(cost.records_bytes)} for records, {size_text(cost.masks_bytes)} for masks",

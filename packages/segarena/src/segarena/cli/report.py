@@ -1,4 +1,4 @@
-"""`segarena report`: tables and a page from runs."""
+"""`segarena report`: tables and report page of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from segarena.users.habits.prompt_time import PromptTimeModel
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """Return a run folder itself, and of a folder above runs these, by name; a folder without any as it is."""
+    """Return all run folders below a folder, sorted; the folder itself if it is a run or contains none."""
     if (folder / "run.json").is_file():
         return [folder]
     return sorted(file.parent for file in folder.rglob("run.json")) or [folder]
@@ -30,7 +30,7 @@ def report(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="Run folders; two or more are compared, paired by target. A folder above runs stands for these."
+            help="Run folders, or folders that contain runs; several runs are compared, paired by target."
         ),
     ],
     out: Annotated[
@@ -42,74 +42,78 @@ def report(
     threshold: Annotated[
         list[float] | None,
         typer.Option(
-            help="A further IoU, like 0.8, at which to report NoC and NoF; repeat for several."
+            help="A further IoU threshold for NoC and NoF, such as 0.8; repeat for several."
         ),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(help="Folder for each chart as SVG and PNG (needs segarena[figures])."),
+        typer.Option(help="Folder for the charts as SVG and PNG (needs segarena[figures])."),
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Show pictures of every target, however large the page gets."),
+        typer.Option(
+            "--all", help="Include images of every target, whatever the size of the page."
+        ),
     ] = False,
     opens: Annotated[
         bool,
         typer.Option(
             "--open",
-            help="Open the page at a private address of this machine, where it can show any target.",
+            help="Serve the page on this machine and open it; it can then show any target.",
         ),
     ] = False,
     data: Annotated[
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the dataset's files are now, if they moved since the run; OPTION=FOLDER where the dataset has "
-            "several options that may be it.",
+            help="New location of the dataset, if it was moved; OPTION=FOLDER if it has several folder options.",
         ),
     ] = None,
     beside: Annotated[
         list[str] | None,
         typer.Option(
-            help="A published table of `segarena list tables`, or a file of your own; repeat for several."
+            help="Published table to compare with: a name from `segarena list tables` or a file; repeat for several."
         ),
     ] = None,
     seconds: Annotated[
         Path | None,
         typer.Option(
-            help="How long people take, for figures against seconds: a file of `segarena people fit time`."
+            help="Model of human time, for curves over seconds: a file of `segarena people fit time`."
         ),
     ] = None,
     pointer: Annotated[
-        str, typer.Option(help="What a person's seconds are predicted for: mouse, pen or touch.")
+        str, typer.Option(help="Input device of the time model: mouse, pen or touch.")
     ] = ("mouse"),
     drag: Annotated[
         bool,
         typer.Option(
-            "--drag", help="Predict them for boxes that are dragged, not clicked at four points."
+            "--drag", help="Use the time of dragged boxes instead of four extreme clicks."
         ),
     ] = False,
     trust: Annotated[
         bool,
         typer.Option(
-            "--trust", help="Run what the folders name from files and other packages, for pictures."
+            "--trust", help="Run plug-in code from files and other packages, to make images."
         ),
     ] = False,
 ) -> None:
     """Print the summary of runs and write the report page, CSV and LaTeX tables.
 
-    The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
-    hardest targets. Everything is read from the records; nothing is computed again, and no code that a run folder
-    names is run unless you say `--trust`. Some benchmarks have sections and tables of their own before all that.
+    The page is one file that works offline, with a summary with intervals, curves, a gallery of dialogues and the
+    hardest targets. Some benchmarks add their own sections and tables. The command reads the records only, and runs
+    no code that a run folder names unless you add `--trust`.
 
         segarena report runs/grabcut
 
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
     with one_line_errors():
-        named = [below for run in runs for below in runs_below(run)]
+        paths: list[Path] = []
+        for run in runs:
+            paths.extend(runs_below(run))
+        pace = PromptTimeModel.read(seconds, pointer=pointer, boxes="drag" if drag else "extreme")
         files = write_report(
-            named,
+            paths,
             out or runs[0] / REPORT_FOLDER,
             thresholds=threshold or (),
             trust=trust,
@@ -117,22 +121,14 @@ def report(
             figures=figures,
             shows_all=every,
             beside=beside or (),
-            pace=PromptTimeModel.read(
-                seconds, pointer=pointer, boxes="drag" if drag else "extreme"
-            ),
+            pace=pace,
         )
         Console().print(terminal_of(files.page))
-        tables = ", ".join(
-            map(
-                str,
-                filter(
-                    None, (files.csv, files.latex, files.targets, *files.of_people, *files.further)
-                ),
-            )
-        )
+        tables = (files.csv, files.latex, files.targets, *files.of_people, *files.further)
+        table_list = ", ".join(str(table) for table in tables if table)
         for line in (*files.notes, *files.not_shown):
             typer.secho(line, fg="yellow", err=True)
-        typer.echo(f"page:   {files.html}\ntables: {tables}")
+        typer.echo(f"page:   {files.html}\ntables: {table_list}")
         if files.figures:
             typer.echo(f"charts: {len(files.figures)} files in {figures}")
         if opens:

@@ -1,4 +1,4 @@
-"""`segarena reproduce`: a table of a paper, measured again."""
+"""`segarena reproduce`: reproduction of a published table."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from segarena.terminal.worker_options import Workers, with_worker_options
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(help="A table: a name from `segarena list tables`, or a file of your own."),
+        typer.Argument(help="Name from `segarena list tables`, or your own file."),
     ],
     models: Annotated[
         list[str] | None,
@@ -63,16 +63,16 @@ def reproduce(
             "--datasets", "-d", help="Only this dataset of the table; repeat for several."
         ),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder in which the datasets lie.")] = None,
-    weights: Annotated[Path | None, typer.Option(help="Folder in which the weights lie.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder that contains the datasets.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Folder that contains the weights.")] = None,
     adapters: Annotated[
-        Path, typer.Option(help="Folder of adapters, for models in environments of their own.")
+        Path, typer.Option(help="Folder of adapters for models with their own environment.")
     ] = Path("adapters"),
     adapter_option: Annotated[
         list[str] | None,
         typer.Option(
             "--adapter-option",
-            help="Of every adapter: NAME=VALUE, like device=cuda:0; repeat for several.",
+            help="Option for all adapters as NAME=VALUE, such as device=cuda:0; repeat for several.",
         ),
     ] = None,
     out: Annotated[
@@ -88,13 +88,13 @@ def reproduce(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Stand-ins for models and data: does the way to every measure work?"
+            "--dry-run", help="Test the pipeline with small substitutes for models and data."
         ),
     ] = False,
 ) -> None:
     """Reproduce a published table: list what it takes, run what can be run, compare.
 
-    Stop it at any time; the same command goes on where it was. What is missing is named with where it can be had.
+    You can stop it at any time; the same command resumes. It lists missing files with their sources.
 
         segarena reproduce amodal:3 --data DATA
 
@@ -102,16 +102,15 @@ def reproduce(
 
         segarena reproduce radioactive:3 --models SAM2 --datasets D1 --data DATA --weights WEIGHTS
 
-    Exit code 0: everything asked for was measured; 1: part of it was not, for want of something or by a failure; 2:
-    refused.
+    Exit code 0: all requested figures were measured; 1: some are missing or failed; 2: invalid request.
     """
-    with one_line_errors("stopped; the same command goes on where it was"):
-        told = find_table(table)
-        folder = out or Path("runs") / re.sub(r"\W+", "-", told.name)
+    with one_line_errors("stopped; the same command resumes"):
+        published = find_table(table)
+        folder = out or Path("runs") / re.sub(r"\W+", "-", published.name)
         request = _Request(
-            table=told,
-            models=select_names("model", models or (), told.model_names),
-            datasets=select_names("dataset", datasets or (), told.own_datasets),
+            table=published,
+            models=select_names("model", models or (), published.model_names),
+            datasets=select_names("dataset", datasets or (), published.own_datasets),
             places=LocalFiles(
                 data=_folder("--data", data),
                 weights=_folder("--weights", weights),
@@ -124,18 +123,18 @@ def reproduce(
             is_dry=dry_run,
         )
         typer.echo(
-            f"{told.name}: {told.title}\n{', '.join(filter(None, [told.paper, told.where]))}"
+            f"{published.name}: {published.title}\n{', '.join(filter(None, [published.paper, published.where]))}"
         )
-        if told.absent:
-            typer.secho(f"not all its figures are here: {told.absent}", fg="yellow")
-        is_whole = request.measure() if told.measuring else request.run()
+        if published.absent:
+            typer.secho(f"not all its figures are here: {published.absent}", fg="yellow")
+        is_whole = request.measure() if published.measuring else request.run()
     if not is_whole:
         raise typer.Exit(FAILURES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """A table, what of it is asked for, and how; its methods tell whether everything was measured."""
+    """The requested part of a table and its settings; methods return whether everything was measured."""
 
     table: PublishedTable
     models: Sequence[str]
@@ -147,17 +146,17 @@ class _Request:
     is_dry: bool
 
     def measure(self) -> bool:
-        """Have the system measure the table in its own way."""
+        """Measure the table with the function of its system."""
         of_data = {
             name: dataset_requirements(self.table, name, self.places) for name in self.datasets
         }
         inputs = input_requirements(self.table, self.table.takes, self.places)
-        self._say_needs([need for needs in (*of_data.values(), inputs) for need in needs])
+        self._show_requirements([need for needs in (*of_data.values(), inputs) for need in needs])
         folders = {
             name: Path(needs[0].place) for name, needs in of_data.items() if needs[0].is_present
         }
         if self.table.measuring is None or not (folders or self.is_dry):
-            return self._say_nothing()
+            return self._report_nothing()
         with ProgressBar(
             self.table.name, Console(stderr=True), unit="images", workers=self.workers
         ) as bar:
@@ -176,21 +175,21 @@ class _Request:
         return self.is_dry or len(folders) == len(self.datasets)
 
     def run(self) -> bool:
-        """Run the benchmark of the table for each model and dataset that is there."""
+        """Run the benchmark of the table for each available model and dataset."""
         left_out = unmeasured_reasons(self.table)
         for line in left_out:
             typer.secho(f"not measured: {line}", fg="yellow")
         if len(left_out) == len(self.table.measures):
             return False
         jobs = plan_jobs(self.table, self.models, self.datasets, self.places)
-        self._say_needs([need for job in jobs for need in job.needs])
+        self._show_requirements([need for job in jobs for need in job.needs])
         has_chosen = len(self.models) < len(self.table.model_names)
         wanted = dry_run_jobs(self.table, jobs, own_models=has_chosen) if self.is_dry else jobs
         ready = [job for job in wanted if not job.lacks] if self.table.benchmark else []
         if not ready:
-            return self._say_nothing()
+            return self._report_nothing()
         if not self.is_dry:
-            self._say_costs(ready)
+            self._show_costs(ready)
         found: dict[FigureKey, Measurement] = {}
         made: list[bool] = []
         for number, job in enumerate(ready, 1):
@@ -202,26 +201,24 @@ class _Request:
 
     @property
     def _samples(self) -> int | None:
-        """So many samples of each dataset take part."""
+        """Limit on the samples of each dataset."""
         return self.table.stand_in.limit if self.is_dry and self.limit is None else self.limit
 
     def _run_one(
         self, job: ReproductionJob, place: str
     ) -> tuple[Path | None, Mapping[FigureKey, Measurement]]:
-        """Run a job and return its folder and numbers; no folder where it went wrong: that is said, others go on."""
+        """Run a job and return folder and figures; report an error and return no folder if it fails."""
         title = f"{place}: {job.model} on {job.dataset}"
         try:
             with ProgressBar(
                 title, Console(stderr=True), rate="rounds", workers=self.workers
             ) as bar:
-                samples = self._samples
-                workers = self.workers
                 path = run_job(
                     self.table,
                     job,
                     self.out,
-                    limit=samples,
-                    workers=workers,
+                    limit=self._samples,
+                    workers=self.workers,
                     on_progress=bar.update,
                 )
             return path, read_measurements(self.table, job, path)
@@ -229,15 +226,15 @@ class _Request:
             typer.secho(f"{title}: {' '.join(str(error).split())}", fg="red", err=True)
             return None, {}
 
-    def _say_needs(self, needs: Sequence[Requirement]) -> None:
+    def _show_requirements(self, needs: Sequence[Requirement]) -> None:
         show_sheet(
             requirements_sheet(
                 self.table, sorted(dict.fromkeys(needs), key=lambda need: need.is_present)
             )
         )
 
-    def _say_costs(self, jobs: Sequence[ReproductionJob]) -> None:
-        """Say what the runs will cost that are not finished."""
+    def _show_costs(self, jobs: Sequence[ReproductionJob]) -> None:
+        """Print a forecast of the unfinished runs."""
         pending = [job for job in jobs if not is_finished(job, self.out)]
         typer.echo(f"{len(jobs)} runs can be made, {len(jobs) - len(pending)} of them are finished")
         hours = 0.0
@@ -259,7 +256,7 @@ class _Request:
             typer.echo(f"together about {duration_text(3600 * hours)}")
 
     def _show(self, found: Mapping[FigureKey, Measurement], *, is_whole: bool) -> None:
-        """Print what was measured beside what was published, and keep it."""
+        """Print measured next to published figures, and write them as CSV."""
         is_dry = self.is_dry
         if is_dry:
             sheet = dry_run_sheet(self.table, found)
@@ -271,18 +268,16 @@ class _Request:
             typer.echo(note)
         typer.echo(f"as a table: {file}")
 
-    def _say_nothing(self) -> bool:
+    def _report_nothing(self) -> bool:
+        message = "nothing can be measured yet; --dry-run tests the pipeline with substitutes"
         if self.is_dry:
-            said = "nothing can be run for this table"
-        else:
-            said = "nothing can be measured yet"
-        hint = "" if self.is_dry else "; --dry-run tries the way to it with stand-ins"
-        typer.secho(f"{said}{hint}", fg="yellow")
+            message = "nothing can be run for this table"
+        typer.secho(message, fg="yellow")
         return False
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE; a value that is no literal is text."""
+    """Parse NAME=VALUE; a value that is no Python literal is text."""
     name, sign, value = text.partition("=")
     if not (name and sign):
         raise InvalidInput(f"--adapter-option {text}: expected NAME=VALUE")

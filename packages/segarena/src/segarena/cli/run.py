@@ -1,4 +1,4 @@
-"""`segarena run`: judge a segmenter by a benchmark."""
+"""`segarena run`: evaluation of a segmenter on a benchmark."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from segarena.terminal.worker_options import ShareOption
 COMMAND_CLASS = BenchmarkOptionsCommand
 
 
-@with_run_options(
-    interrupted="stopped; finished samples are kept, and the same command goes on where it was"
-)
+@with_run_options(interrupted="stopped; finished samples are kept, and the same command resumes")
 def run(
     asked: dict[str, Any],
     challenge: Annotated[
@@ -26,7 +24,7 @@ def run(
         typer.Option(
             "--challenge",
             metavar="URL",
-            help="Let a server ask and judge, about data of its own; see `segarena login`.",
+            help="Take part in a challenge: the server has the data and evaluates; see `segarena login`.",
         ),
     ] = None,
     retry_failed: Annotated[
@@ -42,19 +40,19 @@ def run(
         bool,
         typer.Option(
             "--overwrite",
-            help="Start anew if the folder holds a run; nothing else in it is deleted.",
+            help="Replace the run in the folder; other files in it stay.",
         ),
     ] = False,
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Go on even if all about the first samples fails for one cause."
+            "--keep-going", help="Continue even if the first samples all fail for the same reason."
         ),
     ] = False,
     verify: Annotated[
         int,
         typer.Option(
-            help="After the run, ask so many answers again in another process, and say what differs."
+            help="After the run, repeat this many answers in another process and report differences."
         ),
     ] = 0,
     keep_rounds: Annotated[
@@ -62,7 +60,7 @@ def run(
         typer.Option(
             "--keep-rounds",
             min=1,
-            help="Keep the masks of all rounds up to this one. [default: 1, 2, 3, 5, 10, 20; the last one always]",
+            help="Store masks of all rounds up to this one. [default: 1, 2, 3, 5, 10, 20, and the last]",
         ),
     ] = None,
     share: ShareOption = False,
@@ -71,16 +69,16 @@ def run(
         typer.Option(
             "--people",
             metavar="DATA",
-            help="With -u human: ask the people of the server that `segarena serve DATA` is; else you, at a page here.",
+            help="With -u human: ask people on the server of `segarena serve DATA`. [default: you, in a browser]",
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option(help="With -u human: open that page in the browser.")
+        bool, typer.Option(help="With -u human: open the page in the browser.")
     ] = True,
 ) -> None:
     """Evaluate a segmenter on a benchmark and record every round.
 
-    The run is a folder. Stop it with Ctrl-C (or lose the machine): the same command goes on where it was.
+    The run is a folder. After Ctrl-C or a crash the same command resumes it.
 
         segarena run clicks --segmenter grabcut --dataset demo --out runs/grabcut
 
@@ -94,37 +92,42 @@ def run(
 
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
-    Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
+    Every benchmark has its own options: `segarena run rclicks --help` shows them below these.
 
-    Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid), or an
-    answer asked again by --verify came out otherwise; 2: refused, or all failed, says one line; 130: interrupted.
+    Exit code 0: success; 1: complete, but some dialogues failed (the other records are valid), or --verify found
+    differences; 2: invalid request, or all failed, with a one-line message; 130: interrupted.
     """
-    retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "keep_going": keep_going,
         "verify": verify,
         "share": share,
-        **retries,
+        "retry_failed": retry_failed,
+        "retry_damaged": retry_damaged,
+        "overwrite": overwrite,
         **asked,
     }
     if keep_rounds is not None:
-        how["keep_rounds"] = tuple(range(1, keep_rounds + 1))
+        options["keep_rounds"] = tuple(range(1, keep_rounds + 1))
     if challenge is not None and people is not None:
         raise typer.BadParameter(
             "a challenge asks nobody here; leave one of the two out", param_hint="--people"
         )
-    if take_part(challenge, how) if challenge is not None else ask_and_run(people, browser, how):
+    if challenge is not None:
+        failures = participate(challenge, options)
+    else:
+        failures = run_locally(people, browser, options)
+    if failures:
         raise typer.Exit(FAILURES)
 
 
-def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
-    """Run here, where people are asked as they are to be; return how many dialogues failed."""
-    return run_and_show(**how, people=PeopleSettings(at=people, opens_browser=browser))
+def run_locally(people: Path | None, browser: bool, options: dict[str, Any]) -> int:
+    """Run on this machine, with prompts from people if requested; return the number of failures."""
+    return run_and_show(**options, people=PeopleSettings(at=people, opens_browser=browser))
 
 
-def take_part(challenge: str, how: dict[str, Any]) -> int:
-    """Run at a server; return how many dialogues failed."""
+def participate(challenge: str, options: dict[str, Any]) -> int:
+    """Run at a challenge server; return the number of failures."""
     # The client needs an extra that local runs do without.
     from segarena.client.run_display import participate_and_show
 
-    return participate_and_show(challenge, **how)
+    return participate_and_show(challenge, **options)

@@ -1,7 +1,7 @@
-"""The options that say what to run, for `segarena run` and `segarena plan`; and the same options from a file.
+"""Options of a run, for `segarena run` and `segarena plan`, from the command line and from a TOML file.
 
-Options of every run are declared here, once for both commands. Options of one benchmark are declared in the signature
-of its factory and nowhere else: once a benchmark is named, the command has them too.
+Options of all runs are declared here for both commands. Options of a benchmark are declared in the
+signature of its factory; the command adds them when the benchmark is named.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typer.core import TyperCommand
 from segarena.errors import InvalidInput
 from segarena.options import Option, choices, options_of, parse_option, suggest_names
 from segarena.plugin_spec import PluginSpec
+from segarena.registry import find
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.worker_options import (
     ADDRESS_OPTION,
@@ -35,19 +36,18 @@ DEFAULT_BENCHMARK = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TEXTS = "segarena.texts"
 _BENCHMARK = "segarena.benchmark"
-_UsageError: Any = (
-    typer.BadParameter.__base__
-)  # what Typer raises for a line it cannot read; it has no public name
+# The exception of Typer for invalid command lines, which has no public name.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What to run, by the names that `segarena.evaluate` gives it; None where nothing was said."""
+    """Options of a run, named as in `segarena.evaluate`; None if not given."""
 
     benchmark: Annotated[
         str | None,
         typer.Argument(
-            help=f"Which rules: a name from `segarena list benchmarks`. [default: {DEFAULT_BENCHMARK}]"
+            help=f"Name from `segarena list benchmarks`. [default: {DEFAULT_BENCHMARK}]"
         ),
     ] = None
     segmenter: Annotated[
@@ -58,65 +58,72 @@ class RunOptions:
     ] = None
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", "-d", help="Like the segmenter; by default the benchmark's own."),
+        typer.Option(
+            "--dataset", "-d", help="Written like the segmenter. [default: that of the benchmark]"
+        ),
     ] = None
     users: Annotated[
         list[str] | None,
         typer.Option(
             "--user",
             "-u",
-            help="A simulated user, or NAME=USER; repeat for several. By default the benchmark's own.",
+            help="A simulated user, or NAME=USER; repeat for several. [default: those of the benchmark]",
         ),
     ] = None
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", "-m", help="A further metric; repeat for several."),
     ] = None
-    rounds: Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")] = None
+    rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds per dialogue.")] = (
+        None
+    )
     workers: Annotated[
         int | None,
-        typer.Option("--workers", "-w", help="Processes; 0 works in this one. [default: 1]"),
+        typer.Option(
+            "--workers", "-w", help="Number of processes; 0 runs in this one. [default: 1]"
+        ),
     ] = None
     executor: Annotated[str | None, EXECUTOR_OPTION] = None
     address: Annotated[str | None, ADDRESS_OPTION] = None
     gpus_per_worker: Annotated[float | None, GPUS_OPTION] = None
     limit: Annotated[int | None, typer.Option(help="Only the first N samples.")] = None
     repeats: Annotated[
-        int | None, typer.Option(help="Dialogues of each user about each target.")
+        int | None, typer.Option(help="Number of dialogues of each user about each target.")
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Of all random choices. [default: 0]")] = None
+    seed: Annotated[int | None, typer.Option(help="Random seed. [default: 0]")] = None
     time_limit_s: Annotated[
         float | None,
         typer.Option(
-            "--time-limit", help="Seconds that one prediction may take before it counts as failed."
+            "--time-limit",
+            help="Time limit for a prediction, in seconds; slower ones count as failed.",
         ),
     ] = None
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Folder where encodings of images are kept for other runs, if the segmenter supports it."
+            help="Folder that keeps image encodings for later runs, if the segmenter supports it."
         ),
     ] = None
     cache_gb: Annotated[
-        float | None, typer.Option(help="The most that folder may take, in GB. [default: 20]")
+        float | None, typer.Option(help="Size limit of that folder in GB. [default: 20]")
     ] = None
     check_plugins: Annotated[
         bool | None,
         typer.Option(
             "--check-plugins",
-            help="Find plug-ins that write into what others read, and name them; slower.",
+            help="Detect plug-ins that modify shared arrays; slower.",
         ),
     ] = None
     fingerprint: Annotated[
         str | None,
         typer.Option(
-            help="How data are known again: by content, or names on a slow disk. [default: content]"
+            help="Identify data by content, or by names if the disk is slow. [default: content]"
         ),
     ] = None
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Folder of the run. If it already holds this run, the run resumes."
+            "--out", "-o", help="Folder of the run. A run that it already contains is resumed."
         ),
     ] = None
     config: Annotated[
@@ -130,16 +137,15 @@ class RunOptions:
 
 
 class BenchmarkOptionsCommand(TyperCommand):
-    """A command that has the options of the benchmark named on its line, beside its own."""
+    """A command with the options of the benchmark on its command line, in addition to its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Find the benchmark, then read the line with its options."""
+        """Find the benchmark, then parse the command line with its options."""
         with one_line_errors():
             benchmark = self._benchmark(ctx, args)
             ctx.meta[_BENCHMARK], clashing = _declared(benchmark, super().get_params(ctx))
-            self.epilog = "\n\n".join(
-                clashing
-            )  # of this line's benchmark, whichever the last one was
+            # Set each time: the same command object may have parsed a line with another benchmark.
+            self.epilog = "\n\n".join(clashing)
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:
@@ -155,14 +161,14 @@ class BenchmarkOptionsCommand(TyperCommand):
                 raise InvalidInput(f"{benchmark} has no option {unknown}; {hint}") from error
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, those of the benchmark among them."""
+        """Return the parameters, including those of the benchmark."""
         return [*super().get_params(ctx), *ctx.meta.get(_BENCHMARK, [])]
 
     def _benchmark(self, ctx: Any, args: Sequence[str]) -> str:
-        """Return the benchmark that the line names, or else its file.
+        """Return the benchmark on the command line, or else in its configuration file.
 
-        What stands after an option is its value, unless the option is known to take none: all options of benchmarks
-        take one.
+        A word after an option is its value, unless the option is a flag; options of benchmarks are
+        never flags.
         """
         flags: set[str] = set()
         for known in super().get_params(ctx):
@@ -180,20 +186,20 @@ class BenchmarkOptionsCommand(TyperCommand):
 
 
 def _awaits_value(word: str) -> bool:
-    """Tell whether a word is an option without its value: not `--seed=1`, nor `-w2`."""
+    """Return whether a word is an option without its value, unlike `--seed=1` and `-w2`."""
     return (word.startswith("--") and "=" not in word) or (word.startswith("-") and len(word) == 2)
 
 
 def with_run_options(
     *, interrupted: str = "stopped", leaves_out: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command all that says what to run, in place of its first parameter.
+    """Return a decorator that replaces the first parameter of a command by all options of a run.
 
-    The command is called with the options for the library. What it raises becomes one line.
+    The command receives the options for the library as a dictionary. Its errors become one line.
 
     Args:
-        interrupted: what is said when the command is stopped.
-        leaves_out: fields of `Asked` that it has no use for; a file may have them all the same.
+        interrupted: the message after an interruption.
+        leaves_out: fields of `RunOptions` that the command does not use; a file may contain them.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -215,13 +221,12 @@ def with_run_options(
             )
             with one_line_errors(interrupted):
                 options = _for_library(asked, context.meta.get(_TEXTS, {}))
-                command(
-                    {name: value for name, value in options.items() if name not in leaves_out},
-                    **given,
-                )
+                for name in leaves_out:
+                    options.pop(name, None)
+                command(options, **given)
 
         signature = inspect.Signature([context, *shared, *own])
-        call.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] -- what Typer reads
+        call.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] -- read by Typer
         call.__annotations__ = {
             parameter.name: parameter.annotation for parameter in signature.parameters.values()
         }
@@ -231,15 +236,15 @@ def with_run_options(
 
 
 def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the options for the library: those of the file, and over them what the command line gave.
+    """Return the options for the library: those of the file, overridden by the command line.
 
     Raises:
-        InvalidInput: the file cannot be used, or no segmenter is named.
+        InvalidInput: the file is invalid, or there is no segmenter.
     """
-    given = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in asdict(asked).items()
-    }
+    given = asdict(asked)
+    for name, value in given.items():
+        if isinstance(value, Path):
+            given[name] = str(value)
     config = given.pop("config")
     options = {"benchmark": DEFAULT_BENCHMARK, "workers": 1, **_read_toml(config)}
     options.update({name: value for name, value in given.items() if value is not None})
@@ -248,22 +253,23 @@ def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[
             "which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is"
         )
     names = ("workers", "executor", "address", "gpus_per_worker")
-    who: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
-    options["workers"] = workers_from_options(**who)
+    worker_options: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
+    options["workers"] = workers_from_options(**worker_options)
     own = {option.name: option for option in _options_of(str(options["benchmark"]))}
-    return {**options, **{name: parse_option(own[name], said) for name, said in texts.items()}}
+    for name, values in texts.items():
+        options[name] = parse_option(own[name], values)
+    return options
 
 
 def _options_of(benchmark: str) -> tuple[Option, ...]:
-    from segarena.registry import find
-
     return options_of(find("benchmark", PluginSpec.parse(benchmark).reference))
 
 
 def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """Return the options of a benchmark as parameters of a command that has those `known`, and a line for each other.
+    """Return the options of a benchmark as parameters, and a line of help for each name clash.
 
-    One whose name the command has already can be given with the benchmark only: `davis(metric='J')`.
+    An option with the name of a known parameter can only be given with the benchmark:
+    `davis(metric='J')`.
     """
     taken = {name for parameter in known for name in parameter.opts}
     name = PluginSpec.parse(benchmark).reference
@@ -277,19 +283,19 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
             context.meta.setdefault(_TEXTS, {})[parameter.name] = value
 
     def declare() -> None:
-        """Have the benchmark's options as parameters."""
+        """Carry the options of the benchmark in its signature."""
 
     declared: list[inspect.Parameter] = []
     for option in _options_of(benchmark):
         flag = f"--{option.name.replace('_', '-')}"
-        if flag in taken and option.name in own:  # the command's says the same
+        if flag in taken and option.name in own:  # an option of all runs, with the same meaning
             continue
         if flag in taken:
             clashing.append(
                 f"With the benchmark, as `{name}({option.name}={_metavar(option)})`: {_help(option)}"
             )
             continue
-        told = typer.Option(
+        parameter = typer.Option(
             flag,
             help=_help(option),
             metavar=_metavar(option),
@@ -299,14 +305,17 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
         )
         declared.append(
             inspect.Parameter(
-                option.name, _KEYWORD, annotation=Annotated[list[str] | None, told], default=None
+                option.name,
+                _KEYWORD,
+                annotation=Annotated[list[str] | None, parameter],
+                default=None,
             )
         )
     declare.__signature__ = inspect.Signature(declared)  # pyright: ignore[reportFunctionMemberAccess] -- as above
     declare.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command()(declare)
-    # Typer types what it returns as less than it is.
+    # Typer's annotation of the result is too general.
     return list(typer.main.get_command(app).params), clashing  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -328,7 +337,7 @@ def _metavar(option: Option) -> str:
 
 
 def _read_toml(file: str | Path | None) -> dict[str, Any]:
-    """Return the options in a file, each of the type that the command line would give it."""
+    """Return the options in a TOML file, with the types of the command line."""
     if file is None:
         return {}
     try:
@@ -347,16 +356,15 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
     for name, value in options.items():
         option = known.get(name) or own.get(name)
         if option is None:
-            there = [*known, *own]
-            raise InvalidInput(
-                f"--config {file}: unknown option {name!r}; {suggest_names(name, there) or 'known: ' + ', '.join(there)}"
-            )
+            names = [*known, *own]
+            hint = suggest_names(name, names) or f"known: {', '.join(names)}"
+            raise InvalidInput(f"--config {file}: unknown option {name!r}; {hint}")
         if fault := option.fault(value):
             raise InvalidInput(f"--config {file}: {fault}")
     return options
 
 
 def _given(option: Option) -> Option:
-    """Return an option without the None that stands for nothing said."""
+    """Return an option whose type excludes None, which means "not given"."""
     kinds = [kind for kind in get_args(option.hint) if kind is not NoneType]
     return replace(option, hint=functools.reduce(operator.or_, kinds))

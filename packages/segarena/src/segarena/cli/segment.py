@@ -1,4 +1,4 @@
-"""`segarena segment`: masks for your own images from a few examples."""
+"""`segarena segment`: segmentation of your own images by example."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
 from segarena.terminal.worker_options import ShareOption, Workers, with_worker_options
 
-_JOINT = "\0"  # no argument can hold it
+_JOINT = "\0"  # cannot occur in an argument
 _SHOWN = 10
 
 
 class SupportPairsCommand(TyperCommand):
-    """A command whose option --support takes two values, and can be repeated: typer knows either, not both."""
+    """A command with a repeatable option --support of two values; typer supports either, not both."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, after joining the two values of each --support to one."""
+        """Join the two values of each --support, then parse the arguments."""
         joined: list[str] = []
         rest = list(args)
         while rest:
@@ -43,7 +43,7 @@ def segment(
         typer.Option(
             "--support",
             metavar="IMAGE MASK",
-            help="An example: an image, and the mask of the object in it. Repeat for more examples.",
+            help="An example: an image and the mask of the object in it; repeat for several.",
         ),
     ],
     query: Annotated[
@@ -55,7 +55,7 @@ def segment(
         typer.Option(
             "--segmenter",
             "-s",
-            help="NAME or NAME(option=value, ...) that answers supports: `segarena list segmenters`.",
+            help="A segmenter that takes examples, as NAME or NAME(option=value, ...); see `segarena list segmenters`.",
         ),
     ] = "superpixel-prototypes",
     workers: Workers = 0,
@@ -67,12 +67,12 @@ def segment(
 
         segarena segment --support cat.jpg cat_mask.png --query photos --out masks
 
-    The masks are PNGs, 0 and 255, named as the images. Several examples are used together:
+    The masks are PNG files with values 0 and 255, named like the images. Several examples are used together:
 
         segarena segment --support a.jpg a.png --support b.jpg b.png --query photos --out masks
 
-    The default needs no weights and goes by colour and texture: good for images alike. Networks do better on others;
-    `docs/weights.md` says how to get them:
+    The default needs no weights and compares colour and texture, which suits similar images. For others use a network;
+    `docs/weights.md` describes how to get the weights:
 
         segarena segment --support a.jpg a.png --query photos -s "dino(weights='facebook/dinov2-base')" --out masks
 

@@ -1,4 +1,4 @@
-"""Where the `segarena` command begins: signals are answered before anything slow is imported."""
+"""Entry point of the `segarena` command: handles signals before slow imports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it in one line, whenever they come."""
+    """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it with one line at any moment."""
     try:
-        from segarena.work.supervisor import run_supervised  # a Ctrl-C may come during this, too
+        from segarena.work.supervisor import (
+            run_supervised,
+        )  # inside the try: Ctrl-C may come during the import
 
         run_supervised(_run)
     except KeyboardInterrupt as error:

@@ -1,7 +1,8 @@
-"""`segarena worker`: models in a Python of their own: a first adapter, and what is wrong with one."""
+"""`segarena worker`: templates and checks for models in other processes."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -27,34 +28,31 @@ app = typer.Typer(
 
 @app.callback()
 def _worker() -> None:
-    """Judge models that live in a Python, a container or a machine of their own."""
+    """Evaluate models that run in another Python, a container or another machine."""
 
 
 @app.command("new")
 def new_adapter(
-    name: Annotated[
-        str, typer.Argument(help="What the adapter is called: a file NAME.py is written.")
-    ],
+    name: Annotated[str, typer.Argument(help="Name of the adapter; the command writes NAME.py.")],
     folder: Annotated[
-        Path, typer.Option("--folder", help="Where it is put: the folder of the model.")
+        Path, typer.Option("--folder", help="Target folder, usually that of the model.")
     ] = Path(),
 ) -> None:
-    """Write an adapter to start from, and beside it the one file that it needs, segarena_worker.py.
+    """Write an adapter template and segarena_worker.py, the only file that it needs.
 
         segarena worker new ritm --folder ../ritm_interactive_segmentation
 
-    It runs as it is, with a rule about colours in place of a model:
+    The template runs as it is, with a colour rule instead of a model:
 
         segarena worker check "python ritm.py"
 
-    Then load your model in `__init__`, and let `encode` and `predict` ask it. An adapter that is there is left as it
-    is, and segarena_worker.py is written anew.
+    Then load your model in `__init__`, and call it in `encode` and `predict`. An existing adapter is not changed;
+    segarena_worker.py is always replaced.
     """
     with one_line_errors():
         adapter, is_new = write_adapter(name, folder)
-    typer.echo(
-        f"{adapter}: {'written' if is_new else 'left as it is'}; beside it segarena_worker.py"
-    )
+    outcome = "written" if is_new else "left as it is"
+    typer.echo(f"{adapter}: {outcome}; beside it segarena_worker.py")
     typer.echo(f'next: segarena worker check "python {adapter}"')
 
 
@@ -63,57 +61,52 @@ def check_adapter(
     worker: Annotated[
         str,
         typer.Argument(
-            help='The command that starts it, or where it listens: "python my_adapter.py", tcp://host:port; '
-            "or as a run has it: \"worker('python my_adapter.py', python='envs/mine/bin/python')\"."
+            help='Command or address of the worker: "python my_adapter.py", tcp://host:port, '
+            "or \"worker('python my_adapter.py', python='envs/mine/bin/python')\" as in a run."
         ),
     ],
     python: Annotated[
         str,
-        typer.Option(
-            "--python", help="The interpreter in place of the word python in the command."
-        ),
+        typer.Option("--python", help="Interpreter that replaces the word python in the command."),
     ] = "",
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", help="Of the model: NAME=VALUE; may be given several times."
+            "--option", "-o", help="Option of the model as NAME=VALUE; repeat for several."
         ),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", help="Seconds that an answer may take.")
+        float, typer.Option("--time-limit", help="Time limit for an answer, in seconds.")
     ] = 60.0,
 ) -> None:
-    """Talk to a worker as a hostile host does, and say what is right and what is not.
+    """Test a worker with valid and invalid requests, and report each result.
 
-    It is asked with every kind of prompt that it takes, on tiny and thin samples, in batches and other orders, again
-    after other samples and in another process. It gets requests that make no sense and frames that are none, and is
-    left alone in the middle of a word.
+    The test sends every kind of prompt that the worker accepts, on tiny and thin samples, in batches, in other orders,
+    after other samples and to another process. It also sends invalid requests and damaged frames, and closes the
+    connection in the middle of a message.
 
         segarena worker check "python my_adapter.py" --python envs/ritm/bin/python -o checkpoint=ritm.pth
 
-    Whether its answers are any good, a run says: segarena run clicks --segmenter "worker('python my_adapter.py')".
-    Exit code 0: all is right; 1: something is not; 2: refused, with one line why.
+    To measure the quality of its answers, run a benchmark:
+
+        segarena run clicks --segmenter "worker('python my_adapter.py')"
+
+    Exit code 0: all tests passed; 1: a test failed; 2: invalid request, with a one-line message.
     """
     with one_line_errors():
-        spec = _specified(worker, python, option or ())
-        with Console(stderr=True).status(f"asking {worker}"):
-            found = check_worker(lambda: _built(spec), limit_s=time_limit)
-    show_sheet(_sheet(worker, found))
-    wrong = sum(not each.has_passed for each in found)
-    typer.secho(
-        f"{wrong} of {len(found)} are not right" if wrong else "all is right",
-        fg="red" if wrong else None,
-    )
-    if wrong:
+        spec = _worker_spec(worker, python, option or ())
+        with Console(stderr=True).status(f"checking {worker}"):
+            results = check_worker(lambda: build("segmenter", spec), limit_s=time_limit)
+    show_sheet(_sheet(worker, results))
+    failed = sum(not result.has_passed for result in results)
+    if failed:
+        typer.secho(f"{failed} of {len(results)} are not right", fg="red")
         raise typer.Exit(FAILURES)
+    typer.echo("all is right")
 
 
-def _built(spec: PluginSpec):
-    return build("segmenter", spec)
-
-
-def _specified(worker: str, python: str, options: Sequence[str]) -> PluginSpec:
-    """Return the worker as a plug-in, as a run would have it."""
+def _worker_spec(worker: str, python: str, options: Sequence[str]) -> PluginSpec:
+    """Return the specification of the plug-in `worker` for a command or address."""
     if worker.startswith("worker("):
         return PluginSpec.parse(worker)
     pairs = [option.partition("=") for option in options]
@@ -127,9 +120,7 @@ def _specified(worker: str, python: str, options: Sequence[str]) -> PluginSpec:
 
 
 def _value(text: str) -> object:
-    """Return the number, flag or list that a text is, or the text."""
-    import ast
-
+    """Parse a text as a Python literal; return the text itself if it is none."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):

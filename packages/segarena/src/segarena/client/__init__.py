@@ -1,17 +1,17 @@
-"""What a participant of a challenge needs: small, and without torch or anything of a server.
+"""Client of challenge servers for participants; needs neither torch nor the server package.
 
-address.py      where a challenge is
-tokens.py       who is asking
-connection.py   requests that survive lost connections
-server.py       what can be asked of a server
-samples.py      samples, fetched once
-place.py        the turns about one sample, on disk before they are sent
-session.py      one of its dialogues
-begun.py        what a folder remembers of its run
-dataset.py      a run's samples, as the engine takes them
-taking_part.py  run, sessions, and where a run stands
-fetching.py     samples and first prompts as files, for masks that any program makes
-submitting.py   masks, run folders and programs that the server judges
-showing.py      what is printed of a run at a challenge
-commands.py     login, fetch, submit
+address.py          URLs of challenges
+tokens.py           stored access tokens
+connection.py       requests with retries
+server.py           methods of the HTTP interface
+sample_cache.py     downloaded samples
+sample_exchange.py  the turns about one sample, stored before they are sent
+session.py          one dialogue
+participation.py    the run of a folder, in challenge.json
+dataset.py          the samples of a run, as a dataset for the engine
+participate.py      evaluate a segmenter, open sessions, read scores
+sample_download.py  samples and first prompts as files, for masks made by any program
+submission.py       masks, run folders and programs for the server to evaluate
+run_display.py      terminal output about a run
+commands.py         the commands login, fetch and submit
 """

@@ -1,4 +1,4 @@
-"""Where a challenge is: `https://host/challenges/SLUG`, or `https://host/challenges/SLUG/PHASE`."""
+"""URLs of challenges: `https://host/challenges/SLUG`, or `https://host/challenges/SLUG/PHASE`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHAPE = "https://host/challenges/NAME or https://host/challenges/NAME/PHASE"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A challenge on a server; `phase` is empty where the URL names none."""
+    """A challenge on a server; `phase` is "" if the URL names none."""
 
     server: str
     slug: str
@@ -27,31 +27,32 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """Return what a URL names.
+    """Parse the URL of a challenge or of a phase.
 
     >>> read_address("https://lab.example/challenges/spring/test/")
     Address(server='https://lab.example', slug='spring', phase='test')
 
     Raises:
-        InvalidInput: it names no challenge, or what is sent there could be read by others.
+        InvalidInput: it is no URL of a challenge, or the connection would not be encrypted.
     """
     before, found, after = url.partition("/challenges/")
-    names = [name for name in after.partition("?")[0].partition("#")[0].split("/") if name]
-    if not found or not 1 <= len(names) <= 2 or not all(map(_NAME.fullmatch, names)):
+    path = after.partition("?")[0].partition("#")[0]
+    names = [name for name in path.split("/") if name]
+    if not found or len(names) not in (1, 2) or not all(map(_NAME.fullmatch, names)):
         raise InvalidInput(f"challenge: expected {_SHAPE}, got {url[:200]!r}")
     return Address(read_server(before), *names)
 
 
 def read_server(url: str) -> str:
-    """Return the URL of a server without a slash at its end.
+    """Return the URL of a server without a trailing slash.
 
     Raises:
-        InvalidInput: it is no URL, or what is sent there could be read by others.
+        InvalidInput: it is no URL of a server, or the connection would not be encrypted.
     """
     try:
         parts = urlsplit(url.strip())
         host = parts.hostname or ""
-        _ = parts.port
+        _ = parts.port  # raises ValueError for an invalid port
     except ValueError as error:
         raise InvalidInput(
             f"server: expected an address such as https://host, got {url[:200]!r}: {error}"
@@ -72,7 +73,7 @@ def read_server(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine."""
+    """Return whether a host name or address is this machine."""
     if host == "localhost":
         return True
     try:

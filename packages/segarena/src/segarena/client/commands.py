@@ -1,4 +1,4 @@
-"""What participants type beside `segarena run --challenge`: keep a token, fetch samples, send what is judged there."""
+"""The commands `segarena login`, `segarena fetch` and `segarena submit`."""
 
 from __future__ import annotations
 
@@ -11,52 +11,56 @@ import typer
 
 from segarena.client.address import read_server
 from segarena.client.connection import Connection
-from segarena.client.sample_download import fetch as fetched
+from segarena.client.sample_download import download_samples
 from segarena.client.server import SubmissionInfo
-from segarena.client.submission import kind_of
-from segarena.client.submission import submit as sent
-from segarena.client.tokens import checked, forget_token, keep_token
+from segarena.client.submission import detect_kind, send_submission
+from segarena.client.tokens import clean_token, forget_token, store_token
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+
+_LONGEST_WAIT_S = 24 * 3600.0
 
 
 def login(
     server: Annotated[
         str, typer.Argument(help="Address of the server, or of one of its challenges.")
     ],
-    forget: Annotated[bool, typer.Option("--forget", help="Forget the token instead.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete the stored token.")] = False,
 ) -> None:
     """Store your token for a challenge server.
 
-    It is asked for without being shown, or read from a pipe, and kept in a file that only you can read. The environment
-    variable SEGARENA_TOKEN goes before it.
+    The command prompts for it without echo, or reads it from a pipe, and stores it in a file that only you can
+    read. The environment variable SEGARENA_TOKEN takes precedence.
 
         segarena login https://lab.example
     """
     with one_line_errors():
         address = read_server(server.partition("/challenges")[0])
         if forget:
-            typer.echo(
-                f"{address}: {'forgotten' if forget_token(address) else 'there was no token'}"
-            )
+            had_token = forget_token(address)
+            outcome = "forgotten" if had_token else "there was no token"
+            typer.echo(f"{address}: {outcome}")
             return
         if sys.stdin.isatty():
-            given = typer.prompt("token", hide_input=True)
+            token = typer.prompt("token", hide_input=True)
         else:
-            given = sys.stdin.readline()
-        with closing(Connection(address, checked(given), patience_s=10.0)) as connection:
+            token = sys.stdin.readline()
+        with closing(Connection(address, clean_token(token), patience_s=10.0)) as connection:
             connection.ask("GET", "/challenges")
-        typer.echo(f"{address}: the token is right; kept in {keep_token(address, given)}")
+        file = store_token(address, token)
+        typer.echo(f"{address}: the token is valid; stored in {file}")
 
 
 def fetch(
     challenge: Annotated[
         str,
-        typer.Argument(help="https://host/challenges/NAME, with /PHASE where several are open."),
+        typer.Argument(help="https://host/challenges/NAME, or with /PHASE if several are open."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="A new folder, or one that was fetched into.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="New folder, or the folder of an earlier fetch.")
+    ],
     segmenter: Annotated[
-        str, typer.Option("--segmenter", "-s", help="What will answer, for the board.")
+        str, typer.Option("--segmenter", "-s", help="Name of your segmenter for the leaderboard.")
     ] = "",
 ) -> None:
     """Download the samples of a challenge phase that takes masks, with their first prompts.
@@ -65,47 +69,46 @@ def fetch(
         my_program mine
         segarena submit https://lab.example/challenges/spring mine/masks
 
-    A run begins with it. Images and frames are PNG, volumes npz; prompts.json says what is asked about each sample.
-    For each dialogue a mask is wanted in mine/masks: KEY/0.png of an image, KEY/0.npz of a volume (one array), a file
-    KEY/0/00000.png for each frame of a video; 0 outside and 1 inside, or of several objects their numbers.
+    This starts a run. Images and frames are PNG files, volumes npz; prompts.json has the prompts of each dialogue.
+    Write one mask per dialogue to mine/masks: KEY/0.png for an image, KEY/0.npz for a volume (one array),
+    KEY/0/00000.png and so on for the frames of a video; 0 is background and 1 the object, or the numbers of several
+    objects.
     """
     from rich.console import Console
 
     with (
-        one_line_errors("stopped; the same command goes on"),
-        Console(stderr=True).status("asking") as status,
+        one_line_errors("stopped; the same command resumes"),
+        Console(stderr=True).status("connecting") as status,
     ):
-        run = fetched(
+        run = download_samples(
             challenge,
             out,
             segmenter=segmenter,
-            on_sample=lambda done, of: status.update(f"{done} of {of} samples"),
+            on_sample=lambda done, total: status.update(f"{done} of {total} samples"),
         )
-    masks = sum(len(place.dialogues) for place in run.places)
-    typer.echo(f"{out}: {len(run.places)} samples; {masks} masks are wanted in {out / 'masks'}")
+    masks = sum(len(sample.dialogues) for sample in run.places)
+    typer.echo(f"{out}: {len(run.places)} samples; write {masks} masks to {out / 'masks'}")
     typer.echo(f"next: segarena submit {run.address} {out / 'masks'}")
 
 
 def submit(
     challenge: Annotated[
         str,
-        typer.Argument(help="https://host/challenges/NAME, with /PHASE where several are open."),
+        typer.Argument(help="https://host/challenges/NAME, or with /PHASE if several are open."),
     ],
     path: Annotated[
         Path,
-        typer.Argument(
-            help="A folder of masks, the folder of a run, a worker's .py file, or its folder or zip."
-        ),
+        typer.Argument(help="Folder of masks, run folder, or a worker as .py file, folder or zip."),
     ],
     kind: Annotated[
-        str, typer.Option(help="masks, run or worker. [default: as the path looks]")
+        str, typer.Option(help="masks, run or worker. [default: detected from the path]")
     ] = "",
-    name: Annotated[str, typer.Option(help="Of the run. [default: that of the path]")] = "",
+    name: Annotated[str, typer.Option(help="Name of the run. [default: name of the path]")] = "",
     segmenter: Annotated[
-        str, typer.Option("--segmenter", "-s", help="What it is made with, for the board.")
+        str, typer.Option("--segmenter", "-s", help="Name of your segmenter for the leaderboard.")
     ] = "",
-    note: Annotated[str, typer.Option(help="For yourself.")] = "",
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is judged.")] = True,
+    note: Annotated[str, typer.Option(help="A private note.")] = "",
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the evaluation.")] = True,
 ) -> None:
     """Submit masks, a run or a program to a challenge server.
 
@@ -113,41 +116,47 @@ def submit(
         segarena submit https://lab.example/challenges/spring/offline mine/masks
         segarena submit https://lab.example/challenges/spring/practice runs/mine
 
-    A worker (docs/workers.md) is started there without a network and holds the dialogues that it would hold here; a
-    zip or folder of it has worker.py at its top. Masks are for the samples of segarena fetch. A run's masks are judged
-    again.
+    The server runs a worker (docs/workers.md) without network access; a zip or folder has worker.py at its top level.
+    Masks belong to the samples of `segarena fetch`. The masks of a run folder are evaluated again.
 
-    It is looked at before it counts: what is wrong with it is told at once, all of it, and costs no run. Exit code 1:
-    it was refused. The same command again goes on waiting; another --name sends the same once more.
+    The server checks a submission first: it reports all problems at once, and a rejected submission does not count as
+    a run. Exit code 1: rejected. The same command again continues to wait; with another --name it submits again.
     """
-    with one_line_errors("stopped waiting; it is judged all the same"):
-        chosen = kind or kind_of(path)
+    with one_line_errors("stopped waiting; the server evaluates it all the same"):
+        chosen = kind or detect_kind(path)
         if chosen not in ("masks", "run", "worker"):
             raise InvalidInput(f"--kind: expected masks, run or worker, got {kind}")
-        told = sent(
-            challenge, path, kind=chosen, name=name, segmenter=segmenter, note=note,
-            wait_s=24 * 3600.0 if wait else 0.0, on_told=lambda told: typer.echo(_stands(told)),
-        )  # fmt: skip
-    for fault in told.faults:
+        submission = send_submission(
+            challenge,
+            path,
+            kind=chosen,
+            name=name,
+            segmenter=segmenter,
+            note=note,
+            wait_s=_LONGEST_WAIT_S if wait else 0.0,
+            on_change=lambda info: typer.echo(_state_text(info)),
+        )
+    for fault in submission.faults:
         typer.secho(f"  {fault}", fg="red", err=True)
-    for line in told.standing:
+    for line in submission.standing:
         typer.echo(line)
-    if told.state in ("refused", "dead"):
+    if submission.state in ("refused", "dead"):
         raise typer.Exit(FAILURES)
 
 
-def _stands(told: SubmissionInfo) -> str:
-    if told.state == "refused":
-        return f"{told.id}: refused; nothing was counted. What is wrong:"
-    if told.state == "dead":
-        return f"{told.id}: it could not be looked at; nothing was counted"
-    if told.run_state == "over":
+def _state_text(submission: SubmissionInfo) -> str:
+    if submission.state == "refused":
+        return f"{submission.id}: refused; it does not count as a run. Problems:"
+    if submission.state == "dead":
+        return f"{submission.id}: the check failed; it does not count as a run"
+    if submission.run_state == "over":
         state = "judged"
+    elif submission.run:
+        state = f"accepted as run {submission.run}"
     else:
-        state = f"taken as run {told.run}" if told.run else "received"
-    queue = told.queue
+        state = "received"
+    queue = submission.queue
+    waiting = ""
     if queue:
-        where = f"; {queue.phase}, {queue.place} before it, about {queue.estimate_s:.0f} s"
-    else:
-        where = ""
-    return f"{told.id}: {state}{where}"
+        waiting = f"; {queue.phase}, {queue.place} ahead of it, about {queue.estimate_s:.0f} s"
+    return f"{submission.id}: {state}{waiting}"

@@ -1,4 +1,4 @@
-"""Requests to a server that outlast what passes: lost connections, a restart, a full queue."""
+"""HTTP connection to a server, with retries after lost connections, restarts and full queues."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ except ImportError as error:
         f"taking part in a challenge needs {error.name}: pip install 'segarena[client]'"
     ) from error
 
-API = 1
-"""The version of the interface that this client speaks."""
+API_VERSION = 1
+"""Version of the HTTP interface that this client uses."""
 
 PATIENCE_S = 900.0
+"""Default of the time for retries."""
 
-MOST_JSON_BYTES = 32 * 2**20
-_PASSING = frozenset({408, 425, 500, 502, 503, 504})
+MAX_JSON_BYTES = 32 * 2**20
+_TRANSIENT_STATUS = frozenset({408, 425, 500, 502, 503, 504})
 _LONGEST_PAUSE_S = 8.0
 _TIMEOUT = httpx2.Timeout(60.0, connect=15.0)
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server says no; `error` is the kind of reason, `message` one line for people."""
+    """Body of an error response: `error` is a code, `message` one line for people."""
 
     error: str = ""
     message: str = ""
@@ -45,7 +46,7 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """What a server answered that did not say no."""
+    """A response without error."""
 
     status: int
     body: bytes
@@ -53,7 +54,7 @@ class ServerResponse:
 
 
 class _Passing(Exception):
-    """Worth another attempt; `wait_s` is how long the server asks to be left alone."""
+    """An error that a retry may solve; `wait_s` is the delay that the server asks for."""
 
     def __init__(self, text: str, wait_s: float = 0.0) -> None:
         super().__init__(text)
@@ -62,16 +63,17 @@ class _Passing(Exception):
 
 @dataclass(slots=True)
 class Connection:
-    """A server, and who asks.
+    """An authenticated connection to a server.
 
-    Whatever is sent may be sent twice: requests name what they make, so that a server does it once.
+    A retry may send a request twice. Requests therefore name what they create, so that the server
+    creates it once.
 
     Attributes:
         server: its URL.
-        token: shown with each request; never in errors or in what stands for this object.
-        patience_s: how long something that may pass is tried again.
-        on_trouble: told, in a line, that a server is not reached and will be tried again.
-        sleep: what waits.
+        token: sent with each request; never part of error messages or of the representation.
+        patience_s: how long to retry, in seconds.
+        on_trouble: called with one line when the server is unreachable and retries begin.
+        sleep: waits between retries.
     """
 
     server: str
@@ -92,45 +94,45 @@ class Connection:
         body: bytes | None = None,
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
-        most_bytes: int = MOST_JSON_BYTES,
+        most_bytes: int = MAX_JSON_BYTES,
     ) -> ServerResponse:
-        """Return the answer to a request, tried again while that may help.
+        """Return the response to a request, with retries after transient errors.
 
         Raises:
-            RemoteError: the server refuses, is not reached for `patience_s`, or is none of segarena.
+            RemoteError: the server rejects it, is unreachable for `patience_s`, or is no segarena server.
         """
-        sent = {
-            **(headers or {}),
-            **({} if body is None else {"Content-Type": content_type, **_digest(body)}),
-        }
+        all_headers = dict(headers or {})
+        if body is not None:
+            all_headers["Content-Type"] = content_type
+            all_headers.update(_digest(body))
 
         def once() -> ServerResponse:
-            return self._once(method, path, body, sent, most_bytes)
+            return self._once(method, path, body, all_headers, most_bytes)
 
         attempts = tenacity.Retrying(
             stop=tenacity.stop_before_delay(self.patience_s),
             wait=_pause_s,
             retry=tenacity.retry_if_exception_type(_Passing),
             sleep=self.sleep,
-            before_sleep=self._tell,
+            before_sleep=self._report_trouble,
             reraise=True,
         )
         try:
             return attempts(once)
         except _Passing as error:
             raise RemoteError(
-                f"{self.server}: {error}; tried for up to {self.patience_s:.0f} s. What was done is kept: the same "
-                "command goes on where it was"
+                f"{self.server}: {error}; tried for up to {self.patience_s:.0f} s. Finished work is kept: the same "
+                "command resumes"
             ) from error
 
     def close(self) -> None:
-        """Let go of connections; the next request opens one."""
+        """Close the connection; the next request opens a new one."""
         client = self._client
         self._client = None
         if client is not None:
             client.close()
 
-    def _tell(self, state: tenacity.RetryCallState) -> None:
+    def _report_trouble(self, state: tenacity.RetryCallState) -> None:
         failure = state.outcome.exception() if state.outcome else None
         if self.on_trouble is not None and state.attempt_number == 2:
             self.on_trouble(
@@ -142,8 +144,8 @@ class Connection:
             headers = {
                 "Authorization": f"Bearer {self.token}",
                 "User-Agent": f"segarena/{__version__}",
-                "Segarena-Api": str(API),
-                "Accept-Encoding": "identity",  # what comes is measured before it is unpacked
+                "Segarena-Api": str(API_VERSION),
+                "Accept-Encoding": "identity",  # the size limit applies to the bytes as received
             }
             self._client = httpx2.Client(headers=headers, timeout=_TIMEOUT, follow_redirects=False)
         return self._client
@@ -178,61 +180,59 @@ class Connection:
         return answer
 
     def _body(self, response: httpx2.Response, most_bytes: int) -> bytes:
-        found = bytearray()
+        body = bytearray()
         for chunk in response.iter_raw():
-            found += chunk
-            if len(found) > most_bytes:
-                raise RemoteError(
-                    f"{self.server}: it sends more than the {most_bytes} bytes that were expected"
-                )
-        return bytes(found)
+            body += chunk
+            if len(body) > most_bytes:
+                raise RemoteError(f"{self.server}: expected at most {most_bytes} bytes, got more")
+        return bytes(body)
 
     def _check(self, answer: ServerResponse, path: str) -> None:
-        """Raise unless the server did what it was asked, or says what is new."""
-        spoken = answer.headers.get("segarena-api", "")
-        if answer.status in _PASSING:
-            told = _told(answer)
-            raise _Passing(_line(told) or f"HTTP {answer.status}", _wait_s(answer, told))
+        """Raise an error for an error status, a redirect, or another version of the interface."""
+        version = answer.headers.get("segarena-api", "")
+        if answer.status in _TRANSIENT_STATUS:
+            error = _error_body(answer)
+            raise _Passing(_line(error) or f"HTTP {answer.status}", _wait_s(answer, error))
         if 300 <= answer.status < 400 and answer.status != HTTPStatus.NOT_MODIFIED:
             place = answer.headers.get("location", "another place")[:200]
             raise RemoteError(f"{self.server}: it has moved to {place}; give that address")
-        if not spoken:
+        if not version:
             raise RemoteError(
                 f"{self.server}: expected a server of segarena, got HTTP {answer.status} for {path}"
             )
-        if spoken != str(API):
-            if _is_number(spoken) and int(spoken) > API:
-                newer = "update segarena"
+        if version != str(API_VERSION):
+            if _is_number(version) and int(version) > API_VERSION:
+                remedy = "update segarena"
             else:
-                newer = "ask the organiser to update it"
+                remedy = "ask the organiser to update it"
             raise RemoteError(
-                f"{self.server}: it speaks version {spoken[:20]} of the interface, we {API}; {newer}"
+                f"{self.server}: it speaks version {version[:20]} of the interface, we {API_VERSION}; {remedy}"
             )
         if answer.status >= 400:
-            told = _told(answer)
-            if answer.status == HTTPStatus.TOO_MANY_REQUESTS and told.error != "quota":
-                raise _Passing(_line(told) or "too many requests", _wait_s(answer, told))
+            error = _error_body(answer)
+            # A quota lasts for hours: only the other limits are worth a retry.
+            if answer.status == HTTPStatus.TOO_MANY_REQUESTS and error.error != "quota":
+                raise _Passing(_line(error) or "too many requests", _wait_s(answer, error))
             where = f"{self.server}{path}" if answer.status == HTTPStatus.NOT_FOUND else self.server
-            raise RemoteError(f"{where}: {_refusal(answer.status, told, self.server)}")
+            raise RemoteError(f"{where}: {_error_text(answer.status, error, self.server)}")
 
 
 def _digest(body: bytes) -> dict[str, str]:
-    """Return the header by which the server knows at the first byte what will have been sent (RFC 9530)."""
-    return {
-        "Content-Digest": f"sha-256=:{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
-    }
+    """Return the Content-Digest header (RFC 9530), so that the server knows the hash before the body arrives."""
+    digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    return {"Content-Digest": f"sha-256=:{digest}:"}
 
 
-def _refusal(status: int, told: ErrorBody, server: str) -> str:
-    message = _line(told) or f"HTTP {status}"
+def _error_text(status: int, error: ErrorBody, server: str) -> str:
+    message = _line(error) or f"HTTP {status}"
     if status == HTTPStatus.UNAUTHORIZED:
         return f"the token is not known there; make another one on your page there, then: segarena login {server}"
-    if told.error == "quota" and told.retry_after_s:
-        return f"{message}; again in {_in_words(told.retry_after_s)}"
+    if error.error == "quota" and error.retry_after_s:
+        return f"{message}; again in {_duration(error.retry_after_s)}"
     return message
 
 
-def _in_words(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 2 * 3600:
@@ -240,32 +240,35 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h"
 
 
-def _line(told: ErrorBody) -> str:
-    return " ".join(told.message.split())[:500]
+def _line(error: ErrorBody) -> str:
+    return " ".join(error.message.split())[:500]
 
 
-def _told(answer: ServerResponse) -> ErrorBody:
+def _error_body(answer: ServerResponse) -> ErrorBody:
     try:
         return msgspec.json.decode(answer.body, type=ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return ErrorBody()
 
 
-def _wait_s(answer: ServerResponse, told: ErrorBody) -> float:
-    asked = answer.headers.get("retry-after", "").strip()
-    return told.retry_after_s or (float(asked) if _is_number(asked) else 0.0)
+def _wait_s(answer: ServerResponse, error: ErrorBody) -> float:
+    if error.retry_after_s:
+        return error.retry_after_s
+    header = answer.headers.get("retry-after", "").strip()
+    return float(header) if _is_number(header) else 0.0
 
 
 def _is_number(text: str) -> bool:
-    """Tell whether a header is a number that can be read; headers may hold other alphabets' digits, and thousands."""
+    """Return whether a header is a number of sane length; headers may contain digits of other alphabets."""
     return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _pause_s(state: tenacity.RetryCallState) -> float:
-    """Return how long to wait: doubled with every attempt up to a limit, and at least what the server asks for."""
+    """Return the delay before a retry: it doubles up to a limit, and is at least what the server asks for."""
     failure = state.outcome.exception() if state.outcome else None
     asked_s = failure.wait_s if isinstance(failure, _Passing) else 0.0
-    return max(min(0.5 * 2.0 ** (state.attempt_number - 1), _LONGEST_PAUSE_S), asked_s)
+    backoff_s = 0.5 * 2.0 ** (state.attempt_number - 1)
+    return max(min(backoff_s, _LONGEST_PAUSE_S), asked_s)
 
 
 def _is_tls(error: BaseException | None) -> bool:

@@ -1,4 +1,4 @@
-"""The samples of a run at a challenge, as the engine takes them: without truth, in dialogues that the server leads."""
+"""The samples of a challenge run as a dataset: without ground truth, with dialogues that the server judges."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from segarena.client.address import Address
-from segarena.client.participation import BESIDE, Participation, begin_participation
-from segarena.client.sample_cache import FetchedSamples
+from segarena.client.participation import CLIENT_FILES, Participation, begin_participation
+from segarena.client.sample_cache import SampleCache
 from segarena.client.sample_exchange import SampleExchange
 from segarena.client.server import SampleInfo, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
@@ -25,22 +25,23 @@ from segarena.work.deadline import pause_deadline
 
 
 @dataclass
-class ChallengeSamples:
-    """What a run at a challenge is about; the run begins at the server when its samples are first asked for.
+class ChallengeDataset:
+    """The dataset of a run at a challenge; the run starts at the server when its samples are first read.
 
-    Until then everything else was looked at: a segmenter that cannot be built costs no try.
+    The late start lets the engine check everything else first: a segmenter that cannot be built does
+    not count as a run.
 
     Args:
-        server: who asks and judges.
+        server: gives prompts and evaluates answers.
         address: of the phase.
         rules: of the challenge.
-        prompt_kinds: what its users give; None where that is not known.
-        folder: of the run, here.
-        segmenter: what the server is told of it.
-        cache: where samples are kept; None: in the user's cache folder.
-        cache_bytes: what they may take there.
-        overwrite: whether the folder may hold another run, which ends here.
-        is_together: whether all dialogues about a sample are held at once.
+        prompt_kinds: kinds of prompts by user; None if unknown.
+        folder: of the run on this machine.
+        segmenter: description for the server.
+        cache: folder of downloaded samples; None takes the user's cache folder.
+        cache_bytes: size limit of that folder.
+        overwrite: whether to replace another run in `folder`.
+        is_together: whether all dialogues about a sample run concurrently.
     """
 
     server: Server
@@ -54,20 +55,20 @@ class ChallengeSamples:
     overwrite: bool = False
     is_together: bool = True
     name: str = field(init=False)
-    beside: ClassVar[frozenset[str]] = BESIDE
+    beside: ClassVar[frozenset[str]] = CLIENT_FILES
 
     def __post_init__(self) -> None:
-        """Say what records call them."""
+        """Set the name of the dataset in records."""
         self.name = f"{self.address.slug}/{self.address.phase}"
 
     @property
     def sample_kind(self) -> str:
-        """What the samples are."""
+        """Kind of the samples."""
         return self.rules.sample_kind
 
     @cached_property
-    def begun(self) -> Participation:
-        """The run at the server."""
+    def participation(self) -> Participation:
+        """The run at the server, started if necessary."""
         return begin_participation(
             self.server,
             self.address,
@@ -78,59 +79,62 @@ class ChallengeSamples:
 
     @property
     def sample_ids(self) -> Sequence[str]:
-        """The keys of the samples; they tell nothing of the samples' names."""
-        return [place.key for place in self.begun.places]
+        """Keys of the samples, from which their names cannot be inferred."""
+        return [sample.key for sample in self.participation.places]
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the samples."""
-        return fingerprint(*(place.sha256 for place in self.begun.places))
+        """Hash over the hashes of all samples."""
+        return fingerprint(*(sample.sha256 for sample in self.participation.places))
 
     def load(self, sample_id: str) -> Sample:
-        """Return a sample, fetched if it is not here yet.
+        """Return a sample, downloaded if necessary.
 
         Raises:
-            RemoteError: it cannot be had.
+            RemoteError: the download failed.
         """
         with pause_deadline(LONGEST_WAIT_S):
-            body = self._samples.body(self._place(sample_id))
+            body = self._samples.body(self._sample_info(sample_id))
         try:
             return unpack_sample(body, sample_id)
         except InvalidInput as error:
             raise RemoteError(f"{self.address.server}: {error}") from error
 
     def check(self) -> Sequence[Finding]:
-        """Return nothing: what comes is checked when it comes."""
+        """Return no findings: samples are checked when they arrive."""
         return ()
 
     def open_sessions(
         self, sample: Sample, keep_rounds: tuple[int, ...]
     ) -> Sequence[RemoteSession]:
-        """Return the sessions about a sample; the server is asked when the first of them is."""
-        told = self._place(sample.id)
-        place = SampleExchange(
+        """Return the sessions about a sample; the first request to any of them contacts the server."""
+        info = self._sample_info(sample.id)
+        exchange = SampleExchange(
             self.server,
-            self.begun.run,
-            told,
+            self.participation.run,
+            info,
             self.folder,
             sample.shape,
             is_together=self.is_together,
         )
-        return [
-            RemoteSession(place, number, sample, self._about(told, number), keep_rounds=keep_rounds)
-            for number in range(len(told.dialogues))
-        ]
+        sessions: list[RemoteSession] = []
+        for number in range(len(info.dialogues)):
+            record = self._recorded_dialogue(info, number)
+            sessions.append(
+                RemoteSession(exchange, number, sample, record, keep_rounds=keep_rounds)
+            )
+        return sessions
 
     @cached_property
-    def _samples(self) -> FetchedSamples:
-        return FetchedSamples(self.server, self.begun.run, self.cache, self.cache_bytes)
+    def _samples(self) -> SampleCache:
+        return SampleCache(self.server, self.participation.run, self.cache, self.cache_bytes)
 
-    def _about(self, place: SampleInfo, number: int) -> RecordedDialogue:
-        told = place.dialogues[number]
-        key = DialogueKey(sample=place.key, target=told.target, user=told.user, repeat=told.repeat)
+    def _recorded_dialogue(self, sample: SampleInfo, number: int) -> RecordedDialogue:
+        info = sample.dialogues[number]
+        key = DialogueKey(sample=sample.key, target=info.target, user=info.user, repeat=info.repeat)
         return RecordedDialogue(
-            benchmark=self.rules.name, dataset=self.name, key=key, objects=told.objects
+            benchmark=self.rules.name, dataset=self.name, key=key, objects=info.objects
         )
 
-    def _place(self, key: str) -> SampleInfo:
-        return next(place for place in self.begun.places if place.key == key)
+    def _sample_info(self, key: str) -> SampleInfo:
+        return next(sample for sample in self.participation.places if sample.key == key)

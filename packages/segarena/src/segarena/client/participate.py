@@ -1,4 +1,4 @@
-"""Take part in a challenge: a segmenter's run, or sessions for a script that holds the loop; and where a run stands."""
+"""Participation in a challenge: evaluate a segmenter, open sessions for a script, read the scores of a run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from segarena.client.address import Address, read_address
 from segarena.client.connection import PATIENCE_S, Connection
-from segarena.client.dataset import ChallengeSamples
+from segarena.client.dataset import ChallengeDataset
 from segarena.client.participation import (
     Participation,
-    forget_participation,
-    forget_turns,
+    delete_participation,
+    delete_turns,
     read_participation,
 )
 from segarena.client.server import Server
@@ -33,9 +33,9 @@ from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
 
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
-_ORGANISERS: Mapping[str, tuple[Any, ...]] = {
+_ORGANISER_OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "benchmark": ("clicks", None),
     "dataset": (None,),
     "users": (None, []),
@@ -49,7 +49,7 @@ _ORGANISERS: Mapping[str, tuple[Any, ...]] = {
     "verify": (None, 0),
     "share": (None, False),
 }
-"""What participants do not decide, with what it is when nothing was said."""
+"""Options that the organiser sets, with the values that mean "not given"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,17 @@ class JoinedChallenge:
     """A challenge with a folder to take part in it.
 
     Attributes:
-        benchmark: its rules, as far as participants know them.
-        samples: in place of a dataset. The run begins at the server when they are first asked for.
+        benchmark: its rules as participants know them.
+        samples: its dataset. The run starts at the server when the samples are first read.
         folder: of the run.
     """
 
     benchmark: Benchmark
-    samples: ChallengeSamples
+    samples: ChallengeDataset
     folder: Path
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self.samples.server.connection.close()
 
 
@@ -83,41 +83,57 @@ def evaluate(
     on_trouble: Callable[[str], None] | None = None,
     **options: Any,
 ) -> RunFolder:
-    """Let a server judge `segmenter`; return the run as far as participants know it. Given again, it resumes.
+    """Evaluate `segmenter` at a challenge and return the run as participants know it; a second call resumes.
 
     Args:
-        challenge: `https://host/challenges/NAME`, with `/PHASE` where several are open.
+        challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
         segmenter: as for `segarena.evaluate`.
-        rules: what was said of the benchmark: nothing may be, for the organiser says it.
+        rules: options of the benchmark; must be empty, because the organiser sets them.
         out: folder of the run; by default `runs/<challenge>-<phase>-<segmenter>`.
-        overwrite: end the run that `out` holds, and begin another; the server counts both.
+        overwrite: end the run in `out` and start another one; the server counts both.
         token: of the participant; by default as `segarena.client.tokens.token_for` finds it.
-        patience_s: how long a server that is not reached is asked again.
-        on_trouble: told, in a line, that the server is not reached and will be tried again.
-        options: whatever else `segarena.evaluate` takes that is not for the organiser to say.
+        patience_s: how long to retry an unreachable server.
+        on_trouble: called with one line when the server is unreachable and retries begin.
+        options: other options of `segarena.evaluate` that the organiser does not set.
 
     Raises:
-        RemoteError: the server refuses, or is not reached. What was answered is kept, and the run goes on later.
+        RemoteError: the server rejects a request or is unreachable. Answers are kept, and the run can resume.
         SegarenaError: as `segarena.evaluate`.
     """
     _check_rules({**(rules or {}), **options})
-    options = {name: value for name, value in options.items() if name not in _ORGANISERS}
-    called = str(segmenter) if isinstance(segmenter, Plugin) else type(segmenter).__name__
-    reach: dict[str, Any] = {"token": token, "patience_s": patience_s, "on_trouble": on_trouble}
-    with closing(
-        join(challenge, called=called, out=out, overwrite=overwrite, **reach, **options)
-    ) as joined:
-        about = {"dataset": joined.samples, "out": joined.folder, "overwrite": overwrite}
+    options = _own_options(options)
+    called = type(segmenter).__name__
+    if isinstance(segmenter, (PluginSpec, str)):
+        called = str(segmenter)
+    joined = join(
+        challenge,
+        called=called,
+        out=out,
+        overwrite=overwrite,
+        token=token,
+        patience_s=patience_s,
+        on_trouble=on_trouble,
+        **options,
+    )
+    with closing(joined):
         try:
-            folder = engine.evaluate(joined.benchmark, segmenter=segmenter, **about, **options)
+            folder = engine.evaluate(
+                joined.benchmark,
+                segmenter=segmenter,
+                dataset=joined.samples,
+                out=joined.folder,
+                overwrite=overwrite,
+                **options,
+            )
         except WorkStopped:
             raise
-        except WorkError as error:  # here the same command again would begin where it ended: the server knows of it
-            why = str(error).partition(";")[0]
+        except WorkError as error:
+            # The server knows the failed answers, so the same command would end at the same place.
+            reason = str(error).partition(";")[0]
             raise WorkError(
-                f"{why}. The server has counted that; mend it, and --overwrite ends this run and begins another"
+                f"{reason}. The server has counted that; correct it, and --overwrite ends this run and begins another"
             ) from error
-        forget_turns(folder.path)
+        delete_turns(folder.path)
         return folder
 
 
@@ -132,13 +148,19 @@ def sessions(
     patience_s: float = PATIENCE_S,
     **options: Any,
 ) -> Iterator[SessionLike]:
-    """Yield the sessions of a run at a challenge one by one, as `segarena.sessions` does; see `evaluate` here."""
+    """Yield the sessions of a challenge run one after the other, like `segarena.sessions`; see `evaluate`."""
     _check_rules({**(rules or {}), **options})
-    options = {name: value for name, value in options.items() if name not in _ORGANISERS}
-    reach: dict[str, Any] = {"token": token, "patience_s": patience_s}
-    with closing(
-        join(challenge, called=name, out=out, overwrite=overwrite, **reach, **options)
-    ) as joined:
+    options = _own_options(options)
+    joined = join(
+        challenge,
+        called=name,
+        out=out,
+        overwrite=overwrite,
+        token=token,
+        patience_s=patience_s,
+        **options,
+    )
+    with closing(joined):
         samples = replace(joined.samples, is_together=False)
         yield from participant.sessions(
             joined.benchmark,
@@ -148,7 +170,7 @@ def sessions(
             overwrite=overwrite,
             **options,
         )
-        forget_turns(joined.folder)
+        delete_turns(joined.folder)
 
 
 def join(
@@ -164,33 +186,33 @@ def join(
     cache_gb: float = 20.0,
     **_options: Any,
 ) -> JoinedChallenge:
-    """Ask what a challenge is, and choose the phase and the folder; nothing begins at the server yet.
+    """Read the challenge and choose phase and folder, without starting a run at the server.
 
     Raises:
-        InvalidInput: no challenge's URL; or several phases are open, or none.
+        InvalidInput: no URL of a challenge; or not exactly one phase is open.
         RemoteError: the server refuses, or is not reached.
-        RunConflict: the folder holds a run at another challenge.
+        RunConflict: the folder contains a run at another challenge.
     """
     address = read_address(challenge)
     token = token_for(address.server, token)
     connection = Connection(address.server, token, patience_s=patience_s, on_trouble=on_trouble)
-    with ExitStack() as on_refusal:
-        on_refusal.callback(connection.close)
-        shown = Server(connection).challenge(address.slug)
-        phase = choose_phase(shown, address)
+    with ExitStack() as on_error:
+        on_error.callback(connection.close)
+        info = Server(connection).challenge(address.slug)
+        phase = choose_phase(info, address)
         address = replace(address, phase=phase.name)
         if out is not None:
             folder = Path(out)
         else:
             folder = Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
         _check_folder(folder, address, connection if overwrite else None)
-        rules = participant_rules(shown, phase)
-        on_refusal.pop_all()
-    samples = ChallengeSamples(
+        rules = participant_rules(info, phase)
+        on_error.pop_all()
+    samples = ChallengeDataset(
         server=Server(connection),
         address=address,
         rules=rules,
-        prompt_kinds=_kinds(shown),
+        prompt_kinds=_prompt_kinds(info),
         folder=folder.absolute(),  # a plug-in may change the working directory
         segmenter=_without_folders(called),
         overwrite=overwrite,
@@ -200,102 +222,116 @@ def join(
     return JoinedChallenge(benchmark=rules, samples=samples, folder=folder)
 
 
-def _check_folder(folder: Path, address: Address, ending: Connection | None) -> None:
-    """Raise `RunConflict` where a folder belongs to another challenge; or where it may be overwritten, end its run."""
+def _check_folder(folder: Path, address: Address, overwrite_by: Connection | None) -> None:
+    """Raise `RunConflict` if a folder belongs to another challenge; end its run if it may be overwritten."""
     known = read_participation(folder)
     if known is None:
         return
-    if ending is not None:
+    if overwrite_by is not None:
         if known.server == address.server:
-            with suppress(RemoteError):  # it is over, or was somebody else's
-                Server(ending).finish_run(known.run)
-        forget_participation(folder)
+            with suppress(RemoteError):  # the run has ended, or belongs to another account
+                Server(overwrite_by).finish_run(known.run)
+        delete_participation(folder)
     elif known.address != address:
         raise RunConflict(
             f"{folder} holds a run at {known.address}, not {address}; another --out keeps both"
         )
 
 
-def participant_rules(shown: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
-    """Return the benchmark as participants know it: without metrics where no values come with the prompts.
+def participant_rules(info: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
+    """Return the benchmark as participants know it: without metrics if the phase does not reveal scores.
 
     Raises:
-        PluginError: it is one of a package that is not installed here.
+        PluginError: its package is not installed here.
     """
-    spec = PluginSpec.of(shown.benchmark)
+    spec = PluginSpec.of(info.benchmark)
     takes = {option.name for option in options_of(find("benchmark", spec.reference))}
     limits = {"rounds": phase.rounds, "seconds_per_object": phase.seconds_per_object}
     own = {name: value for name, value in limits.items() if name in takes and value is not None}
     rules: Benchmark = build("benchmark", replace(spec, options={**spec.options, **own}))
-    seconds = phase.seconds_per_object
+    metrics = ()
+    if phase.kind == "practice" and phase.shows != "prompts":
+        metrics = rules.metrics
+    budget = rules.budget
+    if phase.seconds_per_object is not None:
+        budget = TimeBudget(seconds_per_object=phase.seconds_per_object)
+    adapter = PluginSpec.of(phase.adapter) if phase.adapter else None
     return replace(
         rules,
         rounds=phase.rounds,
-        metrics=rules.metrics if phase.kind == "practice" and phase.shows != "prompts" else (),
-        budget=rules.budget if seconds is None else TimeBudget(seconds_per_object=seconds),
+        metrics=metrics,
+        budget=budget,
         sample_kind=phase.sample_kind,
-        adapter=PluginSpec.of(phase.adapter) if phase.adapter else None,
+        adapter=adapter,
     )
 
 
+def _own_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options without those that the organiser sets."""
+    return {name: value for name, value in options.items() if name not in _ORGANISER_OPTIONS}
+
+
 def _check_rules(given: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` where something was said that is for the organiser to say, or needs the truth."""
-    said = [name for name in _ORGANISERS if given.get(name) not in _ORGANISERS[name]]
-    if said:
-        raise InvalidInput(
-            f"{said[0]}: a challenge says that itself, or has no use for it; leave it out"
-        )
+    """Raise `InvalidInput` for an option that the organiser sets, or that needs the ground truth."""
+    for name, neutral in _ORGANISER_OPTIONS.items():
+        if given.get(name) not in neutral:
+            raise InvalidInput(f"{name}: the challenge sets it, or does not use it; leave it out")
 
 
-def _kinds(shown: ChallengeInfo) -> dict[str, frozenset[str] | None]:
-    return {
-        user.name: None if user.prompt_kinds is None else frozenset(user.prompt_kinds)
-        for user in shown.users
-    }
+def _prompt_kinds(info: ChallengeInfo) -> dict[str, frozenset[str] | None]:
+    kinds: dict[str, frozenset[str] | None] = {}
+    for user in info.users:
+        kinds[user.name] = None if user.prompt_kinds is None else frozenset(user.prompt_kinds)
+    return kinds
 
 
-def choose_phase(shown: ChallengeInfo, address: Address) -> PhaseInfo:
-    """Return the phase of an address; where it names none, the one that is open."""
-    names = ", ".join(phase.name for phase in shown.phases) or "none"
+def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
+    """Return the phase of an address; if it names none, the only open phase."""
+    names = ", ".join(phase.name for phase in info.phases) or "none"
     if address.phase:
-        found = [phase for phase in shown.phases if phase.name == address.phase]
-        if not found:
-            raise InvalidInput(f"{address}: there is no phase {address.phase!r}; it has {names}")
-        return found[0]
+        for phase in info.phases:
+            if phase.name == address.phase:
+                return phase
+        raise InvalidInput(f"{address}: there is no phase {address.phase!r}; it has {names}")
     now = datetime.now(UTC)
-    is_open = [
-        p for p in shown.phases if (p.opens or now) <= now and (p.closes is None or now < p.closes)
-    ]
-    if len(is_open) != 1:
-        which = "several phases are open" if is_open else "no phase is open"
-        raise InvalidInput(f"{address}: {which}; say which one: {address}/PHASE, it has {names}")
-    return is_open[0]
+    open_phases = [phase for phase in info.phases if _is_open(phase, now)]
+    if len(open_phases) != 1:
+        problem = "several phases are open" if open_phases else "no phase is open"
+        raise InvalidInput(f"{address}: {problem}; say which one: {address}/PHASE, it has {names}")
+    return open_phases[0]
 
 
-def read_standing(
+def _is_open(phase: PhaseInfo, now: datetime) -> bool:
+    if phase.opens is not None and phase.opens > now:
+        return False
+    return phase.closes is None or now < phase.closes
+
+
+def read_scores(
     folder: str | Path, *, token: str | None = None, wait_s: float = 60.0
 ) -> tuple[Participation, Mapping[str, Any]]:
-    """Return the run that a folder took part with, and what the server shows of its scores and its place.
+    """Return the run of a folder, and its scores and rank as far as the server shows them.
 
-    A run whose last answer has just been judged is waited for, up to `wait_s`.
+    Waits up to `wait_s` for the evaluation of the last answer.
 
     Raises:
-        InvalidInput: the folder took part in nothing.
+        InvalidInput: the folder contains no challenge run.
         RemoteError: the server refuses, or is not reached.
     """
-    begun = read_participation(Path(folder))
-    if begun is None:
+    participation = read_participation(Path(folder))
+    if participation is None:
         raise InvalidInput(
             f"{folder}: expected a run at a challenge, got none; see segarena run --challenge"
         )
-    with closing(Connection(begun.server, token_for(begun.server, token))) as connection:
+    token = token_for(participation.server, token)
+    with closing(Connection(participation.server, token)) as connection:
         server = Server(connection)
         until = time.monotonic() + wait_s
-        told = server.scores_of(begun.run)
-        while told.get("state") == "closing" and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-            told = server.scores_of(begun.run)
-    return begun, told
+        scores = server.scores_of(participation.run)
+        while scores.get("state") == "closing" and time.monotonic() < until:
+            time.sleep(_POLL_S)
+            scores = server.scores_of(participation.run)
+    return participation, scores
 
 
 def _plain(name: str) -> str:
@@ -303,5 +339,5 @@ def _plain(name: str) -> str:
 
 
 def _without_folders(called: str) -> str:
-    """Return a segmenter as written, without where its files lie here."""
+    """Return the specification of a segmenter without folders of this machine."""
     return re.sub(r"[^\s'\"(=,]*/(?=[^/\s'\"]+)", "", called)[:200]

@@ -1,4 +1,4 @@
-"""The run that a folder takes part in a challenge with, as `challenge.json` beside run.json remembers it. No token."""
+"""The challenge run of a folder, stored in `challenge.json` beside run.json, without the token."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Annotated
 import msgspec
 
 from segarena.client.address import Address, read_address
-from segarena.client.sample_exchange import TURNS
+from segarena.client.sample_exchange import TURNS_FOLDER
 from segarena.client.server import SampleInfo, Server
 from segarena.errors import InvalidInput, RunConflict, StoreError
-from segarena.files.atomic_write import is_leftover, write_whole
+from segarena.files.atomic_write import is_leftover, write_atomic
 from segarena.protocol.challenge_info import ParticipationMode, ScoreVisibility
 
-FILE = "challenge.json"
-BESIDE = frozenset({FILE, TURNS})
-"""What a client keeps in the folder of a run."""
+PARTICIPATION_FILE = "challenge.json"
+CLIENT_FILES = frozenset({PARTICIPATION_FILE, TURNS_FOLDER})
+"""Files of the client in the folder of a run."""
 
 _RunId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
@@ -27,11 +27,11 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """A run at a challenge.
 
     Attributes:
-        server, challenge, phase: where it is.
-        run: its id, made here before the server is asked, so that asking twice begins one run.
-        places: its samples; none before the server answered.
-        shows: what participants see of its scores.
-        kind: how it takes part; see `segarena_server.challenges.description.Way`.
+        server, challenge, phase: its address.
+        run: its id, generated here, so that a repeated request starts only one run.
+        places: its samples; empty before the first response of the server.
+        shows: which scores participants see.
+        kind: the mode of participation.
     """
 
     server: str
@@ -49,15 +49,15 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_participation(folder: Path) -> Participation | None:
-    """Return what a folder remembers; None when it takes part in nothing.
+    """Return the participation of a folder, or None.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the file is damaged.
     """
-    file = folder / FILE
+    file = folder / PARTICIPATION_FILE
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Participation)
-        read_address(str(found.address))  # a token will be sent there
+        participation = msgspec.json.decode(file.read_bytes(), type=Participation)
+        read_address(str(participation.address))  # checked, because a token is sent to it
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -66,7 +66,7 @@ def read_participation(folder: Path) -> Participation | None:
         raise StoreError(
             f"{file} is damaged: {str(error)[:200]}; begin another run with --out"
         ) from error
-    return found
+    return participation
 
 
 def begin_participation(
@@ -78,11 +78,11 @@ def begin_participation(
     overwrite: bool = False,
     kind: ParticipationMode = "dialogue",
 ) -> Participation:
-    """Begin a run, or return the one that the folder remembers; the server is asked until it has answered once.
+    """Start a run, or return the run of the folder; the server is contacted until its first response.
 
     Raises:
-        RunConflict: the folder holds something else.
-        RemoteError: the server refuses, or is not reached.
+        RunConflict: the folder contains something else.
+        RemoteError: the server rejects the request or is unreachable.
         StoreError: the folder cannot be written.
     """
     known = read_participation(folder)
@@ -93,7 +93,7 @@ def begin_participation(
         known = Participation(
             server=address.server, challenge=address.slug, phase=address.phase, run=run, kind=kind
         )
-        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
+        write_atomic(folder / PARTICIPATION_FILE, msgspec.json.format(msgspec.json.encode(known)))
     if known.address != address:
         raise RunConflict(
             f"{folder} holds a run at {known.address}, not {address}; another --out keeps both"
@@ -103,31 +103,30 @@ def begin_participation(
             f"{folder} holds a run of {known.kind}, not of {kind}; another --out keeps both"
         )
     if not known.places:
-        told = server.start_run(
+        run_info = server.start_run(
             address, known.run, name=folder.name, segmenter=segmenter, kind=kind
         )
-        known = msgspec.structs.replace(known, places=told.places, shows=told.shows)
-        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
+        known = msgspec.structs.replace(known, places=run_info.places, shows=run_info.shows)
+        write_atomic(folder / PARTICIPATION_FILE, msgspec.json.format(msgspec.json.encode(known)))
     return known
 
 
-def forget_participation(folder: Path) -> None:
-    """Let a folder take part in nothing any more; the server keeps what it has."""
-    forget_turns(folder)
-    (folder / FILE).unlink(missing_ok=True)
+def delete_participation(folder: Path) -> None:
+    """Delete the participation of a folder on this machine, not at the server."""
+    delete_turns(folder)
+    (folder / PARTICIPATION_FILE).unlink(missing_ok=True)
 
 
-def forget_turns(folder: Path) -> None:
-    """Let go of what was sent and what came back, when the run is over."""
-    shutil.rmtree(folder / TURNS, ignore_errors=True)
+def delete_turns(folder: Path) -> None:
+    """Delete stored turns and replies after the end of a run."""
+    shutil.rmtree(folder / TURNS_FOLDER, ignore_errors=True)
 
 
 def _check_free(folder: Path) -> None:
-    """Raise unless a run can begin there: the server counts it once it was asked."""
+    """Raise an error unless the folder is empty: the server counts a run once it is started."""
+    others: list[Path] = []
     if folder.is_dir():
         others = [path for path in folder.iterdir() if not is_leftover(path)]
-    else:
-        others = []
     if others:
         what = "another run" if (folder / "run.json").is_file() else "other files"
         raise RunConflict(f"{folder} holds {what}; choose an empty or new folder with --out")

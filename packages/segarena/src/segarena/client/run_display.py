@@ -1,4 +1,4 @@
-"""A run at a challenge with a progress bar, and where it stands: what `segarena run --challenge` shows."""
+"""Terminal output of `segarena run --challenge`: progress, folder and scores of the run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from segarena.client.participate import evaluate, read_standing
+from segarena.client.participate import evaluate, read_scores
 from segarena.errors import RemoteError, StoreError
 from segarena.terminal.progress import ProgressBar
 
 
-def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **options: Any) -> int:
-    """Run with a progress bar, and print where it lies and where it stands; return how many dialogues failed."""
+def participate_and_show(
+    challenge: str, *, segmenter: str, workers: int = 1, **options: Any
+) -> int:
+    """Run with a progress bar, print folder and scores, and return the number of failed dialogues."""
     console = Console(stderr=True, emoji=False)
     here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
@@ -36,33 +38,32 @@ def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **op
     counts = folder.config.counts
     if counts is None:  # finished runs have them
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
-    if folder.path.is_relative_to(here):
-        place = folder.path.relative_to(here)
-    else:
-        place = folder.path
-    told = f"run: {place}   {counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
-    console.print(told, soft_wrap=True, highlight=False)
+    place = folder.path
+    if place.is_relative_to(here):
+        place = place.relative_to(here)
+    summary = f"{counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
+    console.print(f"run: {place}   {summary}", soft_wrap=True, highlight=False)
     if folder.config.metrics:
         console.print(
             f"report: segarena report {shlex.quote(str(place))}", soft_wrap=True, highlight=False
         )
-    show_standing(folder.path, console)
+    show_scores(folder.path, console)
     return counts.failures
 
 
-def show_standing(folder: Path, console: Console) -> None:
-    """Print what the server shows of a run's scores and its place; not to reach it is no failure of the run."""
+def show_scores(folder: Path, console: Console) -> None:
+    """Print scores and rank of a run; an unreachable server is only a warning."""
     try:
-        begun, told = read_standing(folder)
+        participation, told = read_scores(folder)
     except RemoteError as error:
         console.print(f"[yellow]{escape(str(error))}[/yellow]", soft_wrap=True)
         return
-    for line in standing_lines(str(begun.address), told):
+    for line in score_lines(str(participation.address), told):
         console.print(escape(line), soft_wrap=True, highlight=False)
 
 
-def standing_lines(address: str, told: Mapping[str, Any]) -> list[str]:
-    """Return what a server tells of a run, as lines; one that shows nothing says so."""
+def score_lines(address: str, told: Mapping[str, Any]) -> list[str]:
+    """Return scores and rank of a run as lines of text, or the reason why there are none."""
     scores = told.get("scores")
     lines = [f"{address}: {told.get('state', 'over')}"]
     if not isinstance(scores, Sequence) or not scores:

@@ -1,4 +1,4 @@
-"""Samples of a run, fetched once and kept by the hash of their content, for this run and all later ones."""
+"""Cache of downloaded samples, keyed by the hash of their content and shared by all runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SUFFIX = ".sample"
 
 
 @dataclass(frozen=True)
-class FetchedSamples:
-    """The bodies of samples.
+class SampleCache:
+    """The packed samples of a run.
 
     Args:
-        server: who has them.
-        run: to which they belong.
-        folder: where they are kept; None: in the user's cache folder.
-        limit_bytes: what they may take there.
+        server: to download from.
+        run: id of the run.
+        folder: of the cache; None takes the user's cache folder.
+        limit_bytes: size limit of the folder.
     """
 
     server: Server
@@ -32,26 +32,26 @@ class FetchedSamples:
     limit_bytes: int = 20 * 10**9
 
     @cached_property
-    def _kept(self) -> BlobFolder:
+    def _blobs(self) -> BlobFolder:
         return BlobFolder(
             self.folder or cache_folder() / "samples", self.limit_bytes, suffix=SUFFIX
         )
 
-    def body(self, place: SampleInfo) -> bytes:
-        """Return the body of a sample, as the server announced it.
+    def body(self, info: SampleInfo) -> bytes:
+        """Return a packed sample with the announced hash, downloaded if necessary.
 
         Raises:
-            RemoteError: what the server sends is something else.
-            StoreError: the folder cannot be made.
+            RemoteError: the hash of the download differs.
+            StoreError: the folder cannot be created.
         """
-        kept = self._kept.get(place.sha256)
-        if kept is not None and sha256(kept) == place.sha256:
-            return kept
-        came = self.server.sample(self.run, place)
-        if sha256(came) != place.sha256:
+        cached = self._blobs.get(info.sha256)
+        if cached is not None and sha256(cached) == info.sha256:
+            return cached
+        downloaded = self.server.sample(self.run, info)
+        if sha256(downloaded) != info.sha256:
             raise RemoteError(
-                f"{self.server.connection.server}: sample {place.key} came otherwise than announced; run it again, and "
-                "tell the organiser if that goes on"
+                f"{self.server.connection.server}: sample {info.key} differs from its announced hash; run it again, "
+                "and tell the organiser if that persists"
             )
-        self._kept.put(place.sha256, came)
-        return came
+        self._blobs.put(info.sha256, downloaded)
+        return downloaded

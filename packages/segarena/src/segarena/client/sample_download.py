@@ -1,11 +1,12 @@
-"""The samples of a phase that takes masks, in files that any program reads, with the first prompts of each dialogue.
+"""Download of samples and first prompts into a folder, for phases that accept masks.
 
 FOLDER/
-challenge.json      which run at which server this is
-samples/KEY.png     an image; KEY.npz a volume with voxels, spacing_mm and affine; KEY/00000.png the frames of a video
-prompts.json        by key and number of the dialogue: user, objects, prompts
-examples/           pictures and masks that are prompts
-masks/              where `segarena submit` looks for the answers
+challenge.json      server, challenge and run
+samples/KEY.png     an image; KEY.npz a volume with voxels, spacing_mm and affine; KEY/00000.png the
+                    frames of a video
+prompts.json        user, objects and prompts, by key and number of the dialogue
+examples/           images and masks that are prompts
+masks/              the masks that `segarena submit` sends
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from segarena.client.address import read_address
 from segarena.client.connection import Connection
 from segarena.client.participate import choose_phase
 from segarena.client.participation import Participation, begin_participation
-from segarena.client.sample_cache import FetchedSamples
+from segarena.client.sample_cache import SampleCache
 from segarena.client.server import SampleInfo, Server
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.prompts import MaskPrompt, Prompt
 from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.sample_frames import unpack_sample
@@ -40,27 +41,27 @@ from segarena.samples import ImageSample, Sample, Support, VideoSample, VolumeSa
 MASKS = "masks"
 
 
-def fetch(
+def download_samples(
     challenge: str,
     out: Path,
     *,
     segmenter: str = "",
     token: str | None = None,
-    on_sample: Callable[[int, int], object] = lambda done, of: None,
+    on_sample: Callable[[int, int], object] = lambda done, total: None,
 ) -> Participation:
-    """Begin a run of masks and fetch its samples and first prompts; given again, go on.
+    """Start a run of masks and download its samples and first prompts; a second call resumes.
 
     Args:
-        challenge: `https://host/challenges/NAME`, with `/PHASE` where several are open.
-        out: a new folder, or one that was fetched into.
-        segmenter: what the server is told of what will answer.
-        token: as `segarena.client.tokens.token_for` finds it by default.
-        on_sample: called with how many samples are there, and of how many.
+        challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
+        out: a new folder, or the folder of an earlier call.
+        segmenter: its name on the leaderboard.
+        token: by default the result of `segarena.client.tokens.token_for`.
+        on_sample: called with the numbers of downloaded samples and of all samples.
 
     Raises:
-        InvalidInput: the phase takes no masks.
-        RemoteError: the server refuses, or is not reached.
-        RunConflict: the folder holds something else.
+        InvalidInput: the phase does not accept masks.
+        RemoteError: the server rejects a request or is unreachable.
+        RunConflict: the folder contains something else.
     """
     address = read_address(challenge)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
@@ -74,53 +75,57 @@ def fetch(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"
         )
         (out / MASKS).mkdir(exist_ok=True)
-        bodies = FetchedSamples(server, run.run)
-        prompts = dict[str, Any]()
-        for number, place in enumerate(run.places, start=1):
-            sample = unpack_sample(bodies.body(place), place.key)
+        bodies = SampleCache(server, run.run)
+        prompts: dict[str, Any] = {}
+        for number, info in enumerate(run.places, start=1):
+            sample = unpack_sample(bodies.body(info), info.key)
             _write_sample(out / "samples", sample)
-            prompts[place.key] = _first_prompts(server, run, place, sample, out / "examples")
+            prompts[info.key] = _first_prompts(server, run, info, sample, out / "examples")
             on_sample(number, len(run.places))
-        write_whole(out / "prompts.json", json.dumps(prompts, indent=1))
+        write_atomic(out / "prompts.json", json.dumps(prompts, indent=1))
     return run
 
 
 def _first_prompts(
-    server: Server, run: Participation, place: SampleInfo, sample: Sample, examples: Path
+    server: Server, run: Participation, info: SampleInfo, sample: Sample, examples: Path
 ) -> dict[str, Any]:
-    # The same id and content each time: whoever asks again gets the same answer, and it counts once.
-    turn = TurnMessage(
-        id=str(uuid.uuid5(uuid.UUID(run.run), place.key)), open=[*range(len(place.dialogues))]
-    )
-    reply = unpack_reply(server.turn(run.run, place.key, 0, pack_turn(turn)), sample.shape)
-    asked = {one.dialogue: one for one in reply.dialogues}
-    return {
-        str(number): {
-            "target": told.target,
-            "user": told.user,
-            "repeat": told.repeat,
-            "objects": told.objects,
-            "prompts": _told(asked.get(number), examples, f"{place.key}-{number}"),
+    # The same id and content each time, so that a repeated request counts once.
+    turn_id = str(uuid.uuid5(uuid.UUID(run.run), info.key))
+    turn = TurnMessage(id=turn_id, open=[*range(len(info.dialogues))])
+    reply = unpack_reply(server.turn(run.run, info.key, 0, pack_turn(turn)), sample.shape)
+    replies = {each.dialogue: each for each in reply.dialogues}
+    entries: dict[str, Any] = {}
+    for number, dialogue in enumerate(info.dialogues):
+        prompts = _write_prompts(replies.get(number), examples, f"{info.key}-{number}")
+        entries[str(number)] = {
+            "target": dialogue.target,
+            "user": dialogue.user,
+            "repeat": dialogue.repeat,
+            "objects": dialogue.objects,
+            "prompts": prompts,
         }
-        for number, told in enumerate(place.dialogues)
-    }
+    return entries
 
 
-def _told(asked: DialogueReply | None, examples: Path, stem: str) -> list[Any]:
-    given = list(asked.rounds[-1]) if asked is not None and asked.rounds else []
-    told = json.loads(prompts_text(given))
-    for number, (prompt, one) in enumerate(zip(given, told, strict=True)):
-        one |= _write_example(examples, f"{stem}-{number}", prompt)
-    return told
+def _write_prompts(reply: DialogueReply | None, examples: Path, stem: str) -> list[Any]:
+    """Return the prompts of the first round as JSON values; write their images and masks."""
+    prompts: list[Prompt] = []
+    if reply is not None and reply.rounds:
+        prompts = list(reply.rounds[-1])
+    entries = json.loads(prompts_text(prompts))
+    for number, (prompt, entry) in enumerate(zip(prompts, entries, strict=True)):
+        entry |= _write_example(examples, f"{stem}-{number}", prompt)
+    return entries
 
 
 def _write_example(folder: Path, stem: str, prompt: Prompt) -> dict[str, str]:
-    """Write what of a prompt is a picture or a mask; return the names of the files."""
+    """Write image and mask of a prompt, if it has any; return the file names."""
     if not isinstance(prompt, MaskPrompt | Support):
         return {}
     folder.mkdir(exist_ok=True)
     mask = np.asarray(prompt.mask)
-    name = f"{stem}-mask.{'png' if mask.ndim == 2 else 'npz'}"
+    suffix = "png" if mask.ndim == 2 else "npz"
+    name = f"{stem}-mask.{suffix}"
     if mask.ndim == 2:
         Image.fromarray(mask.astype(np.uint8)).save(folder / name)
     else:

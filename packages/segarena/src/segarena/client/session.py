@@ -1,4 +1,4 @@
-"""One dialogue with a server: the same calls as `segarena.engine.session.Session`, without the truth."""
+"""A dialogue with a server: the interface of `segarena.engine.session.Session`, without ground truth."""
 
 from __future__ import annotations
 
@@ -14,93 +14,94 @@ from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
 from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.turns import DialogueAnswer
-from segarena.readonly import settled
+from segarena.readonly import freeze_mask
 from segarena.samples import Sample
 from segarena.work.deadline import pause_deadline
 
 LONGEST_WAIT_S = 6 * 3600.0
-"""So long a server may take to judge one turn before the processes of a run are thought to hang."""
+"""The longest evaluation of a turn; after that a process of the run counts as hanging."""
 
 
 class RemoteSession(ParticipantDialogue):
-    """The rounds of one dialogue, with a server as user and judge.
+    """One dialogue in which a server gives the prompts and evaluates the answers.
 
     Args:
-        place: the sample's turns.
-        number: of the dialogue there.
-        sample: without truth.
-        about: what records say of it.
-        keep_rounds: after which rounds masks are kept.
-        clock: seconds since some fixed moment; measures the time to answer when nobody else does. The server goes by
-            its own.
+        exchange: the turns about the sample.
+        number: index of the dialogue in the exchange.
+        sample: without ground truth.
+        record: description of the dialogue for the records.
+        keep_rounds: rounds whose masks are stored.
+        clock: seconds since some fixed moment; measures the time to answer if the caller does not. The server
+            uses its own clock.
 
     Attributes:
-        dialogue: all prompts so far and the last answer.
-        is_over: no further prompts will come.
-        is_late: the last answer came when the time was over, and was dropped.
+        dialogue: all prompts so far, and the last answer.
+        is_over: whether the dialogue has ended.
+        is_late: whether the last answer exceeded the time limit and was dropped.
     """
 
     judges = "the server"
 
     def __init__(
         self,
-        place: SampleExchange,
+        exchange: SampleExchange,
         number: int,
         sample: Sample,
-        about: RecordedDialogue,
+        record: RecordedDialogue,
         *,
         keep_rounds: tuple[int, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(
-            about, sample.shape, lift=place.told.dialogues[number].lift, keep_rounds=keep_rounds
+            record, sample.shape, lift=exchange.info.dialogues[number].lift, keep_rounds=keep_rounds
         )
         self.sample = sample
-        self.user_name = about.key["user"]
-        self._place = place
+        self.user_name = record.key["user"]
+        self._exchange = exchange
         self._number = number
         self._clock = clock
         self._is_asked = False
-        self._asked_at = self._seconds = 0.0
+        self._asked_at = 0.0
+        self._seconds = 0.0
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Name for error messages."""
         return self._recorder.about.name
 
     @property
     def objects(self) -> int:
-        """How many objects are judged together."""
+        """Number of objects evaluated together."""
         return self._recorder.about.objects
 
     @property
     def repeat(self) -> int:
-        """The number of this dialogue among its user's about the target, from 0."""
+        """Index among the dialogues of its user about the target, from 0."""
         return self._recorder.about.key["repeat"]
 
     @property
-    def was_sent(self) -> bool:
-        """Whether the next question was asked before, by a run that was stopped."""
-        return self._place.was_sent
+    def has_stored_turn(self) -> bool:
+        """Whether an interrupted run has already sent the next turn."""
+        return self._exchange.has_stored_turn
 
-    def said_before(self) -> Prediction | None:
-        """Return what was answered to these prompts before, by a run that was stopped; None when nothing was."""
-        answer = self._place.said_before(self._number)
+    def stored_answer(self) -> Prediction | None:
+        """Return the answer that an interrupted run gave to these prompts, or None."""
+        answer = self._exchange.stored_answer(self._number)
         return None if answer is None else answer.prediction
 
     @property
     def answered(self) -> int:
-        """Rounds that have been answered, and judged."""
+        """Number of rounds answered and evaluated."""
         return self._recorder.answered
 
     def next(self) -> Dialogue | None:
-        """Ask the server for the next prompts; return the dialogue to answer, None at the end.
+        """Request the next prompts; return the dialogue to answer, or None at the end.
 
-        What was answered about the other dialogues of this sample is sent with the question.
+        The request also sends the answers to the other dialogues about this sample.
 
         Raises:
-            ProtocolViolation: the round before has not been answered.
-            RemoteError: the server is not reached, or refuses. The same run goes on later where it was.
+            ProtocolViolation: the previous round has no answer.
+            RemoteError: the server is unreachable or rejects the request. The run can resume later.
         """
         if self._is_asked:
             raise ProtocolViolation(
@@ -109,8 +110,8 @@ class RemoteSession(ParticipantDialogue):
         if self.is_over:
             return None
         with pause_deadline(LONGEST_WAIT_S):
-            heard = self._place.ask(self._number)
-        self.receive(heard.asked, heard.answered, self._seconds)
+            received = self._exchange.ask(self._number)
+        self.receive(received.reply, received.answer, self._seconds)
         if self.is_over:
             return None
         self._is_asked = True
@@ -118,11 +119,11 @@ class RemoteSession(ParticipantDialogue):
         return self.dialogue
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Take the answer to the last prompts; it is sent and judged with the next question, so nothing is returned.
+        """Store the answer to the last prompts until the next request; returns no scores.
 
         Raises:
             ProtocolViolation: no prompts are waiting for an answer.
-            PredictionInvalid: the answer has the wrong shape, type or content. The round stays open.
+            PredictionInvalid: wrong shape, type or content of the answer. The round stays open.
         """
         if not self._is_asked:
             raise ProtocolViolation("there are no prompts to answer; call next() first")
@@ -135,31 +136,33 @@ class RemoteSession(ParticipantDialogue):
             raise PredictionInvalid(
                 f"answer for {self.name}: candidates must be frames, got {prediction.candidates}"
             )
-        prediction = replace(prediction, mask=settled(prediction.mask))
-        self._place.answer(DialogueAnswer(dialogue=self._number, prediction=prediction), elapsed_s)
+        prediction = replace(prediction, mask=freeze_mask(prediction.mask))
+        self._exchange.answer(
+            DialogueAnswer(dialogue=self._number, prediction=prediction), elapsed_s
+        )
         self.dialogue = self.dialogue.answer(prediction)
         self._seconds = elapsed_s
         self._is_asked = False
         return {}
 
     def fail(self, message: str) -> None:
-        """Tell the server that there is no answer, with the next question; that ends this dialogue."""
+        """End this dialogue without an answer; the server learns it with the next request."""
         if not self._is_asked:
             self.dialogue = self.dialogue.ask(())
-        self._place.answer(DialogueAnswer(dialogue=self._number, failed=message or "no answer"))
+        self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=message or "no answer"))
         self._recorder.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True
 
     def spend(self, seconds: float) -> None:
-        """Do nothing: the server's clock decides."""
+        """Do nothing: the clock of the server decides."""
 
     def rows(self) -> Rows:
-        """Return what this dialogue leaves, once the server has all answers about the sample.
+        """Return the records of this dialogue, after sending all answers about the sample.
 
         Raises:
             RemoteError: as `next`.
         """
         with pause_deadline(LONGEST_WAIT_S):
-            self._place.settle()
+            self._exchange.settle()
         return super().rows()

@@ -1,4 +1,4 @@
-"""Sending something that the server judges: a folder of masks, the folder of a run, a program."""
+"""Submissions for the server to evaluate: a folder of masks, a run folder, or a program."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ from segarena.files.hashes import sha256
 SubmissionKind: TypeAlias = Literal["masks", "run", "worker"]
 
 _PROGRAM = "worker.py"
-_LOOK_S = 0.25
-_LONGEST_LOOK_S = 10.0
-_UNPACKED = frozenset({".png", ".jpg", ".npz", ".parquet", ".pth", ".pt", ".safetensors", ".zip"})
-"""Files that are packed already."""
+_FIRST_POLL_S = 0.25
+_LONGEST_POLL_S = 10.0
+_COMPRESSED_SUFFIXES = frozenset(
+    {".png", ".jpg", ".npz", ".parquet", ".pth", ".pt", ".safetensors", ".zip"}
+)
+"""Files that zip stores as they are, because they are already compressed."""
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", ".git", ".DS_Store", "report"})
 
 
 def detect_kind(path: Path) -> SubmissionKind:
-    """Return what a path is.
+    """Return the kind of submission that a path is.
 
     Raises:
-        InvalidInput: nothing that can be sent.
+        InvalidInput: it is none.
     """
     if path.is_dir():
         if (path / "run.json").is_file():
@@ -52,20 +54,22 @@ def detect_kind(path: Path) -> SubmissionKind:
 
 
 def pack_files(path: Path) -> bytes:
-    """Return what is sent of a path: a file as it is, a folder as a zip; the same content gives the same bytes."""
+    """Return the bytes to upload: a file as it is, a folder as a zip. The same content gives the same bytes."""
     if path.is_file():
         return path.read_bytes()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for file in sorted(path.rglob("*")):
             name = file.relative_to(path)
-            if file.is_file() and not file.is_symlink() and not _LEFT_OUT & {*name.parts}:
-                entry = zipfile.ZipInfo(name.as_posix())
-                if file.suffix in _UNPACKED:
-                    entry.compress_type = zipfile.ZIP_STORED
-                else:
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, file.read_bytes())
+            if not file.is_file() or file.is_symlink() or _LEFT_OUT & {*name.parts}:
+                continue
+            # ZipInfo has a fixed date, so that the same content gives the same bytes.
+            entry = zipfile.ZipInfo(name.as_posix())
+            if file.suffix in _COMPRESSED_SUFFIXES:
+                entry.compress_type = zipfile.ZIP_STORED
+            else:
+                entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.read_bytes())
     return out.getvalue()
 
 
@@ -79,24 +83,24 @@ def send_submission(
     note: str = "",
     token: str | None = None,
     wait_s: float = 0.0,
-    on_told: Callable[[SubmissionInfo], object] = lambda told: None,
+    on_change: Callable[[SubmissionInfo], object] = lambda info: None,
 ) -> SubmissionInfo:
-    """Send something; return what became of it. The same again is the same submission, unless that was refused.
+    """Send a submission and return its status. The same content is the same submission, unless it was rejected.
 
     Args:
-        challenge: `https://host/challenges/NAME`, with `/PHASE` where several are open.
-        path: of the file or the folder.
-        kind: what it is; by default as `detect_kind` sees it.
+        challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
+        path: of the file or folder.
+        kind: of the submission; by default the result of `detect_kind`.
         name: of the run; by default that of the path.
-        segmenter: what it is made with, for the board.
-        note: for oneself.
-        token: as `segarena.client.tokens.token_for` finds it by default.
-        wait_s: how long to wait until it is judged.
-        on_told: called with each new state meanwhile.
+        segmenter: its name on the leaderboard.
+        note: a private note.
+        token: by default the result of `segarena.client.tokens.token_for`.
+        wait_s: how long to wait for the evaluation, in seconds.
+        on_change: called with each new status.
 
     Raises:
-        InvalidInput: it is nothing that can be sent, or the phase takes no such thing.
-        RemoteError: the server refuses, or is not reached.
+        InvalidInput: the path is no submission, or of a kind that the phase does not accept.
+        RemoteError: the server rejects the request or is unreachable.
     """
     address = read_address(challenge)
     kind = kind or detect_kind(path)
@@ -117,36 +121,33 @@ def send_submission(
             "note": note,
         }
         key = sha256(f"{address} {run} {about} ", content)
-        told = server.send(
-            address, str(uuid.uuid5(uuid.NAMESPACE_URL, key)), content, {**about, "run": run}
-        )
-        if told.state in (
-            "refused",
-            "dead",
-        ):  # as it was before: here or there something may be mended
-            told = server.send(address, str(uuid.uuid4()), content, {**about, "run": run})
-        on_told(told)
+        same_id = str(uuid.uuid5(uuid.NAMESPACE_URL, key))
+        info = server.send(address, same_id, content, {**about, "run": run})
+        if info.state in ("refused", "dead"):
+            # Rejected before: the cause may be corrected by now, on this side or at the server.
+            info = server.send(address, str(uuid.uuid4()), content, {**about, "run": run})
+        on_change(info)
         until = time.monotonic() + wait_s
-        pause_s = _LOOK_S
-        while not told.is_over and time.monotonic() < until:
+        pause_s = _FIRST_POLL_S
+        while not info.is_over and time.monotonic() < until:
             time.sleep(pause_s)
-            pause_s = min(1.5 * pause_s, _LONGEST_LOOK_S)
-            before = told
-            told = server.sent(told.id)
-            if told != before:
-                on_told(told)
-        if told.run is not None and told.is_over:
-            lines = score_lines(str(address), server.scores_of(told.run))
-            return msgspec.structs.replace(told, standing=tuple(lines))
-    return told
+            pause_s = min(1.5 * pause_s, _LONGEST_POLL_S)
+            before = info
+            info = server.sent(info.id)
+            if info != before:
+                on_change(info)
+        if info.run is not None and info.is_over:
+            lines = score_lines(str(address), server.scores_of(info.run))
+            return msgspec.structs.replace(info, standing=tuple(lines))
+    return info
 
 
 def _run_of(path: Path) -> str:
-    """Return the run that masks are for: `segarena fetch` began it in the folder above them, or in the same."""
+    """Return the id of the run of masks, which `segarena fetch` started in their folder or the one above."""
     for folder in (path, path.resolve().parent):
-        begun = read_participation(folder)
-        if begun is not None and begun.kind == "masks":
-            return begun.run
+        participation = read_participation(folder)
+        if participation is not None and participation.kind == "masks":
+            return participation.run
     raise InvalidInput(
         f"{path}: expected challenge.json of segarena fetch in the folder above, got none; fetch first"
     )

@@ -1,4 +1,4 @@
-"""Who is asking: a token given, in the environment, or kept by `segarena login`. It never gets into a run or a log."""
+"""Access tokens: given, in the environment, or stored by `segarena login`; never part of runs or logs."""
 
 from __future__ import annotations
 
@@ -10,37 +10,34 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import RemoteError, StoreError
-from segarena.files.atomic_write import cannot_write
+from segarena.files.atomic_write import write_error
 
-VARIABLE = "SEGARENA_TOKEN"
+ENVIRONMENT_VARIABLE = "SEGARENA_TOKEN"
 
 
 def tokens_file() -> Path:
-    """Return where tokens are kept, by server: in the user's folder of configurations."""
-    return (
-        Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-        / "segarena"
-        / "tokens.json"
-    )
+    """Return the file of tokens by server, in the user's configuration folder."""
+    config_home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    return config_home / "segarena" / "tokens.json"
 
 
 def token_for(server: str, given: str | None = None) -> str:
-    """Return the token for a server: the one given, that of the environment, or the one that was kept.
+    """Return the token for a server: `given`, else that of the environment, else the stored one.
 
     Raises:
         RemoteError: there is none.
-        StoreError: the file of tokens is damaged, or others may read it.
+        StoreError: the file of tokens is damaged, or other users can read it.
     """
-    token = given or os.environ.get(VARIABLE) or _kept().get(server, "")
+    token = given or os.environ.get(ENVIRONMENT_VARIABLE) or _kept().get(server, "")
     if not token.strip():
         raise RemoteError(
             f"{server}: no token; make one on your page there, then: segarena login {server}"
         )
-    return checked(token)
+    return clean_token(token)
 
 
-def checked(token: str) -> str:
-    """Return a token without space around it; raise `RemoteError` where no header could hold it."""
+def clean_token(token: str) -> str:
+    """Return a token without surrounding space; raise `RemoteError` if it is invalid in an HTTP header."""
     plain = token.strip()
     if not (plain and plain.isascii() and plain.isprintable()) or " " in plain or len(plain) > 500:
         raise RemoteError(
@@ -49,17 +46,17 @@ def checked(token: str) -> str:
     return plain
 
 
-def keep_token(server: str, token: str) -> Path:
-    """Keep a token for a server, in a file that only its owner can read; return the file.
+def store_token(server: str, token: str) -> Path:
+    """Store the token for a server in a file that only its owner can read; return the file.
 
     Raises:
-        StoreError: it cannot be written, or what is there is damaged.
+        StoreError: the file cannot be written, or is damaged.
     """
-    return _write({**_kept(), server: checked(token)})
+    return _write({**_kept(), server: clean_token(token)})
 
 
 def forget_token(server: str) -> bool:
-    """Forget the token of a server; tell whether there was one."""
+    """Delete the token of a server; return whether there was one."""
     kept = _kept()
     if server not in kept:
         return False
@@ -100,5 +97,5 @@ def _write(tokens: dict[str, str]) -> Path:
             opened.write(msgspec.json.format(msgspec.json.encode(tokens)))
         part.replace(file)
     except OSError as error:
-        raise cannot_write(file, error) from error
+        raise write_error(file, error) from error
     return file

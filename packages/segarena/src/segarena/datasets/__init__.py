@@ -1,1 +1,1 @@
-"""Where samples with targets come from: one file per dataset family."""
+"""Datasets of images with ground truth, one module per dataset."""

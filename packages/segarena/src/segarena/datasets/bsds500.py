@@ -1,4 +1,4 @@
-"""BSDS500: what people see as the parts of 500 photographs, as targets to segment."""
+"""BSDS500: regions of human segmentations of 500 photographs as targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import Files, ListedDataset, existing_folder
+from segarena.datasets.listed_dataset import Files, ListedDataset, require_folder
 from segarena.datasets.mask_encodings import DecodedMask, to_targets
 from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
 from segarena.files.images import check_same_shape, read_image
@@ -30,12 +30,12 @@ class Bsds500(ListedDataset[ImageSample]):
 
     BSDS500 has several complete segmentations of each photograph and no objects. The rule that makes targets:
 
-    1. Annotator: the one with the median number of regions (the lower of two medians; ties: the first), that
-       is neither the coarsest nor the finest eye.
-    2. Size: 1 % to 40 % of the image. Smaller ones are details that a click hits by luck, larger ones are what
-       is left over around the objects.
+    1. Annotator: the one with the median number of regions (the lower of two medians; ties: the first),
+       neither the coarsest nor the finest.
+    2. Size: 1 % to 40 % of the image. A click hits smaller regions by luck; larger ones are background.
     3. Border: the region touches at most one side of the image. Sky, ground and walls touch two or three.
-    4. Number: the three largest of those (ties: the lower region number), so that busy images weigh no more.
+    4. Number: the three largest of those (ties: the lower region number), so that busy images do not
+       dominate.
 
     On the published data this gives 529 targets in all 200 test images, 261 in 99 of the 100 val images and 502 in
     195 of the 200 train images; the other six have none.
@@ -45,12 +45,12 @@ class Bsds500(ListedDataset[ImageSample]):
         split: "test", "val" or "train".
         min_share: smallest area of a target, as a share of the image.
         max_share: largest area of a target, as a share of the image.
-        max_borders: how many sides of the image a target may touch.
-        max_targets: how many targets an image gives at most.
+        max_borders: maximum number of image sides that a target may touch.
+        max_targets: maximum number of targets per image.
 
     Raises:
-        DatasetMissing: the folders are not there or empty.
-        PluginInvalid: another split, or shares that leave nothing.
+        DatasetMissing: the folders are missing or empty.
+        PluginInvalid: an unknown split, or inconsistent shares.
 
     Source: Arbelaez et al., Contour Detection and Hierarchical Image Segmentation, TPAMI 2011.
     """
@@ -74,15 +74,14 @@ class Bsds500(ListedDataset[ImageSample]):
         self._max_borders = max_borders
         self._shares = (min_share, max_share)
         root = _data_folder(Path(path).expanduser())
-        images = existing_folder(root / "images" / split, f"the {split} images of BSDS500", LAYOUT)
+        images = require_folder(root / "images" / split, f"the {split} images of BSDS500", LAYOUT)
         is_compact = (root / "human").is_dir()
         humans = root / ("human" if is_compact else "groundTruth") / split
-        existing_folder(humans, f"the {split} segmentations of BSDS500", LAYOUT)
+        require_folder(humans, f"the {split} segmentations of BSDS500", LAYOUT)
         suffix = ".npz" if is_compact else ".mat"
-        files = {
-            image.stem: (image, humans / f"{image.stem}{suffix}")
-            for image in sorted(images.glob("*.jpg"))
-        }
+        files: dict[str, Files] = {}
+        for image in sorted(images.glob("*.jpg")):
+            files[image.stem] = (image, humans / f"{image.stem}{suffix}")
         if not files:
             raise DatasetMissing(
                 f"{images}: expected the {split} images of BSDS500 (*.jpg), found none; the layout is {LAYOUT}"
@@ -111,54 +110,53 @@ class Bsds500(ListedDataset[ImageSample]):
 
     def _choose(self, labels: NDArray[np.int32]) -> dict[str, Mask]:
         areas = np.bincount(labels.ravel())
-        low, high = (share * labels.size for share in self._shares)
-        regions = [
-            int(label) for label in np.flatnonzero(areas) if label and low <= areas[label] <= high
-        ]
-        regions = [
-            label for label in regions if borders_touched(labels == label) <= self._max_borders
-        ]
-        largest = sorted(regions, key=lambda label: (-int(areas[label]), label))[
-            : self._max_targets
-        ]
+        min_area, max_area = (share * labels.size for share in self._shares)
+        regions: list[int] = []
+        for label in np.flatnonzero(areas).tolist():
+            if not label or not min_area <= areas[label] <= max_area:
+                continue
+            if borders_touched(labels == label) <= self._max_borders:
+                regions.append(label)
+        regions.sort(key=lambda label: (-int(areas[label]), label))
+        largest = regions[: self._max_targets]
         return {f"region-{label}": labels == label for label in sorted(largest)}
 
     def _oddities(self) -> Iterable[Finding]:
-        came = len(self.sample_ids)
+        count = len(self.sample_ids)
         expected = SPLITS[self._split]
-        if came != expected:
+        if count != expected:
             yield Finding(
                 is_error=False,
-                message=f"{self.name}: the published split has {expected} images, here are {came}",
+                message=f"{self.name}: the published split has {expected} images, here are {count}",
             )
 
 
 def read_compact(path: Path) -> list[NDArray[np.int32]]:
-    """Return all segmentations in a compact file, one int32 (H, W) per annotator, regions numbered from 1.
+    """Return all segmentations of a compact file, one int32 (H, W) per annotator; regions count from 1.
 
     Raises:
-        InvalidMask: missing, damaged, or without `labels` (annotators, H, W).
+        InvalidMask: the file is missing, damaged, or lacks `labels` (annotators, H, W).
     """
     labels = read_arrays(path, ["labels"]).get("labels")
     if labels is None or labels.ndim != 3 or not labels.size:
-        came = "no 'labels'" if labels is None else f"shape {labels.shape}"
+        problem = "no 'labels'" if labels is None else f"shape {labels.shape}"
         raise InvalidMask(
-            f"{path}: expected 'labels' of annotators x rows x columns, got {came}; copy it again"
+            f"{path}: expected 'labels' of annotators x rows x columns, got {problem}; copy it again"
         )
-    return [as_labels(one, path) for one in labels]
+    return [region_labels(one, path) for one in labels]
 
 
 def read_original(path: Path) -> list[NDArray[np.int32]]:
-    """Return all segmentations in a file of the original distribution; see `read_compact`.
+    """Return all segmentations of an original file; see `read_compact`.
 
     Raises:
-        InvalidMask: missing, damaged, or without `groundTruth{k}.Segmentation`.
+        InvalidMask: the file is missing, damaged, or lacks `groundTruth{k}.Segmentation`.
     """
     truth = read_matlab(path, "groundTruth").ravel()
     try:
         annotators: list[Any] = [cell[0, 0] for cell in truth]
         segmentations = [
-            as_labels(np.asarray(annotator["Segmentation"]), path) for annotator in annotators
+            region_labels(np.asarray(annotator["Segmentation"]), path) for annotator in annotators
         ]
     except (IndexError, KeyError, ValueError, TypeError) as error:
         raise InvalidMask(
@@ -171,11 +169,11 @@ def read_original(path: Path) -> list[NDArray[np.int32]]:
     return segmentations
 
 
-def as_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
-    """Return numbers of regions as int32.
+def region_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
+    """Return region numbers as int32.
 
     Raises:
-        InvalidMask: there are negative ones, other than whole numbers, or larger ones than there are pixels.
+        InvalidMask: numbers are negative, no numbers at all, or exceed both 65535 and the number of pixels.
     """
     if labels.dtype.kind not in "biuf" or (
         labels.size and not (0 <= labels.min() <= labels.max() <= max(labels.size, MOST_LABELS))
@@ -193,11 +191,11 @@ def median_annotator(segmentations: list[NDArray[np.int32]]) -> int:
 
 
 def borders_touched(mask: Mask) -> int:
-    """Return how many of the four sides of the image hold a pixel of `mask`."""
+    """Return the number of image sides that `mask` touches, 0 to 4."""
     return sum(bool(side.any()) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
 
 
 def _data_folder(path: Path) -> Path:
-    """Return the folder inside the original archive that holds the data, or `path` itself."""
+    """Return the data folder inside the original archive, or `path` itself."""
     inside = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
     return next((folder for folder in inside if (folder / "images").is_dir()), path)

@@ -1,4 +1,4 @@
-"""Ten photographs with hand-made masks that come with the installation: try everything without a download."""
+"""Demo dataset: ten photographs with hand-drawn masks that are part of the installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset
 from segarena.errors import DatasetMissing, InvalidImage, InvalidMask, SampleInvalid
 from segarena.files.hashes import sha256
-from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_values
+from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_mask_values
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Target
@@ -29,7 +29,7 @@ class Demo(ListedDataset[ImageSample]):
     "shape" ("thin" or "compact").
 
     Raises:
-        DatasetMissing: the data are not in the installation, or scikit-image has no such photograph.
+        DatasetMissing: the data are not installed, or scikit-image lacks a photograph.
     """
 
     def __init__(self) -> None:
@@ -76,19 +76,19 @@ class Demo(ListedDataset[ImageSample]):
     ) -> Target:
         path = self._mask(photograph, entry)
         ignore_path = path.with_name(f"{path.stem}__ignore.png")
-        masks = [
-            _read_mask(file, image_path, image)
-            for file in ((path, ignore_path) if entry["ignore"] else (path,))
-        ]
-        area_px = np.count_nonzero(masks[0])
+        mask = _read_mask(path, image_path, image)
+        ignore = None
+        if entry["ignore"]:
+            ignore = _read_mask(ignore_path, image_path, image)
+        area_px = np.count_nonzero(mask)
         if area_px != entry["area_px"]:
             raise InvalidMask(
                 f"{path}: expected {entry['area_px']} object pixels, got {area_px}; install segarena again"
             )
         return Target(
             id=entry["name"],
-            mask=masks[0],
-            ignore=masks[1] if entry["ignore"] else None,
+            mask=mask,
+            ignore=ignore,
             label=entry["label"],
             attributes={"size": entry["size"], "shape": "thin" if entry["is_thin"] else "compact"},
         )
@@ -115,18 +115,18 @@ class Demo(ListedDataset[ImageSample]):
 def _other_pixels(path: Path) -> Finding:
     is_lossy = path.suffix in LOSSY_SUFFIXES
     if is_lossy:
-        came = "a few levels apart, as JPEG decoders are; results move a little"
+        difference = "a few levels apart, as JPEG decoders differ; results change slightly"
     else:
-        came = "another photograph"
+        difference = "another photograph"
     return Finding(
         is_error=not is_lossy,
-        message=f"{path}: expected the pixels that the demo masks were drawn on, got others ({came}); "
+        message=f"{path}: expected the pixels that the demo masks were drawn on, got others ({difference}); "
         "install the scikit-image and pillow versions that docs/datasets.md names to get the same",
     )
 
 
 def _read_mask(path: Path, image_path: Path, image: Any) -> Mask:
-    values = read_values(path)
+    values = read_mask_values(path)
     check_same_shape(values, path, image, image_path)
     return values != 0
 

@@ -1,4 +1,4 @@
-"""Your own photographs and masks: two folders and a declared encoding."""
+"""Your own images and masks, in two folders, with a declared encoding."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, existing_folder, some
-from segarena.datasets.mask_encodings import Colour, DecodedMask, Kind, MaskEncoding, to_targets
+from segarena.datasets.listed_dataset import (
+    CheckTally,
+    Files,
+    ListedDataset,
+    abbreviate_names,
+    require_folder,
+)
+from segarena.datasets.mask_encodings import (
+    Colour,
+    DecodedMask,
+    EncodingKind,
+    MaskEncoding,
+    to_targets,
+)
 from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask
-from segarena.files.images import check_same_shape, list_files, read_image
+from segarena.files.images import check_same_shape, list_image_files, read_image
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask
@@ -40,25 +52,25 @@ class Folder(ListedDataset[ImageSample]):
     """Images in one folder, masks of the same names in another; nested folders are mirrored.
 
     The masks of image `city/01.jpg` are `city/01.png`, or one file per object: `city/01__dog.png` or
-    `city/01/dog.png`. A target is called after its object ("dog"), its value ("3") or colour ("#ff0000") in the
-    file, both ("dog/3"), or "object" when there is neither.
+    `city/01/dog.png`. The id of a target is the name of its object ("dog"), its value ("3") or colour
+    ("#ff0000") in the file, both ("dog/3"), or "object" if there is neither.
 
     Args:
-        path: the folder that holds both.
+        path: the folder that contains both.
         images: folder of the images in `path`.
         masks: folder of the masks in `path`.
         encoding: "binary", "index" or "colour"; see `segarena.datasets.mask_encodings.MaskEncoding`.
-        ignore_value: value, or colour as "#rrggbb", of pixels excluded from scoring.
-        threshold: with "binary", values from here on are the object; by default a third value is an error.
-        min_area_px: objects of fewer pixels are no targets.
+        ignore_value: value, or colour as "#rrggbb", of ignored pixels.
+        threshold: with "binary", smallest value of the object; by default a third value is an error.
+        min_area_px: smallest area of a target, in pixels.
         unpaired: "error" makes an image without mask, or a mask without image, a sample that fails to load;
-            "skip" leaves it out. `check` names them all either way.
+            "skip" omits it. `check` lists them in both cases.
         name: as it appears in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder is not there, or holds no image.
-        DatasetError: two images differ only in their ending.
-        PluginInvalid: options that do not go together.
+        DatasetMissing: a folder is missing, or contains no image.
+        DatasetError: two images differ only in their suffix.
+        PluginInvalid: inconsistent options.
     """
 
     def __init__(
@@ -67,7 +79,7 @@ class Folder(ListedDataset[ImageSample]):
         path: str,
         images: str = "images",
         masks: str = "masks",
-        encoding: Kind = "binary",
+        encoding: EncodingKind = "binary",
         ignore_value: Colour | None = None,
         threshold: int | None = None,
         min_area_px: int = 1,
@@ -77,8 +89,8 @@ class Folder(ListedDataset[ImageSample]):
         self._encoding = MaskEncoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
         self._min_area_px = min_area_px
         root = Path(path).expanduser()
-        images_folder = existing_folder(root / images, "images", LAYOUT)
-        self._masks_folder = existing_folder(root / masks, "masks", LAYOUT)
+        images_folder = require_folder(root / images, "images", LAYOUT)
+        self._masks_folder = require_folder(root / masks, "masks", LAYOUT)
         pairs = _pair(images_folder, self._masks_folder)
         self._unpaired = [pair.files[0] for pair in pairs.values() if not pair.is_complete]
         self._is_skipping = unpaired == "skip"
@@ -122,15 +134,16 @@ class Folder(ListedDataset[ImageSample]):
                         f"{path}: object {key or 'object'!r} has a mask in another file too; keep one"
                     )
                 masks[key] = mask
-            ignores.extend([] if found.ignore is None else [found.ignore])
-        large = {
-            key: mask for key, mask in masks.items() if np.count_nonzero(mask) >= self._min_area_px
-        }
-        return DecodedMask(large, np.logical_or.reduce(ignores) if ignores else None)
+            if found.ignore is not None:
+                ignores.append(found.ignore)
+        areas = {key: np.count_nonzero(mask) for key, mask in masks.items()}
+        large = {key: mask for key, mask in masks.items() if areas[key] >= self._min_area_px}
+        ignore = np.logical_or.reduce(ignores) if ignores else None
+        return DecodedMask(large, ignore)
 
     def _oddities(self) -> Iterable[Finding]:
         if self._is_skipping and self._unpaired:
-            names = some([str(path) for path in self._unpaired], 20)
+            names = abbreviate_names([str(path) for path in self._unpaired], 20)
             message = f"{len(self._unpaired)} files have no partner and are skipped: {names}"
             yield Finding(is_error=False, message=message)
 
@@ -143,9 +156,9 @@ class Folder(ListedDataset[ImageSample]):
 
 
 def _pair(images: Path, masks: Path) -> Mapping[str, _Pair]:
-    """Return images with their masks, by image path without ending; what has no partner comes last."""
+    """Return images with their masks, by image path without suffix; masks without image come last."""
     pairs: dict[str, _Pair] = {}
-    for image in list_files(images):
+    for image in list_image_files(images):
         key = _key(image, images)
         if key in pairs:
             raise DatasetError(
@@ -157,14 +170,14 @@ def _pair(images: Path, masks: Path) -> Mapping[str, _Pair]:
             f"{images}: expected image files (png, jpg, tif, ...), found none; the layout is {LAYOUT}"
         )
     known = frozenset(pairs)
-    for mask in list_files(masks):
+    for mask in list_image_files(masks):
         key, name = _owner(_key(mask, masks), known)
         pairs.setdefault(key, _Pair()).masks.append((name, mask))
     return pairs
 
 
 def _owner(key: str, known: frozenset[str]) -> tuple[str, str]:
-    """Return the image a mask belongs to and the object it shows; itself when there is no such image."""
+    """Return the key of the image of a mask, and the object name; the key itself if there is no image."""
     if key in known:
         return key, ""
     folder, _, last = key.rpartition("/")

@@ -1,4 +1,4 @@
-"""What all datasets of files share: ids from a listing, loading one sample at a time, the check."""
+"""Base class of datasets of files: sample ids from a listing, lazy loading, and the check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AnySample = TypeVar("AnySample", ImageSample, VolumeSample, VideoSample)
 
 
 class CheckTally:
-    """What a check counts while it goes through the samples."""
+    """Counts of a dataset check."""
 
     def __init__(self) -> None:
         self.samples = 0
@@ -31,17 +31,14 @@ class CheckTally:
         self.sides_px: set[int] = set()
 
     def add(self, sample: Sample) -> None:
-        """Count one sample that loaded."""
+        """Count a loaded sample."""
         self.samples += 1
         self.targets += len(sample.targets)
-        self.sizes.update(
-            str(target.attributes["size"])
-            for target in sample.targets
-            if "size" in target.attributes
-        )
-        self.sides_px.update(
-            sample.frame_shape if isinstance(sample, VideoSample) else sample.shape
-        )
+        for target in sample.targets:
+            if "size" in target.attributes:
+                self.sizes[str(target.attributes["size"])] += 1
+        sides = sample.frame_shape if isinstance(sample, VideoSample) else sample.shape
+        self.sides_px.update(sides)
         if not sample.targets:
             self.without_targets.append(sample.id)
 
@@ -58,12 +55,12 @@ class CheckTally:
 
 
 class ListedDataset(ABC, Generic[AnySample]):
-    """A dataset whose samples are files known from a listing. Nothing is decoded before `load`, nothing kept after.
+    """A dataset of files known from a listing; `load` decodes a sample, and nothing is cached.
 
     Args:
         name: as it appears in records.
         files: the files of each sample, by sample id, in the order of evaluation.
-        rules: everything besides the files that decides what the targets are; part of the fingerprint.
+        rules: everything else that determines the targets; part of the fingerprint.
     """
 
     sample_kind: ClassVar[str] = "image"
@@ -78,26 +75,26 @@ class ListedDataset(ABC, Generic[AnySample]):
         """Read one sample; any `InvalidInput` raised here becomes `SampleInvalid`."""
 
     def _oddities(self) -> Iterable[Finding]:
-        """Return what the listing alone shows to be odd."""
+        """Return findings from the listing alone."""
         return ()
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
-        """Return what is odd about the counts of the whole dataset."""
+        """Return findings from the counts of the whole dataset."""
         del tally
         return ()
 
     @property
     def sample_ids(self) -> Sequence[str]:
-        """All sample ids, in order."""
+        """All sample ids, in the order of evaluation."""
         return tuple(self._files)
 
     def files_of(self, sample_id: str) -> Files:
-        """Return the files that a sample is read from."""
+        """Return the files of a sample."""
         return self._files[sample_id]
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of sample ids, file names, file sizes in bytes and rules; times and places do not count."""
+        """Hash of sample ids, file names, file sizes in bytes and rules, without times and folders."""
         listing: list[Any] = []
         for sample_id, files in self._files.items():
             listing.append([sample_id, [[file.name, _bytes_in(file)] for file in files]])
@@ -108,8 +105,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         """Read one sample.
 
         Raises:
-            SampleInvalid: no such sample, or its files cannot be used; the message names the file, what was
-                expected, what came and what to do.
+            SampleInvalid: no such sample, or its files are invalid.
         """
         if sample_id not in self._files:
             near = difflib.get_close_matches(sample_id, self._files, n=3)
@@ -126,7 +122,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         return sample
 
     def check(self) -> Sequence[Finding]:
-        """Load every sample once, one after the other, and return what is wrong, what is odd and the counts."""
+        """Load every sample once and return errors, anomalies and counts."""
         findings = list(self._oddities())
         tally = CheckTally()
         for sample_id in self._files:
@@ -136,22 +132,25 @@ class ListedDataset(ABC, Generic[AnySample]):
                 findings.append(Finding(is_error=True, message=str(error)))
         findings.extend(self._verdict(tally))
         if tally.without_targets:
-            message = f"{len(tally.without_targets)} samples have no target and add nothing: {some(tally.without_targets)}"
+            names = abbreviate_names(tally.without_targets)
+            message = (
+                f"{len(tally.without_targets)} samples have no target and add nothing: {names}"
+            )
             findings.append(Finding(is_error=False, message=message))
         findings.append(Finding(is_error=False, message=f"{self.name}: {tally}"))
         return findings
 
 
-def existing_folder(folder: Path, what: str, layout: str) -> Path:
-    """Return `folder` if it is one.
+def require_folder(folder: Path, what: str, layout: str) -> Path:
+    """Return `folder`, or raise an error if it is missing.
 
     Args:
-        folder: where it must be.
-        what: what it holds, for the message.
-        layout: the layout that was expected, in one line.
+        folder: expected path.
+        what: its content, for the message.
+        layout: expected layout, in one line.
 
     Raises:
-        DatasetMissing: it is not there.
+        DatasetMissing: it is missing.
     """
     if not folder.is_dir():
         raise DatasetMissing(
@@ -160,8 +159,8 @@ def existing_folder(folder: Path, what: str, layout: str) -> Path:
     return folder
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
-    """Return the first few names as text, and how many are left."""
+def abbreviate_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few names as text, and the number of further ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

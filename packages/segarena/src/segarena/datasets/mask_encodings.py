@@ -1,4 +1,4 @@
-"""How the pixels of a mask file name objects, and how objects become targets."""
+"""Encodings of objects as pixel values of mask files, and conversion of objects to targets."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask, PluginInvalid
-from segarena.files.images import LOSSY_SUFFIXES, read_colours, read_values
+from segarena.files.images import LOSSY_SUFFIXES, read_mask_colours, read_mask_values
 from segarena.samples import Mask, Target
 
-Kind: TypeAlias = Literal["binary", "index", "colour"]
+EncodingKind: TypeAlias = Literal["binary", "index", "colour"]
 
 Colour: TypeAlias = int | str
 """0xRRGGBB or "#rrggbb"."""
 
+# Limits of size classes, as shares of the image area.
 MEDIUM_SHARE = 0.01
 LARGE_SHARE = 0.10
 
 
 class DecodedMask(NamedTuple):
-    """What a mask file holds: bool (H, W) masks by name, and the pixels excluded from scoring."""
+    """Content of a mask file: bool (H, W) masks by name, and the ignored pixels."""
 
     masks: dict[str, Mask]
     ignore: Mask | None
@@ -32,19 +33,19 @@ class DecodedMask(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskEncoding:
-    """A declared meaning of mask pixels.
+    """The meaning of pixel values in mask files.
 
     Attributes:
         kind: "binary": 0 is background and one other value the object; "index": 0 is background and every
             other value an object; "colour": black is background and every other colour an object.
-        ignore_value: value (or colour, 0xRRGGBB or "#rrggbb") of pixels excluded from scoring.
-        threshold: for "binary": values from here on are the object; None accepts no third value.
+        ignore_value: value (or colour, 0xRRGGBB or "#rrggbb") of ignored pixels.
+        threshold: for "binary": smallest value of the object; None rejects a third value.
 
     Raises:
-        PluginInvalid: the three do not go together.
+        PluginInvalid: inconsistent attributes.
     """
 
-    kind: Kind = "binary"
+    kind: EncodingKind = "binary"
     ignore_value: Colour | None = None
     threshold: int | None = None
 
@@ -63,13 +64,13 @@ class MaskEncoding:
         """Return the objects in a mask file: named "" (binary), "3" (index) or "#ff0000" (colour), ascending.
 
         Raises:
-            InvalidMask: unreadable, without any object pixel, or with values that the encoding does not have.
+            InvalidMask: the file is unreadable, empty, or has values outside the encoding.
         """
         self._check_lossless(path)
         if self.kind == "colour":
             values = _codes(path)
         else:
-            values = read_values(path, palette_must_agree=self.kind == "binary")
+            values = read_mask_values(path, palette_must_agree=self.kind == "binary")
         ignore = None if self._ignored is None else values == self._ignored
         if ignore is not None:
             values = np.where(ignore, 0, values)
@@ -81,7 +82,9 @@ class MaskEncoding:
             raise InvalidMask(
                 f"{path}: expected at least one object pixel, got none; fix the mask or remove the pair"
             )
-        return DecodedMask(masks, ignore if ignore is not None and ignore.any() else None)
+        if ignore is not None and not ignore.any():
+            ignore = None
+        return DecodedMask(masks, ignore)
 
     @property
     def _ignored(self) -> int | None:
@@ -113,7 +116,10 @@ class MaskEncoding:
             return values >= self.threshold
         others = np.unique(values[values != 0])
         if len(others) > 1:
-            some = ", ".join(map(str, others[:4].tolist())) + (", ..." if len(others) > 4 else "")
+            first = [str(value) for value in others[:4].tolist()]
+            if len(others) > 4:
+                first.append("...")
+            some = ", ".join(first)
             raise InvalidMask(
                 f"{path}: encoding 'binary' expects 0 and one other value, got 0 and {len(others)} others ({some}); "
                 "use encoding='index' for several objects, ignore_value for pixels excluded from scoring, "
@@ -136,7 +142,7 @@ class MaskEncoding:
 def to_targets(
     objects: DecodedMask, *, labels: Mapping[str, str] | None = None
 ) -> tuple[Target, ...]:
-    """Return one target per object; an object without a name is called "object".
+    """Return one target per object; an object without a name gets the id "object".
 
     Each carries the attribute "size": see `size_of`.
     """
@@ -147,13 +153,13 @@ def to_targets(
             mask=mask,
             ignore=objects.ignore,
             label=named.get(name, name),
-            attributes={"size": size_of(mask)},
+            attributes={"size": size_class(mask)},
         )
         for name, mask in objects.masks.items()
     )
 
 
-def size_of(mask: Mask) -> str:
+def size_class(mask: Mask) -> str:
     """Return "small", "medium" or "large": less than 1 %, less than 10 %, or more of the image's pixels."""
     share = np.count_nonzero(mask) / max(mask.size, 1)
     if share < MEDIUM_SHARE:
@@ -162,5 +168,5 @@ def size_of(mask: Mask) -> str:
 
 
 def _codes(path: Path) -> NDArray[np.int32]:
-    pixels = read_colours(path).astype(np.int32)
+    pixels = read_mask_colours(path).astype(np.int32)
     return (pixels[:, :, 0] << 16) | (pixels[:, :, 1] << 8) | pixels[:, :, 2]

@@ -193,9 +193,7 @@ class _Reader:
         if flags.size and int(flags[0]) & 0xFF == _OPAQUE:
             return "", None  # objects of classes have no dimensions
         dimensions, letters = (self._plain(part) for part in self._next(parts, 2))
-        if not flags.size:
-            raise _Damaged("a matrix without sizes")
-        shape = _shape(dimensions)
+        shape = _shape(flags, dimensions)
         kind = int(flags[0]) & 0xFF
         name = letters.astype(np.uint8).tobytes().decode("utf-8", "replace")
         if wanted is not None and name not in wanted:
@@ -263,9 +261,9 @@ class _Reader:
         check_pixels(self._numbers, self._path, error=InvalidMask)
 
 
-def _shape(dimensions: NDArray[Any]) -> tuple[int, ...]:
+def _shape(flags: NDArray[Any], dimensions: NDArray[Any]) -> tuple[int, ...]:
     shape = tuple(map(int, dimensions))
     # NumPy supports up to 32 axes in all its versions.
-    if not 2 <= len(shape) <= 32 or min(shape) < 0:
+    if not flags.size or not 2 <= len(shape) <= 32 or min(shape) < 0:
         raise _Damaged("a matrix without sizes")
     return shape

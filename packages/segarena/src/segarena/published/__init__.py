@@ -1,12 +1,12 @@
-"""What papers report, as data: tables of figures with their sources, and what it takes to measure them again.
+"""Published tables as data: figures with their sources, and the requirements to reproduce them.
 
-A package names the module that adds its tables in the entry point group `segarena.tables`; it is imported when a table
-is first asked for.
+A package names the module that adds its tables in the entry point group `segarena.tables`; the module
+is imported when tables are first looked up.
 """
 
 from __future__ import annotations
 
 from segarena.published.table_registry import add_paper, find_table, table_names
-from segarena.published.table_types import Figure, PublishedTable
+from segarena.published.table_types import PublishedFigure, PublishedTable
 
-__all__ = ["Figure", "PublishedTable", "add_paper", "find_table", "table_names"]
+__all__ = ["PublishedFigure", "PublishedTable", "add_paper", "find_table", "table_names"]

@@ -1,8 +1,9 @@
-"""Reads the file of a paper's tables: TOML, with the figures as a text table that a person can hold against the paper.
+"""Reader of TOML files with the tables of a paper, in which figures are text tables as printed.
 
-In the text table cells are parted by `|`. A heading with a slash, `DATASET/MEASURE`, has figures below it; `/MEASURE`
-where the dataset stands in the row, `DATASET/MEASURE±OTHER` where a cell holds two. Other headings are keys of the row.
-`NaN`, `–` and nothing are no figures; `?` behind one says that it could not be read with certainty.
+Cells of a text table are separated by `|`. Headings with a slash are for figures: `DATASET/MEASURE`,
+`/MEASURE` if the row names the dataset, or `DATASET/MEASURE±OTHER` if a cell has two figures. Columns
+with other headings are keys of the row. `NaN`, `–` and empty cells are missing figures; `?` after a
+figure marks it as uncertain.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _NAME = re.compile(r"{([\w -]+)}")
 _FIGURE = re.compile(r"(?P<number>-?\d*\.?\d+(?:[eE][-+]?\d+)?)%?(?P<doubt>\??)")
 
 Columns: TypeAlias = list[tuple[str, tuple[str, ...]]]
-"""Dataset and measures of each heading; no measures where it is a key, which is then in place of the dataset."""
+"""Dataset and measures of each heading; a key column has no measures, and its name instead of the dataset."""
 
 
 class BenchmarkSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[benchmark]`: by which rules the tables of a paper are measured."""
+    """`[benchmark]`: the benchmark that measures the tables of a paper."""
 
     name: str
     options: dict[str, Any] = {}
@@ -50,7 +51,7 @@ class BenchmarkSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class TableSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[tables.NUMBER]`; `model`, `condition` and `dataset` say how key columns name these."""
+    """`[tables.NUMBER]`; `model`, `condition` and `dataset` are templates over key columns."""
 
     title: str
     where: str = ""
@@ -92,7 +93,7 @@ def read_paper(path: Path) -> PaperFile:
     """Read the file of a paper.
 
     Raises:
-        InvalidInput: it is not there, no TOML, or not of this form; the message says where.
+        InvalidInput: the file is missing or invalid; the message names the place.
     """
     try:
         return msgspec.toml.decode(path.read_bytes(), type=PaperFile)
@@ -107,10 +108,10 @@ def read_paper(path: Path) -> PaperFile:
 def read_tables(
     path: Path, measuring: Mapping[str, TableMeasurer] | None = None
 ) -> dict[str, PublishedTable]:
-    """Return the tables of a paper by number; `measuring` measures those for which no benchmark is run.
+    """Return the tables of a paper by number; `measuring` has functions for tables without a benchmark.
 
     Raises:
-        InvalidInput: as `read_paper`; or a figure cannot be read, or a measure or dataset is not declared.
+        InvalidInput: as `read_paper`; or a figure is invalid, or a measure or dataset is not declared.
     """
     form = read_paper(path)
     for name in form.datasets:
@@ -127,7 +128,7 @@ def read_tables(
 def _check_mean(
     datasets: Mapping[str, DatasetEntry], name: str, path: Path, within: tuple[str, ...] = ()
 ) -> None:
-    """Refuse a mean over datasets that are not declared, or over itself."""
+    """Raise an error for a mean over undeclared datasets or over itself."""
     if name not in datasets:
         hint = suggest_names(name, datasets) or f"known: {', '.join(datasets)}"
         raise InvalidInput(
@@ -141,7 +142,7 @@ def _check_mean(
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes one table of the forms."""
+    """Builder of one table from the sections of the file."""
 
     paper: PaperFile
     number: str
@@ -190,7 +191,7 @@ class _Maker:
         )
 
     def _stand_in(self) -> StandIn:
-        """Return what the table says of it, over what the paper says."""
+        """Return the stand-in of the paper, overridden by that of the table."""
         own = self.form.stand_in
         shared = self.paper.stand_in
         return StandIn(
@@ -304,7 +305,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _parted(cell: str, count: int) -> list[str]:
-    """Return the figures of a cell that holds `count` of them, as "6.44±0.85"."""
+    """Return the `count` figures of a cell such as "6.44±0.85"."""
     if cell.lower() in NO_FIGURE:
         return [""] * count
     parts = [part.strip() for part in cell.split("±")]
@@ -314,13 +315,13 @@ def _parted(cell: str, count: int) -> list[str]:
 
 
 def condition_label(condition: str, words: RowWords, measure: Measure) -> str:
-    """Return what tells the figures of a measure apart: the condition, and the words in the measure's place."""
+    """Return a label that distinguishes figures of a measure: the condition and the placeholders of its column."""
     named = [words[name] for name in placeholders_in(measure.column) if name in words]
     return ", ".join(filter(None, [condition, *named]))
 
 
 def placeholders_in(text: object) -> list[str]:
-    """Return the names in braces in a text; none in what is no text.
+    """Return the names in braces in a text; [] for other values.
 
     >>> placeholders_in("folder(path='{path}', pairs='{tiers}/a')")
     ['path', 'tiers']
@@ -329,10 +330,10 @@ def placeholders_in(text: object) -> list[str]:
 
 
 def fill_placeholders(pattern: str, words: RowWords) -> str:
-    """Return a text with `{name}` replaced by what the row has under that heading.
+    """Return a text in which the cell under heading `name` replaces `{name}`.
 
     Raises:
-        InvalidInput: the row has no such heading.
+        InvalidInput: there is no such heading.
     """
     for name in placeholders_in(pattern):
         if name not in words:

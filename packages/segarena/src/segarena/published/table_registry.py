@@ -1,4 +1,4 @@
-"""Published tables by name: those that packages add, and files of one's own."""
+"""Registry of published tables: those of packages by name, and files of users."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _papers: dict[Path, Mapping[str, TableMeasurer]] = {}
 
 
 def add_paper(path: Path, measuring: Mapping[str, TableMeasurer] | None = None) -> None:
-    """Add the tables in a file, called SYSTEM:NUMBER; it is read when one is first asked for.
+    """Register the tables in a file as SYSTEM:NUMBER; the file is read at the first lookup.
 
     Args:
-        path: of the file, see `segarena.published.table_files`.
-        measuring: by number, what measures tables for which no benchmark is run.
+        path: of the file; see `segarena.published.table_files`.
+        measuring: functions that measure tables without a benchmark, by number.
     """
     _papers[path] = dict(measuring or {})
     _tables.cache_clear()
 
 
 def table_names() -> tuple[str, ...]:
-    """Return the names of all tables, paper by paper."""
+    """Return the names of all registered tables, paper by paper."""
     return tuple(_all())
 
 
@@ -38,8 +38,8 @@ def find_table(reference: str) -> PublishedTable:
     """Return a table by name, or from a file: `mine.toml`, or `mine.toml:NUMBER` where that holds several.
 
     Raises:
-        UnknownPlugin: there is none of that name; the message says the near ones.
-        InvalidInput: the file cannot be used.
+        UnknownPlugin: there is no such table; the message suggests similar names.
+        InvalidInput: the file is invalid.
     """
     path, is_file, number = reference.rpartition(f"{SUFFIX}:")
     if is_file or reference.endswith(SUFFIX):
@@ -53,14 +53,15 @@ def find_table(reference: str) -> PublishedTable:
         hint = f"{system} has {', '.join(of_system)}"
     else:
         hint = suggest_names(reference, known)
+    problems = "".join(f"{problem}; " for problem in broken_tables())
     raise UnknownPlugin(
-        f"{''.join(f'{text}; ' for text in broken_tables())}no table is called {reference!r}; "
+        f"{problems}no table is called {reference!r}; "
         f"{hint or 'segarena list tables shows what there is'}. A file works too: my_tables.toml"
     )
 
 
 def broken_tables() -> tuple[str, ...]:
-    """Return a line for each package or file whose tables cannot be read; the others' are there."""
+    """Return a line for each package or file whose tables cannot be read."""
     return (*import_entry_points(ENTRY_POINTS), *_tables()[1])
 
 
@@ -72,16 +73,16 @@ def _all() -> Mapping[str, PublishedTable]:
 @cache
 def _tables() -> tuple[Mapping[str, PublishedTable], tuple[str, ...]]:
     found: dict[str, PublishedTable] = {}
-    faults: list[str] = []
+    problems: list[str] = []
     for path, measuring in _papers.items():
         try:
             for table in read_tables(path, measuring).values():
                 if table.name in found:
                     raise PluginError(f"{path}: table {table.name} is there already")
                 found[table.name] = table
-        except SegarenaError as error:  # another package's fault must not take our tables away
-            faults.append(str(error))
-    return found, tuple(faults)
+        except SegarenaError as error:  # an error of another package must not affect our tables
+            problems.append(str(error))
+    return found, tuple(problems)
 
 
 def _from_file(path: Path, number: str) -> PublishedTable:
@@ -91,6 +92,5 @@ def _from_file(path: Path, number: str) -> PublishedTable:
     if not number and len(tables) == 1:
         return next(iter(tables.values()))
     wanted = f"no table {number!r}" if number else "several tables"
-    raise UnknownPlugin(
-        f"{path} has {wanted}; write {' or '.join(f'{path}:{known}' for known in tables)}"
-    )
+    choices = " or ".join(f"{path}:{known}" for known in tables)
+    raise UnknownPlugin(f"{path} has {wanted}; write {choices}")

@@ -1,4 +1,4 @@
-"""The words of a published table: figures, and the models, data, users and measures that they are about."""
+"""Types of published tables: figures, models, datasets, conditions and measures."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import msgspec
 from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
 
-Words: TypeAlias = Mapping[str, str]
-"""What stands in the key columns of a row, by heading, with `user` of its condition."""
+RowWords: TypeAlias = Mapping[str, str]
+"""Cells of the key columns of a row, by heading, and the `user` of its condition."""
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a figure measures, and where a report of ours has it.
+    """A measure of a paper, and its place in our reports.
 
     Attributes:
         title: as printed.
         unit: "%", "ms", ...; empty where there is none.
-        scale: the printed number is so many times ours.
-        decimals: how many the figures have where trailing zeros are not printed; None counts them.
-        higher_is_better: None where neither is.
-        sheet: name of the table of the report; empty where no report has it.
-        column: its column there. As in `row`, `{name}` stands for what the row of the paper has under that heading.
-        row: what other columns of that table hold in the row, as printed.
-        needs: facts of a run without which its number is another one; see `PublishedTable.needs`.
+        scale: factor from our number to the printed one.
+        decimals: decimal places, if the paper omits trailing zeros; None counts the printed ones.
+        higher_is_better: None if neither direction is better.
+        sheet: name of the table in the report; "" if no report has it.
+        column: its column. Here and in `row`, the cell of the paper under heading `name` replaces `{name}`.
+        row: required cells in other columns, as printed.
+        needs: facts of a run that the measure requires; see `PublishedTable.needs`.
         why_not: why it cannot be measured here.
     """
 
@@ -45,14 +45,14 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why_not: str = ""
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model of a table, and how to have it.
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model of a table, and its source.
 
     Attributes:
-        segmenter: a plug-in as written, in which `{weights}` is the path of its weights; empty if there is none.
-        adapter: the folder of adapters/ with the worker for it; empty if it needs none.
-        weights: name of their file.
-        get: where weights or code are to be had.
+        segmenter: plug-in text, in which the path of the weights replaces `{weights}`; "" if there is none.
+        adapter: its folder in adapters/; "" if it needs none.
+        weights: file name of its weights.
+        get: source of weights or code.
     """
 
     segmenter: str = ""
@@ -61,16 +61,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     get: str = ""
 
 
-class Data(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dataset of a table, and how to have it.
+class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A dataset of a table, and its source.
 
     Attributes:
-        what: what it is, in words.
-        plugin: a plug-in as written, in which `{path}` is its folder and `{name}` an input; empty if there is none.
-        folder: what the folder is called, below the one given with --data.
-        samples: how many it has; None where that is not stated.
+        what: description.
+        plugin: plug-in text, in which its folder replaces `{path}` and an input `{name}`; "" if there is none.
+        folder: name of its folder inside --data.
+        samples: number of samples; None if not stated.
         get: where it is to be had.
-        mean_of: it is no dataset but the mean over these.
+        mean_of: datasets whose mean it is; empty for a real dataset.
     """
 
     what: str = ""
@@ -81,13 +81,13 @@ class Data(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     mean_of: tuple[str, ...] = ()
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A user, or another condition, as a row of a table names it.
+class ConditionEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A user, or another condition, named in the rows of a table.
 
     Attributes:
-        user: what our records call that user.
-        options: of the benchmark, that make that user take part.
-        around: a plug-in as written that stands around the model, in which `{segmenter}` is the model.
+        user: its name in our records.
+        options: options of the benchmark that select the user.
+        around: text of a wrapper plug-in, in which the model replaces `{segmenter}`.
         why_not: why it cannot be measured here.
     """
 
@@ -97,11 +97,11 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     why_not: str = ""
 
 
-class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file or folder that runs need beside data and weights.
+class InputEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file or folder that runs need in addition to data and weights.
 
     Attributes:
-        file: its name, below the folder given with --data.
+        file: its name inside --data.
         get: where it is to be had.
     """
 
@@ -110,13 +110,13 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a dry run takes in place of models and data; None leaves it to the paper's own.
+    """Substitutes for models and data in a dry run; None means that of the paper.
 
     Attributes:
         segmenter: one that needs no weights.
         dataset: one that needs no download.
-        limit: so many samples.
-        options: of the benchmark, instead of its own.
+        limit: number of samples.
+        options: options of the benchmark.
     """
 
     segmenter: str | None = None
@@ -126,18 +126,18 @@ class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A number as a paper prints it.
+class PublishedFigure:
+    """A number as printed in a paper.
 
     Attributes:
-        model, dataset: whose and on what.
-        condition: of which user, or under what other condition; empty where the table has one.
+        model, dataset: names in the table.
+        condition: user or other condition; "" if the table has only one.
         measure: key of the measure.
-        printed: as it stands there.
+        printed: the printed text.
         value: the number, in the paper's unit.
-        step: one unit of its last digit.
-        is_certain: False where the digit could not be read with certainty.
-        words: what the key columns of its row hold.
+        step: one unit of its last printed digit.
+        is_certain: False if a digit is hard to read.
+        words: cells of the key columns of its row.
     """
 
     model: str
@@ -148,51 +148,51 @@ class Figure:
     value: float
     step: float
     is_certain: bool = True
-    words: Words = field(default_factory=dict[str, str])
+    words: RowWords = field(default_factory=dict[str, str])
 
     def agrees(self, measured: float) -> bool:
-        """Tell whether a number in the paper's unit rounds to this one; half a step of either side does."""
+        """Return whether a number in the unit of the paper is within half a step of this one, with ties."""
         return abs(measured - self.value) <= self.step / 2 * (1 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One row of a table: a model under a condition, on every dataset that its figures are of.
+class TableRow:
+    """A row of a table: a model under a condition, for all datasets of its figures.
 
-    `dataset` is that of the row where the table has a row for each, else empty.
+    `dataset` is "" unless the table has a row per dataset.
     """
 
     model: str
     condition: str
     dataset: str
-    words: Words
+    words: RowWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A number that was measured, in our unit; `low` and `high` are NaN where no interval is known."""
+class Measurement:
+    """A measured number in our unit; `low` and `high` are NaN if there is no interval."""
 
     mean: float
     low: float = math.nan
     high: float = math.nan
 
 
-Measured: TypeAlias = Mapping[tuple[str, str, str, str], Found]
-"""What was measured, by model, dataset, condition and measure."""
+Measurements: TypeAlias = Mapping[tuple[str, str, str, str], Measurement]
+"""Measurements by model, dataset, condition and measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementRequest:
-    """What a system's own measuring is asked for.
+    """Arguments of a function that measures a table.
 
     Attributes:
-        folders: where each dataset lies that is there and asked for, by name; none for a dry run with stand-ins.
-        inputs: where each further input lies that is there, by name.
-        models: names of those asked for.
-        out: folder in which work is kept, so that it resumes.
-        limit: only so many samples of each; None for all.
-        workers: processes, or an executor; 0 works in this one.
-        on_progress: told how far it is.
+        folders: folders of the requested datasets that exist, by name; empty for a dry run.
+        inputs: paths of the further inputs that exist, by name.
+        models: names of the requested models.
+        out: folder for intermediate results, to resume from.
+        limit: maximum number of samples per dataset; None for all.
+        workers: number of processes, or an executor; 0 runs in this one.
+        on_progress: called with the progress.
     """
 
     folders: Mapping[str, Path]
@@ -204,8 +204,8 @@ class MeasurementRequest:
     on_progress: OnProgress = ignore_progress
 
 
-Measuring: TypeAlias = Callable[[MeasurementRequest], Measured]
-"""Measures a table for which no benchmark is run; without folders it takes stand-ins, and names them as dataset."""
+TableMeasurer: TypeAlias = Callable[[MeasurementRequest], Measurements]
+"""A function that measures a table without a benchmark; without folders it uses substitutes, named as dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,23 +214,23 @@ class PublishedTable:
 
     Attributes:
         name: "system:number".
-        title: what it shows.
-        paper: who published it, and where.
+        title: caption.
+        paper: citation.
         where: its place in the paper.
-        read_from: what the figures were read from.
+        read_from: the source of the figures.
         figures: as printed, row by row.
-        rows: the rows that it has, also of figures that are absent.
-        datasets: names of those it is about, in its order.
+        rows: all rows, including those of absent figures.
+        datasets: names of its datasets, in its order.
         measures: by key, in its order.
-        absent: why figures are missing here; empty when all are there.
-        notes: what must be known to read it.
-        models, data, conditions, inputs: by name, what is known of them.
-        takes: names of the inputs that `measuring` takes.
-        benchmark: name of the benchmark that measures it; empty if none does.
+        absent: why figures are missing here; "" if complete.
+        notes: remarks for the reader.
+        models, data, conditions, inputs: entries by name.
+        takes: names of the inputs of `measuring`.
+        benchmark: name of the benchmark that measures it; "" if none does.
         options: of that benchmark.
-        needs: facts of a run (name of an option, "protocol", "rounds") with the text or pattern that they must have.
-        stand_in: what a dry run takes.
-        measuring: how it is measured, where no benchmark does.
+        needs: required facts of a run (option name, "protocol", "rounds") with their text or pattern.
+        stand_in: substitutes for a dry run.
+        measuring: the function that measures it, if no benchmark does.
     """
 
     name: str
@@ -238,40 +238,46 @@ class PublishedTable:
     paper: str
     where: str
     read_from: str
-    figures: tuple[Figure, ...]
-    rows: tuple[Row, ...]
+    figures: tuple[PublishedFigure, ...]
+    rows: tuple[TableRow, ...]
     datasets: tuple[str, ...]
     measures: Mapping[str, Measure]
     absent: str = ""
     notes: tuple[str, ...] = ()
-    models: Mapping[str, Model] = field(default_factory=dict[str, Model])
-    data: Mapping[str, Data] = field(default_factory=dict[str, Data])
-    conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
-    inputs: Mapping[str, Input] = field(default_factory=dict[str, Input])
+    models: Mapping[str, ModelEntry] = field(default_factory=dict[str, ModelEntry])
+    data: Mapping[str, DatasetEntry] = field(default_factory=dict[str, DatasetEntry])
+    conditions: Mapping[str, ConditionEntry] = field(default_factory=dict[str, ConditionEntry])
+    inputs: Mapping[str, InputEntry] = field(default_factory=dict[str, InputEntry])
     takes: tuple[str, ...] = ()
     benchmark: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     stand_in: StandIn = field(default_factory=StandIn)
-    measuring: Measuring | None = None
+    measuring: TableMeasurer | None = None
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The models, each once, in the order of the rows."""
+        """Distinct models, in the order of the rows."""
         return tuple(dict.fromkeys(row.model for row in self.rows))
 
     @property
     def own_datasets(self) -> tuple[str, ...]:
-        """The datasets that one can have: those of the table, and of means their parts, each once."""
-        return tuple(dict.fromkeys(part for name in self.datasets for part in self.parts_of(name)))
+        """Distinct real datasets: those of the table, with means replaced by their parts."""
+        parts: list[str] = []
+        for name in self.datasets:
+            parts.extend(self.parts_of(name))
+        return tuple(dict.fromkeys(parts))
 
     def parts_of(self, dataset: str) -> tuple[str, ...]:
-        """Return the datasets that `dataset` is the mean of, parts of parts too; itself where it is none."""
+        """Return the real datasets of a mean, recursively; a real dataset itself."""
         parts = self.data[dataset].mean_of if dataset in self.data else ()
-        if parts:
-            return tuple(inner for part in parts for inner in self.parts_of(part))
-        return (dataset,)
+        if not parts:
+            return (dataset,)
+        real: list[str] = []
+        for part in parts:
+            real.extend(self.parts_of(part))
+        return tuple(real)
 
-    def rows_on(self, dataset: str) -> Sequence[Row]:
+    def rows_on(self, dataset: str) -> Sequence[TableRow]:
         """Return the rows about a dataset."""
         return [row for row in self.rows if row.dataset in ("", dataset)]

@@ -1,1 +1,1 @@
-"""Measures a published table again: what it takes, running what can be run, and the numbers beside each other."""
+"""Reproduction of published tables: requirements, runs, and comparison of figures."""

@@ -1,4 +1,4 @@
-"""Measured beside published: every figure with the difference, and whether that is within rounding."""
+"""Tables of a reproduction: requirements, and measured next to published figures with their differences."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from segarena.reproduction.measurement import FigureKey
 from segarena.reproduction.requirements import Requirement
 
 SMALL = 0.01
-"""Smaller numbers are printed with a power of ten."""
+"""Smaller numbers are printed in scientific notation."""
 
 
 def requirements_sheet(table: PublishedTable, needs: Sequence[Requirement]) -> Sheet:
-    """Return what measuring a table takes, what is missing first."""
+    """Return the table of requirements."""
     rows = tuple(
         (need.kind, need.name, need.place or f"missing {need.wanted}".strip(), need.get)
         for need in needs
     )
     head = ("needed", "name", Column("found", "words"), Column("how to have it", "words"))
-    there = sum(need.is_there for need in needs)
+    there = sum(need.is_present for need in needs)
     caption = f"{table.name} takes {count_text(len(needs), 'thing')}; there already: {there}."
     return Sheet(name="needs", caption=caption, head=head, rows=rows)
 
@@ -32,9 +32,9 @@ def requirements_sheet(table: PublishedTable, needs: Sequence[Requirement]) -> S
 def figure_comparison_sheet(
     table: PublishedTable, found: Mapping[FigureKey, Measurement], *, is_whole: bool = True
 ) -> Sheet:
-    """Return a row for each figure that was measured or that the paper prints of what was measured.
+    """Return a row for each figure of the measured models and datasets, published or measured.
 
-    `is_whole` says whether all samples took part: a part of them is not what the paper measured.
+    `is_whole` tells whether all samples were used; a subset is not comparable to the paper.
     """
     about = {(model, dataset) for model, dataset, _, _ in found}
     printed = {
@@ -64,11 +64,11 @@ def figure_comparison_sheet(
         head=head,
         rows=tuple(rows),
     )
-    return _told(sheet, keys)
+    return _without_empty_conditions(sheet, keys)
 
 
 def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement]) -> Sheet:
-    """Return what a dry run measured; nothing of it is about the paper's models or data."""
+    """Return the figures of a dry run, which are not about the models or data of the paper."""
     rows: list[tuple[Cell, ...]] = []
     for (model, dataset, condition, name), value in found.items():
         measure = table.measures[name]
@@ -82,17 +82,17 @@ def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement])
     )
     caption = f"A dry run of {table.name}: these are stand-ins, not the paper's models and data."
     sheet = Sheet(name="dry-run", caption=caption, head=head, rows=tuple(rows))
-    return _told(sheet, found)
+    return _without_empty_conditions(sheet, found)
 
 
 def unmeasured_reasons(table: PublishedTable) -> list[str]:
-    """Return which measures of a table no report has, and why; one line each."""
+    """Return a line with the reason for each measure that cannot be measured."""
     measures = table.measures.values()
     return [f"{one.title}: {one.why_not}." for one in measures if one.why_not]
 
 
-def _told(sheet: Sheet, keys: Iterable[FigureKey]) -> Sheet:
-    """Return a table without its column of conditions, where there are none."""
+def _without_empty_conditions(sheet: Sheet, keys: Iterable[FigureKey]) -> Sheet:
+    """Return a table without its column of conditions if all are empty."""
     has_conditions = any(condition for _, _, condition, _ in keys)
     if has_conditions:
         return sheet
@@ -142,7 +142,9 @@ def _row(
 
 
 def _measured(measure: Measure, found: Measurement) -> Value:
-    mean, low, high = (measure.scale * value for value in (found.mean, found.low, found.high))
+    mean = measure.scale * found.mean
+    low = measure.scale * found.low
+    high = measure.scale * found.high
     decimals = 4 if measure.scale == 1 else 3
     if 0 < abs(mean) < SMALL:
         bounds = "" if math.isnan(low) else f"[{low:.2e}, {high:.2e}]"
@@ -159,11 +161,10 @@ def _title(measure: Measure) -> str:
 
 
 def _caption(table: PublishedTable, rows: Iterable[tuple[Cell, ...]], *, is_whole: bool) -> str:
-    told = [row[-1] for row in rows]
-    compared = [word for word in told if word != "–"]
-    within = sum(word == "yes" for word in compared)
+    verdicts = [row[-1] for row in rows]
+    compared = [verdict for verdict in verdicts if verdict != "–"]
+    within = sum(verdict == "yes" for verdict in compared)
+    caption = f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding."
     if is_whole:
-        part = ""
-    else:
-        part = " Not over the samples of the paper, so no agreement is to be expected."
-    return f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding.{part}"
+        return caption
+    return f"{caption} Not over the samples of the paper, so no agreement is to be expected."

@@ -1,21 +1,24 @@
-"""Dry runs: stand-ins for models and data that are not there, so that the way to every measure can be tried."""
+"""Dry runs: substitutes for missing models and data, to test the pipeline of each measure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from segarena.published.table_files import names_in
+from segarena.published.table_files import placeholders_in
 from segarena.published.table_types import PublishedTable
-from segarena.reproduction.requirements import Job, Need, put_around
+from segarena.reproduction.requirements import ReproductionJob, Requirement, wrap_segmenter
 
 
-def stood_in(table: PublishedTable, jobs: Sequence[Job], *, own_models: bool = False) -> list[Job]:
-    """Return a dry run for each different segmenter and set of options of the jobs, on the table's small data.
+def dry_run_jobs(
+    table: PublishedTable, jobs: Sequence[ReproductionJob], *, own_models: bool = False
+) -> list[ReproductionJob]:
+    """Return a dry run on small data for each distinct segmenter and set of options of the jobs.
 
-    With `own_models` a model whose adapter is set up answers itself, with random weights where its own are missing.
+    With `own_models`, models with an installed adapter run themselves, with random weights if their
+    own are missing.
     """
-    made: dict[str, Job] = {}
+    made: dict[str, ReproductionJob] = {}
     for job in jobs:
         if any(need.kind == "method" and need.name == job.rows[0].condition for need in job.needs):
             continue  # a condition that cannot be measured
@@ -26,30 +29,28 @@ def stood_in(table: PublishedTable, jobs: Sequence[Job], *, own_models: bool = F
     return list(made.values())
 
 
-def _dry(table: PublishedTable, job: Job, *, own_models: bool) -> Job:
-    told = table.stand_in
-    kept = {name: value for name, value in job.written.items() if not names_in(value)}
-    segmenter = put_around(job.around, told.segmenter or "")
+def _dry(table: PublishedTable, job: ReproductionJob, *, own_models: bool) -> ReproductionJob:
+    stand_in = table.stand_in
+    kept = {name: value for name, value in job.written.items() if not placeholders_in(value)}
+    segmenter = wrap_segmenter(job.around, stand_in.segmenter or "")
     model = segmenter
-    if (
-        own_models
-        and job.segmenter
-        and not any(need.kind in ("adapter", "environment") for need in job.lacks)
-    ):
-        random = any(need.kind == "weights" for need in job.lacks)
-        # Without weights only an adapter has a network: it makes a random one.
-        if not random or any(need.kind == "adapter" for need in job.needs):
+    missing = {need.kind for need in job.lacks}
+    if own_models and job.segmenter and not missing & {"adapter", "environment"}:
+        is_random = "weights" in missing
+        # Without weights only an adapter can run: it initializes its network randomly.
+        if not is_random or any(need.kind == "adapter" for need in job.needs):
             segmenter = job.segmenter
-            model = f"{job.model}{', random weights' if random else ''}"
-    is_possible = bool(segmenter and told.dataset)
+            model = f"{job.model}, random weights" if is_random else job.model
+    is_possible = bool(segmenter and stand_in.dataset)
+    needs: tuple[Requirement, ...] = ()
+    if not is_possible:
+        needs = (Requirement(kind="method", name=table.name, get="nothing stands in"),)
     return replace(
         job,
         model=model,
-        dataset=told.dataset or "",
+        dataset=stand_in.dataset or "",
         segmenter=segmenter,
-        data=told.dataset or "",
-        options={**kept, **told.options},
-        needs=()
-        if is_possible
-        else (Need(kind="method", name=table.name, get="nothing stands in"),),
+        data=stand_in.dataset or "",
+        options={**kept, **stand_in.options},
+        needs=needs,
     )

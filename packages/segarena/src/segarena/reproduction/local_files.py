@@ -1,4 +1,4 @@
-"""Where data, weights and adapters lie on this machine."""
+"""Lookup of datasets, weights and adapters on this machine."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 
-PROGRAM = "adapter.py"
+ADAPTER_FILE = "adapter.py"
 INTERPRETERS = ("env/bin/python", ".venv/bin/python", "venv/bin/python")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """A folder with the worker of a model.
+    """The adapter of a model.
 
     Attributes:
-        folder: with `adapter.py`.
-        python: the interpreter of its own environment; None where that is not set up.
+        folder: contains `adapter.py`.
+        python: interpreter of its environment; None if not installed.
     """
 
     folder: Path
@@ -27,14 +27,14 @@ class Adapter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Folders to look in; None where none was given.
+class LocalFiles:
+    """Folders to search; None if not given.
 
     Attributes:
         data: of datasets and further inputs.
         weights: of weights.
         adapters: of adapters, a folder for each.
-        options: what every adapter is given beside its weights.
+        options: options for all adapters, in addition to their weights.
     """
 
     data: Path | None = None
@@ -43,27 +43,27 @@ class Places:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def in_data(self, name: str) -> Path | None:
-        """Return the file or folder of a name in the data; `DIR/bsds500` is found from `DIR/bsds500` too."""
+        """Return a file or folder in the data folder, which may itself be the first folder of `name`."""
         if self.data is None or not name:
             return None
         first, _, rest = name.partition("/")
-        places = [within(self.data, name)]
+        places = [safe_join(self.data, name)]
         if self.data.resolve().name == first:
-            places.append(within(self.data, rest) if rest else self.data)
+            places.append(safe_join(self.data, rest) if rest else self.data)
         return next((place for place in places if place.exists()), None)
 
     def weights_of(self, name: str) -> Path | None:
-        """Return the file of weights of a name."""
-        file = within(self.weights, name) if self.weights is not None and name else None
+        """Return the weights file with this name, or None."""
+        file = safe_join(self.weights, name) if self.weights is not None and name else None
         return file if file is not None and file.exists() else None
 
     def adapter(self, name: str) -> Adapter | None:
-        """Return the adapter of a name.
+        """Return the adapter with this name, or None.
 
-        Its environment is `env`, `.venv` or `venv` in its folder, or `envs/NAME` where the program was started.
+        Its environment is `env`, `.venv` or `venv` in its folder, or `envs/NAME` in the working directory.
         """
-        folder = within(self.adapters, name) if self.adapters is not None and name else None
-        if folder is None or not (folder / PROGRAM).is_file():
+        folder = safe_join(self.adapters, name) if self.adapters is not None and name else None
+        if folder is None or not (folder / ADAPTER_FILE).is_file():
             return None
         pythons = [*(folder / path for path in INTERPRETERS), Path("envs", name, "bin", "python")]
         return Adapter(

@@ -1,4 +1,4 @@
-"""What measuring a table takes, what of it is there, and how to have the rest."""
+"""Requirements of a reproduction: the runs for a table, and the files they need."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from segarena.errors import InvalidInput
-from segarena.options import close_to
+from segarena.options import suggest_names
 from segarena.plugin_spec import PluginSpec
-from segarena.published.table_files import names_in
-from segarena.published.table_types import Condition, Data, Model, PublishedTable, Row
-from segarena.reproduction.local_files import Places
+from segarena.published.table_files import placeholders_in
+from segarena.published.table_types import (
+    ConditionEntry,
+    DatasetEntry,
+    ModelEntry,
+    PublishedTable,
+    TableRow,
+)
+from segarena.reproduction.local_files import LocalFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """One thing that is needed.
+class Requirement:
+    """A file, environment or method that a run needs.
 
     Attributes:
         kind: "data", "input", "weights", "adapter", "environment" or "method".
-        name: what it is called.
-        place: where it is; empty where it is missing.
-        wanted: where it is looked for.
-        get: how to have it.
+        name: its name.
+        place: its path; "" if missing.
+        wanted: where to put it.
+        get: how to get it.
     """
 
     kind: str
@@ -33,66 +39,70 @@ class Need:
     get: str = ""
 
     @property
-    def is_there(self) -> bool:
-        """Whether it was found."""
+    def is_present(self) -> bool:
+        """Whether it exists."""
         return bool(self.place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One run that measures some rows of a table.
+class ReproductionJob:
+    """A run that measures some rows of a table.
 
     Attributes:
-        model, dataset: whom, on what.
-        rows: of the table, that the run measures.
-        segmenter, data: plug-ins as written.
+        model, dataset: names in the table.
+        rows: the rows that it measures.
+        segmenter, data: plug-in texts.
         options: of the benchmark.
-        written: these, with names in braces for what has a place.
-        around: a plug-in as written that stands around the segmenter; empty where none does.
-        needs: what it takes.
+        written: the same options with placeholders instead of paths.
+        around: text of a wrapper plug-in for the segmenter; "" for none.
+        needs: its requirements.
     """
 
     model: str
     dataset: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     segmenter: str
     data: str
     options: Mapping[str, Any]
     written: Mapping[str, Any]
-    needs: tuple[Need, ...]
+    needs: tuple[Requirement, ...]
     around: str = ""
 
     @property
-    def lacks(self) -> tuple[Need, ...]:
-        """What is missing."""
-        return tuple(need for need in self.needs if not need.is_there)
+    def lacks(self) -> tuple[Requirement, ...]:
+        """Missing requirements."""
+        return tuple(need for need in self.needs if not need.is_present)
 
 
-def chosen(kind: str, asked: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Return the names that were asked for, in capitals or not; all that are known where none was.
+def select_names(kind: str, asked: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return the requested names, ignoring case; all known names if none is requested.
 
     Raises:
-        InvalidInput: the table has no such model or dataset; the message says the near ones.
+        InvalidInput: an unknown name; the message suggests similar ones.
     """
     wanted = {name.casefold() for name in asked}
     for name in asked:
         if name.casefold() not in map(str.casefold, known):
-            hint = close_to(name, known, cutoff=0.3) or f"it has {', '.join(known)}"
+            hint = suggest_names(name, known, cutoff=0.3) or f"it has {', '.join(known)}"
             raise InvalidInput(f"the table has no {kind} {name!r}; {hint}")
     if asked:
         return tuple(name for name in known if name.casefold() in wanted)
     return tuple(known)
 
 
-def needs_of_data(table: PublishedTable, dataset: str, places: Places) -> list[Need]:
-    """Return what a dataset takes: its folder, and the inputs that its plug-in names."""
-    data = table.data.get(dataset, Data())
+def dataset_requirements(
+    table: PublishedTable, dataset: str, places: LocalFiles
+) -> list[Requirement]:
+    """Return the requirements of a dataset: its folder, and the inputs in its plug-in text."""
+    data = table.data.get(dataset, DatasetEntry())
     if not (data.folder or data.plugin):
-        return [Need(kind="method", name=dataset, get=data.get or "no dataset plug-in reads it")]
-    is_embedded = not data.folder and "path" not in names_in(data.plugin)
+        return [
+            Requirement(kind="method", name=dataset, get=data.get or "no dataset plug-in reads it")
+        ]
+    is_embedded = not data.folder and "path" not in placeholders_in(data.plugin)
     found = "the installation" if is_embedded else places.in_data(data.folder)
     needs = [
-        Need(
+        Requirement(
             kind="data",
             name=dataset,
             place=str(found or ""),
@@ -102,20 +112,26 @@ def needs_of_data(table: PublishedTable, dataset: str, places: Places) -> list[N
     ]
     return [
         *needs,
-        *(_input(table, name, places) for name in names_in(data.plugin) if name in table.inputs),
+        *(
+            _input(table, name, places)
+            for name in placeholders_in(data.plugin)
+            if name in table.inputs
+        ),
     ]
 
 
-def needs_of_inputs(table: PublishedTable, names: Sequence[str], places: Places) -> list[Need]:
-    """Return what inputs of these names take."""
+def input_requirements(
+    table: PublishedTable, names: Sequence[str], places: LocalFiles
+) -> list[Requirement]:
+    """Return the requirements for inputs with these names."""
     return [_input(table, name, places) for name in names]
 
 
-def jobs_of(
-    table: PublishedTable, models: Sequence[str], datasets: Sequence[str], places: Places
-) -> list[Job]:
-    """Return the runs that measure a table, by model and dataset; conditions that one run can have share it."""
-    jobs: list[Job] = []
+def plan_jobs(
+    table: PublishedTable, models: Sequence[str], datasets: Sequence[str], places: LocalFiles
+) -> list[ReproductionJob]:
+    """Return the runs for a table by model and dataset; compatible conditions share a run."""
+    jobs: list[ReproductionJob] = []
     for model in models:
         for dataset in datasets:
             rows = [row for row in table.rows_on(dataset) if row.model == model]
@@ -130,26 +146,26 @@ def _job(
     table: PublishedTable,
     model: str,
     dataset: str,
-    rows: Sequence[Row],
+    rows: Sequence[TableRow],
     options: Mapping[str, Any],
-    places: Places,
-) -> Job:
-    told = table.models.get(model, Model(get="no weights or code of it are known to us"))
-    data = table.data.get(dataset, Data())
-    condition = table.conditions.get(rows[0].condition, Condition())
+    places: LocalFiles,
+) -> ReproductionJob:
+    told = table.models.get(model, ModelEntry(get="no weights or code of it are known to us"))
+    data = table.data.get(dataset, DatasetEntry())
+    condition = table.conditions.get(rows[0].condition, ConditionEntry())
     every = {**table.options, **options}
     named = dict.fromkeys(
-        name for value in every.values() for name in names_in(value) if name in table.inputs
+        name for value in every.values() for name in placeholders_in(value) if name in table.inputs
     )
     inputs = {name: _input(table, name, places) for name in (*named, *_inputs_of(data, table))}
     segmenter, needs = _segmenter(model, told, places)
     if condition.around and segmenter:
-        segmenter = put_around(condition.around, segmenter)
+        segmenter = wrap_segmenter(condition.around, segmenter)
     if condition.why_not:
-        needs = [*needs, Need(kind="method", name=rows[0].condition, get=condition.why_not)]
+        needs = [*needs, Requirement(kind="method", name=rows[0].condition, get=condition.why_not)]
     words = {name: need.place for name, need in inputs.items()}
-    folder = needs_of_data(table, dataset, places)[0]
-    return Job(
+    folder = dataset_requirements(table, dataset, places)[0]
+    return ReproductionJob(
         model=model,
         dataset=dataset,
         rows=tuple(rows),
@@ -165,27 +181,29 @@ def _job(
     )
 
 
-def _segmenter(name: str, model: Model, places: Places) -> tuple[str, list[Need]]:
-    """Return the segmenter as written, and what it takes."""
+def _segmenter(name: str, model: ModelEntry, places: LocalFiles) -> tuple[str, list[Requirement]]:
+    """Return the plug-in text of a segmenter, and its requirements."""
     weights = places.weights_of(model.weights)
-    needs: list[Need] = []
+    needs: list[Requirement] = []
     if model.weights:
         wanted = f"WEIGHTS/{model.weights}"
         needs.append(
-            Need(kind="weights", name=name, place=str(weights or ""), wanted=wanted, get=model.get)
+            Requirement(
+                kind="weights", name=name, place=str(weights or ""), wanted=wanted, get=model.get
+            )
         )
     if model.segmenter:
         return _filled(model.segmenter, {"weights": str(weights or "")}), needs
     if not model.adapter:
         return "", [
             *needs,
-            Need(kind="method", name=name, get=model.get or "no code of it is known to us"),
+            Requirement(kind="method", name=name, get=model.get or "no code of it is known to us"),
         ]
     adapter = places.adapter(model.adapter)
     own = f"adapters/{model.adapter}"
     place = str(adapter.folder) if adapter else ""
     needs.append(
-        Need(
+        Requirement(
             kind="adapter",
             name=own,
             place=place,
@@ -194,16 +212,16 @@ def _segmenter(name: str, model: Model, places: Places) -> tuple[str, list[Need]
     )
     if adapter is None:
         return "", needs
-    python = Need(
+    python = Requirement(
         kind="environment",
         name=own,
         place=str(adapter.python or ""),
         get=f"set up as {own}/README.md says",
     )
     if not model.weights:
-        # An adapter without weights makes random ones: nothing to hold against published figures.
+        # An adapter without weights initializes them randomly: not comparable to published figures.
         needs.append(
-            Need(
+            Requirement(
                 kind="weights",
                 name=name,
                 get=model.get or "no published weights of it are known to us",
@@ -219,37 +237,30 @@ def _segmenter(name: str, model: Model, places: Places) -> tuple[str, list[Need]
     return str(PluginSpec("worker", worker)), [*needs, python]
 
 
-def put_around(around: str, segmenter: str) -> str:
-    """Return a segmenter with another plug-in around it, as written."""
+def wrap_segmenter(around: str, segmenter: str) -> str:
+    """Return the text of a segmenter inside a wrapper plug-in."""
     return around.replace("{segmenter}", repr(segmenter)) if around else segmenter
 
 
 def _shared(
-    table: PublishedTable, rows: Sequence[Row]
-) -> Iterator[tuple[dict[str, Any], list[Row]]]:
-    """Yield groups of rows that one run measures, with its options; where these differ in one list, it is joined."""
-    groups: list[tuple[dict[str, Any], list[Row]]] = []
+    table: PublishedTable, rows: Sequence[TableRow]
+) -> Iterator[tuple[dict[str, Any], list[TableRow]]]:
+    """Yield groups of rows for one run with its options; lists that differ in one option are joined."""
+    groups: list[tuple[dict[str, Any], list[TableRow]]] = []
     for row in rows:
-        condition = table.conditions.get(row.condition, Condition())
-        alone = bool(condition.around or condition.why_not)
-        place = next(
-            (
-                k
-                for k, (options, _) in enumerate(groups)
-                if not alone and _joined(options, condition)
-            ),
-            None,
-        )
-        if place is None:
-            groups.append((dict(condition.options), [row]))
+        condition = table.conditions.get(row.condition, ConditionEntry())
+        for index, (options, members) in enumerate(groups):
+            joined = _joined(options, condition)
+            if joined:
+                groups[index] = (joined, [*members, row])
+                break
         else:
-            options, members = groups[place]
-            groups[place] = (_joined(options, condition) or options, [*members, row])
+            groups.append((dict(condition.options), [row]))
     yield from groups
 
 
-def _joined(options: Mapping[str, Any], condition: Condition) -> dict[str, Any] | None:
-    """Return the options of a run for both, or None where one run cannot have both."""
+def _joined(options: Mapping[str, Any], condition: ConditionEntry) -> dict[str, Any] | None:
+    """Return the options of one run for both, or None if they are incompatible."""
     if condition.around or condition.why_not or set(options) != set(condition.options):
         return None
     differing = [name for name, value in condition.options.items() if options[name] != value]
@@ -262,18 +273,20 @@ def _joined(options: Mapping[str, Any], condition: Condition) -> dict[str, Any] 
     return {**options, name: list(dict.fromkeys([*first, *second]))}
 
 
-def _inputs_of(data: Data, table: PublishedTable) -> list[str]:
-    return [name for name in names_in(data.plugin) if name in table.inputs]
+def _inputs_of(data: DatasetEntry, table: PublishedTable) -> list[str]:
+    return [name for name in placeholders_in(data.plugin) if name in table.inputs]
 
 
-def _input(table: PublishedTable, name: str, places: Places) -> Need:
+def _input(table: PublishedTable, name: str, places: LocalFiles) -> Requirement:
     told = table.inputs[name]
     place = str(places.in_data(told.file) or "")
-    return Need(kind="input", name=name, place=place, wanted=f"DATA/{told.file}", get=told.get)
+    return Requirement(
+        kind="input", name=name, place=place, wanted=f"DATA/{told.file}", get=told.get
+    )
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
-    """Return a text with the names in braces that are known replaced."""
+    """Return a text with its known placeholders replaced."""
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", word)
     return text

@@ -1,1 +1,1 @@
-"""What commands share: one-line errors, tables, progress. Systems use it for commands of their own."""
+"""Terminal output that commands share: one-line errors, tables, progress bars."""

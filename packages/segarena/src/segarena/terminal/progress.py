@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, now and then a line elsewhere."""
+"""Progress of long work: a bar on a terminal, a line every 15 seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from segarena.work.jobs import Workers
 from segarena.work.progress import Progress
 
 _LINE_EVERY_S = 15.0
-_WORTH_SAYING_S = 10.0
+_MIN_FORECAST_S = 10.0
 
 
 class ProgressBar:
-    """Shows the progress of long work; use as a context manager and pass `update` as `on_progress`.
+    """A progress display; use it as a context manager and pass `update` as `on_progress`.
 
-    Each stage of the work gets a bar. Once the first unit of a stage is done, a line says how long all may take, unless
-    that is seconds.
+    Each stage of the work has its own bar. After the first unit of a stage, a line forecasts the
+    total time, unless it is only seconds.
 
     Args:
-        title: in front of the bar.
-        console: where it is shown.
-        unit: what is counted, in the plural.
-        rate: of `Progress.counts`, what is given per second; the units without it.
-        workers: who is at work.
+        title: text in front of the bar.
+        console: the output.
+        unit: name of a unit, in the plural.
+        rate: key of `Progress.counts` to show per second; by default units per second.
+        workers: the executor or number of processes, for the forecast.
     """
 
     def __init__(
@@ -72,13 +72,12 @@ class ProgressBar:
         self._bar.stop()
 
     def update(self, state: Progress) -> None:
-        """Take the new state of the work."""
+        """Show a new state of the work."""
         title = f"{self._title} {state.stage}" if state.stage else self._title
         stage = self._stages.get(state.stage)
         if stage is None:
-            stage = self._stages[state.stage] = _Stage(
-                self._bar.add_task(title, total=None, rest="")
-            )
+            stage = _Stage(self._bar.add_task(title, total=None, rest=""))
+            self._stages[state.stage] = stage
         for note in state.notes[stage.notes :]:
             self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False, soft_wrap=True)
         stage.notes = len(state.notes)
@@ -86,10 +85,8 @@ class ProgressBar:
         rest = self._describe(stage, state)
         self._bar.update(stage.task, completed=state.done, total=state.units, rest=rest)
         now = time.monotonic()
-        is_due = now - stage.last_line >= _LINE_EVERY_S or state.done in (
-            state.resumed,
-            state.units,
-        )
+        is_first_or_last = state.done in (state.resumed, state.units)
+        is_due = is_first_or_last or now - stage.last_line >= _LINE_EVERY_S
         if not self._console.is_terminal and is_due:
             stage.last_line = now
             self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
@@ -100,8 +97,9 @@ class ProgressBar:
         if here <= 0 or stage.is_estimated:
             return
         stage.is_estimated = True
-        all_s = state.seconds / here * pending / min(self._workers * state.sharers, pending)
-        if pending > here and all_s >= _WORTH_SAYING_S:
+        parallel = min(self._workers * state.sharers, pending)
+        all_s = state.seconds / here * pending / parallel
+        if pending > here and all_s >= _MIN_FORECAST_S:
             self._console.print(
                 f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}"
             )
@@ -115,17 +113,17 @@ class ProgressBar:
         if not (here or amount):
             return f"{state.resumed} done before" if state.resumed else "starting"
         speed = amount / elapsed_s if elapsed_s > 0 else 0.0
+        left = ""
         if here:
-            left = f", {duration_text(elapsed_s / here * (state.units - state.done))} left"
-        else:
-            left = ""
+            left_s = elapsed_s / here * (state.units - state.done)
+            left = f", {duration_text(left_s)} left"
         failed = f", {state.failures} failed" if state.failures else ""
         return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
 
 
 @dataclass(slots=True)
 class _Stage:
-    """What is shown of one stage, and since when."""
+    """The bar of one stage, and times of its output."""
 
     task: TaskID
     started: float = field(default_factory=time.monotonic)

@@ -1,4 +1,4 @@
-"""A run with a progress bar, and its first table: what `segarena run` and commands that judge show."""
+"""Terminal output of runs: progress bar, summary table and location of the run folder."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from segarena.terminal.progress import ProgressBar
 
 
 def run_and_show(benchmark: Plugin, **options: Any) -> int:
-    """Run with a progress bar and print where it lies; return how many answers failed or differed when asked again."""
-    console, here = (
-        Console(stderr=True, emoji=False),
-        Path.cwd(),
-    )  # `mine.py:Leaves:` is no picture of leaves
+    """Run with a progress bar and print a summary; return the number of failures and of unequal repeated answers."""
+    # Without emoji: rich would replace `:Leaves:` in a plug-in such as `mine.py:Leaves:`.
+    console = Console(stderr=True, emoji=False)
+    here = Path.cwd()  # before a plug-in can change it
     title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
@@ -33,12 +32,12 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
-    if folder.path.is_relative_to(here):
-        place = folder.path.relative_to(here)
-    else:
-        place = folder.path
-    console.print(
-        f"run: {place}   report: segarena report {shlex.quote(str(place))}", soft_wrap=True
-    )
+    place = folder.path
+    if place.is_relative_to(here):
+        place = place.relative_to(here)
+    report = f"segarena report {shlex.quote(str(place))}"
+    console.print(f"run: {place}   report: {report}", soft_wrap=True)
     verified = folder.config.verified
-    return counts.failures + (verified.differed if options.get("verify") and verified else 0)
+    if options.get("verify") and verified:
+        return counts.failures + verified.differed
+    return counts.failures

@@ -1,4 +1,4 @@
-"""The options that say who does the work, declared once for every command that can share it."""
+"""Command-line options for workers, shared by all commands that run work in parallel."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ from segarena.work.jobs import Workers
 
 EXECUTORS = ("local", "ray")
 
-WORKERS = typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")
-EXECUTOR = typer.Option(
+WORKERS_OPTION = typer.Option(
+    "--workers", "-w", min=0, help="Number of processes; 0 runs in this one."
+)
+EXECUTOR_OPTION = typer.Option(
     "--executor",
     metavar="|".join(EXECUTORS),
-    help="Where they are: on this machine, or on Ray. [default: local]",
+    help="Run processes on this machine or on Ray. [default: local]",
 )
-ADDRESS = typer.Option(
+ADDRESS_OPTION = typer.Option(
     "--address",
     metavar="HOST:PORT",
-    help="Of the cluster of Ray, or auto; without it one starts on this machine.",
+    help="Address of the Ray cluster, or auto. [default: a new cluster on this machine]",
 )
-GPUS = typer.Option(
-    "--gpus-per-worker", help="What each has on Ray: 0.5 lets two share a GPU. [default: 0]"
+GPUS_OPTION = typer.Option(
+    "--gpus-per-worker", help="GPUs of each process on Ray; 0.5 lets two share one. [default: 0]"
 )
-Share = Annotated[
+ShareOption = Annotated[
     bool,
     typer.Option(
         "--share",
-        help="Divide the work among all processes, of any hosts, that have this command and --out.",
+        help="Share the work with all processes on any host that run this command with the same --out.",
     ),
 ]
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def workers_of(
+def workers_from_options(
     workers: int,
     executor: str | None = None,
     address: str | None = None,
     gpus_per_worker: float | None = None,
 ) -> Workers:
-    """Return who does the work, as the options say.
+    """Return the number of processes or the executor that the options describe.
 
     Raises:
-        InvalidInput: options that do not go together, or no such executor.
+        InvalidInput: inconsistent options, or an unknown executor.
         MissingExtra: Ray is not installed.
     """
     if executor not in (None, *EXECUTORS):
@@ -62,17 +64,16 @@ def workers_of(
     return workers
 
 
-def takes_workers(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all that says who does the work, in place of its parameter `workers`."""
+def with_worker_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `workers` of a command by all options for workers."""
     parameters = inspect.signature(command, eval_str=True).parameters
 
     @wraps(command)
     def call(**given: Any) -> None:
-        told = {
-            name: given.pop(name) for name in ("workers", "executor", "address", "gpus_per_worker")
-        }
+        names = ("workers", "executor", "address", "gpus_per_worker")
+        options = {name: given.pop(name) for name in names}
         with one_line_errors():
-            workers = workers_of(**told)
+            workers = workers_from_options(**options)
         command(workers=workers, **given)
 
     def own(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
@@ -84,11 +85,11 @@ def takes_workers(command: Callable[..., None]) -> Callable[..., None]:
             declared.append(parameter.replace(kind=_KEYWORD))
             continue
         declared += [
-            own("workers", Annotated[int, WORKERS], parameter.default),
-            own("executor", Annotated[str | None, EXECUTOR]),
-            own("address", Annotated[str | None, ADDRESS]),
-            own("gpus_per_worker", Annotated[float | None, GPUS]),
+            own("workers", Annotated[int, WORKERS_OPTION], parameter.default),
+            own("executor", Annotated[str | None, EXECUTOR_OPTION]),
+            own("address", Annotated[str | None, ADDRESS_OPTION]),
+            own("gpus_per_worker", Annotated[float | None, GPUS_OPTION]),
         ]
-    call.__signature__ = inspect.Signature(declared)  # pyright: ignore[reportAttributeAccessIssue] -- what Typer reads
+    call.__signature__ = inspect.Signature(declared)  # pyright: ignore[reportAttributeAccessIssue] -- read by Typer
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     return call

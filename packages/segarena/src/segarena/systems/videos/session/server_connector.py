@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from segarena.client.participate import join, read_standing
-from segarena.client.participation import forget_turns
+from segarena.client.participate import join, read_scores
+from segarena.client.participation import delete_turns
 from segarena.client.session import RemoteSession
-from segarena.datasets.listed_dataset import existing_folder
+from segarena.datasets.listed_dataset import require_folder
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import load_sample
@@ -58,7 +58,7 @@ class LocalImages:
 
     def __init__(self, root: str | Path) -> None:
         folder = Path(root).expanduser() / "JPEGImages" / "480p"
-        images = existing_folder(folder, "sequences", DAVIS_LAYOUT)
+        images = require_folder(folder, "sequences", DAVIS_LAYOUT)
         self._sequences: dict[str, tuple[Path, ...]] = {}
         for sequence in sorted(images.iterdir()):
             if sequence.is_dir():
@@ -127,7 +127,7 @@ class ServerConnector:
             )
             self._run = open_folder(plan, self._samples, folder)
             stack.enter_context(self._run.lock())
-            self._held = stack.pop_all()
+            self._resources = stack.pop_all()
         self._token = token
         self._images = images
         self._names: dict[str, str] = {}
@@ -139,7 +139,7 @@ class ServerConnector:
     @property
     def session_id(self) -> str:
         """Id of the run at the server."""
-        return self._samples.begun.run
+        return self._samples.participation.run
 
     @property
     def report_name(self) -> str:
@@ -148,11 +148,12 @@ class ServerConnector:
 
     def all_samples(self) -> list[tuple[str, int]]:
         """See `Connector`; every sequence is fetched for it."""
-        return [
-            (self._called(self._load(place.key)), told.repeat + 1)
-            for place in self._samples.begun.places
-            for told in place.dialogues
-        ]
+        samples: list[tuple[str, int]] = []
+        for place in self._samples.participation.places:
+            for dialogue in place.dialogues:
+                name = self._called(self._load(place.key))
+                samples.append((name, dialogue.repeat + 1))
+        return samples
 
     def advance(self) -> CurrentSample | None:
         """See `Connector`."""
@@ -191,18 +192,17 @@ class ServerConnector:
         """
         session, _ = self._open()
         frames = None if candidates is None else tuple(candidates)
-        session.submit(
-            Prediction(cast_object_ids(masks, session.objects), candidates=frames), seconds
-        )
+        labels = cast_object_ids(masks, session.objects)
+        session.submit(Prediction(labels, candidates=frames), seconds)
         self._waiting = session.next()
         return not session.is_late
 
     def report(self) -> pl.DataFrame:
         """Return a row per interaction so far, with the columns `REPORT`."""
         now = [] if self._session is None else self._session.rows().timings
-        timings = pl.concat([self._run.timings(), table_frame("timings", now)]).unique(
-            maintain_order=True
-        )
+
+        timings = pl.concat([self._run.timings(), table_frame("timings", now)])
+        timings = timings.unique(maintain_order=True)
         return timings.filter(timings["round"] > 0).select(
             pl.lit(self.session_id).alias("session_id"),
             pl.col("sample").replace(self._names).alias("sequence"),
@@ -213,17 +213,17 @@ class ServerConnector:
 
     def summary(self) -> dict[str, Any]:
         """Return the server's view of the run: its state, its scores, its rank on the board."""
-        _, told = read_standing(self._run.path, token=self._token)
-        return {"session_id": self.session_id, **told}
+        _, scores = read_scores(self._run.path, token=self._token)
+        return {"session_id": self.session_id, **scores}
 
     def finish(self) -> None:
         """See `Connector`."""
         finish(self._run)
-        forget_turns(self._run.path)
+        delete_turns(self._run.path)
 
     def close(self) -> None:
         """See `Connector`."""
-        self._held.close()
+        self._resources.close()
 
     def _open(self) -> tuple[RemoteSession, VideoSample]:
         if self._session is None or self._sample is None:
@@ -252,16 +252,16 @@ class ServerConnector:
 
     def _replay(self, session: RemoteSession) -> tuple[Scribbles, ...]:
         """Repeat the answers sent about a sample before; return the scribbles that they answered."""
-        given: list[Scribbles] = []
-        while session.was_sent:
+        answered: list[Scribbles] = []
+        while session.has_stored_turn:
             self._waiting = session.next()
-            before = session.said_before() if self._waiting is not None else None
+            before = session.stored_answer() if self._waiting is not None else None
             if before is None:
                 break
-            given.append(self._scribbles())
+            answered.append(self._scribbles())
             session.submit(before, 0.0)
             self._waiting = None
-        return tuple(given)
+        return tuple(answered)
 
     def _load(self, key: str) -> VideoSample:
         sample = load_sample(self._samples, key)

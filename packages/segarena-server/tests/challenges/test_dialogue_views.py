@@ -12,8 +12,8 @@ from segarena.registry import build
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.dialogue_rendering import prompt_label
 from segarena_server.challenges.dialogue_views import (
-    PublicDialogue,
     ExchangeLog,
+    PublicDialogue,
     organiser_view,
     participant_view,
 )

@@ -19,10 +19,10 @@ from segarena.engine import embeddings
 from segarena.engine.blob_folder import SUFFIX, BlobFolder
 from segarena.engine.embeddings import (
     Encoder,
+    class_source_files,
     from_bytes,
     sample_key,
     segmenter_key,
-    class_source_files,
     to_bytes,
 )
 from segarena.errors import InvalidInput, SegmenterError, StoreError

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena_people.collection import TABLE_FILE, Collection
+from segarena_people.prompt_checks import check_collection, check_prompts
+from segarena_people.prompt_table import read_prompt_frame
 
 
 def check_command(
@@ -24,10 +27,6 @@ def check_command(
 
     Exit code 0: usable; 1: there are errors; 2: it cannot be read.
     """
-    from segarena_people.collection import TABLE_FILE, Collection
-    from segarena_people.prompt_checks import check_collection, check_prompts
-    from segarena_people.prompt_table import read_prompt_frame
-
     with one_line_errors():
         frame = read_prompt_frame(table / TABLE_FILE if table.is_dir() else table)
         findings = check_prompts(frame)

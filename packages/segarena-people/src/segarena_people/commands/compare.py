@@ -9,8 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
+from segarena.errors import InvalidInput
+from segarena.registry import build
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.progress import ProgressBar
 from segarena.terminal.worker_options import WORKERS_OPTION
+from segarena_people.comparison.answer_features import picture_reader
+from segarena_people.comparison.answers import COMPARABLE_KINDS
+from segarena_people.comparison.participants import named_plugin
+from segarena_people.comparison.report_page import encode_comparison, write_comparison
+from segarena_people.comparison.segmenter_comparison import (
+    check_segmenters,
+    compare_segmenters,
+    rank_runs,
+)
+from segarena_people.comparison.terminal_report import show_comparison
+from segarena_people.comparison.user_comparison import compare_users
 
 COMPARE_COMMAND = ("segarena", "people", "compare")
 
@@ -79,21 +93,6 @@ def compare_command(
     from each other. Needs scikit-learn: pip install "segarena[people]".
     """
     from rich.console import Console
-
-    from segarena.errors import InvalidInput
-    from segarena.registry import build
-    from segarena.terminal.progress import ProgressBar
-    from segarena_people.comparison.answer_features import picture_reader
-    from segarena_people.comparison.answers import COMPARABLE_KINDS
-    from segarena_people.comparison.participants import named_plugin
-    from segarena_people.comparison.report_page import encode_comparison, write_comparison
-    from segarena_people.comparison.segmenter_comparison import (
-        check_segmenters,
-        compare_segmenters,
-        rank_runs,
-    )
-    from segarena_people.comparison.terminal_report import show_comparison
-    from segarena_people.comparison.user_comparison import compare_users
 
     command = shlex.join([*COMPARE_COMMAND, *sys.argv[3:]])
     with one_line_errors("stopped; the same command with --out goes on where it was"):

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from segarena.files.atomic_write import write_atomic
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.users.habits.habit_files import format_habits
+from segarena_people.collection import Collection
+from segarena_people.fitting.box_fit import fit_boxes
+from segarena_people.fitting.click_fit import fit_clicks
+from segarena_people.fitting.stroke_fit import fit_scribbler
+from segarena_people.fitting.time_fit import fit_seconds, has_times
+from segarena_people.fitting.training_data import read_boxes, read_drawings, read_person_clicks
+from segarena_people.measures.time_calibration import calibrate_times
 
 if TYPE_CHECKING:
     import msgspec
 
-    from segarena_people.collection import Collection
 
 fit_app = typer.Typer(
     help="Fit habits of simulated users to people's prompts; the same prompts give the same file.",
@@ -46,9 +54,6 @@ def fit_boxes_command(
 
     segarena run radioactive -u "box-drawer(fitted='boxes.toml')" -s graph
     """
-    from segarena_people.fitting.box_fit import fit_boxes
-    from segarena_people.fitting.training_data import read_boxes
-
     with one_line_errors():
         found = read_boxes(_open_collection(given, dataset))
         habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
@@ -78,10 +83,6 @@ def fit_scribbler_command(
 
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
-    from segarena.files.atomic_write import write_atomic
-    from segarena_people.fitting.stroke_fit import fit_scribbler
-    from segarena_people.fitting.training_data import read_drawings
-
     with one_line_errors():
         drawings = [
             each
@@ -103,9 +104,6 @@ def fit_time_command(
 
     segarena report runs/graph --seconds seconds.toml
     """
-    from segarena_people.fitting.time_fit import fit_seconds, has_times
-    from segarena_people.measures.time_calibration import calibrate_times
-
     with one_line_errors():
         rows = [
             row for row in _open_collection(given, dataset).only(counts=True).rows if has_times(row)
@@ -132,9 +130,6 @@ def fit_clicks_command(
 
     segarena run clicks -u "clicker(fitted='clicks.toml')" -s graph
     """
-    from segarena_people.fitting.click_fit import fit_clicks
-    from segarena_people.fitting.training_data import read_person_clicks
-
     with one_line_errors():
         found = read_person_clicks(_open_collection(given, dataset))
         habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
@@ -144,13 +139,8 @@ def fit_clicks_command(
 
 
 def _open_collection(path: Path, dataset: str | None) -> Collection:
-    from segarena_people.collection import Collection
-
     return Collection.open(path, dataset)
 
 
 def _write(habits: msgspec.Struct, out: Path) -> None:
-    from segarena.files.atomic_write import write_atomic
-    from segarena.users.habits.habit_files import format_habits
-
     write_atomic(out, format_habits(habits))

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from segarena.reports.cells import Column
+from segarena.reports.sheets import Sheet
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.progress import ProgressBar
+from segarena.terminal.sheet_output import show_sheet
+from segarena_people.import_format import ImportFormat, ImportInputs, find_format
+from segarena_people.import_format import import_formats as known
+from segarena_people.prompt_import import import_prompts
+from segarena_people.target_masks import TargetMasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from segarena.reports.sheets import Sheet
-    from segarena_people.import_format import ImportFormat
 
 _REASONS_SHOWN = 5
 
@@ -31,18 +37,11 @@ def formats_command(
 
     segarena people formats
     """
-    from segarena.terminal.sheet_output import show_sheet
-    from segarena_people.import_format import find_format
-    from segarena_people.import_format import import_formats as known
-
     with one_line_errors():
         show_sheet(_sheet([find_format(name)] if name else known().values()), out)
 
 
 def _sheet(known: Iterable[ImportFormat]) -> Sheet:
-    from segarena.reports.cells import Column
-    from segarena.reports.sheets import Sheet
-
     head = (
         Column("format", "text"),
         *(Column(text, "words") for text in ("source", "beside it", "holds", "terms", "from")),
@@ -77,11 +76,6 @@ def import_command(
     The folder appears once it is complete. Exit code 0: all was read; 1: something was left out,
     and is listed; 2: nothing can be read.
     """
-    from segarena.terminal.progress import ProgressBar
-    from segarena_people.import_format import ImportInputs, find_format
-    from segarena_people.prompt_import import import_prompts
-    from segarena_people.target_masks import TargetMasks
-
     with one_line_errors("stopped; nothing was written"):
         found = find_format(form)
         beside = ImportInputs(

@@ -12,12 +12,20 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from segarena.registry import build
+from segarena.roles import Dataset
+from segarena.systems.clicks.crowd import dataset_instances
+from segarena.systems.clicks.crowd.clicks_table import read_clicks
+from segarena.systems.clicks.crowd.dataset_instances import (
+    DatasetMatch,
+    clicked_instances,
+    match_dataset,
+)
+from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from segarena.roles import Dataset
-    from segarena.systems.clicks.crowd.dataset_instances import DatasetMatch
-    from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 
 T = TypeVar("T")
 
@@ -42,15 +50,12 @@ TableFileOption = Annotated[
 def build_dataset(text: str) -> Dataset:
     """Return the dataset written as `text`."""
     # Imported late, like the other modules below, so that --help stays fast.
-    from segarena.registry import build
 
     return build("dataset", text)
 
 
 def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> DatasetMatch:
     """Select the rows on images of the dataset, and report mismatches on stderr."""
-    from segarena.systems.clicks.crowd.dataset_instances import match_dataset
-
     matched = match_dataset(table, dataset, rows_of=rows_of)
     if matched.elsewhere or matched.without:
         typer.echo(str(matched), err=True)
@@ -61,9 +66,6 @@ def read_clicked_instances(
     table: Path, dataset: Dataset, rows_of: str | None, previous_masks: Path | None
 ) -> tuple[pl.DataFrame, ClickedInstances]:
     """Read the rows of a clicks table on images of the dataset, and their instances."""
-    from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.crowd.dataset_instances import clicked_instances
-
     matched = match_and_report(read_clicks(table), dataset, rows_of)
     return matched.table, clicked_instances(matched.table, dataset, previous_masks=previous_masks)
 
@@ -76,8 +78,6 @@ def track_progress(items: Iterable[T], total: int, description: str) -> Iterator
 
 def read_first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
     """Yield every target of a dataset as an instance without clicks, with a progress bar."""
-    from segarena.systems.clicks.crowd import dataset_instances
-
     total = len(list(dataset.sample_ids)[:limit])
     instances = dataset_instances.first_rounds(dataset, limit=limit)
     # The bar counts images, not instances, because their number is known in advance.

@@ -6,15 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
+from segarena.statistics.intervals import Interval
+from segarena.systems.clicks.page.click_quality import MeanRow
 from segarena.terminal.sheet_output import show_sheet, write_sheet
-
-if TYPE_CHECKING:
-    from segarena.statistics.intervals import Interval
-    from segarena.systems.clicks.page.click_quality import MeanRow
 
 
 def show_means(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
+from segarena.options import parse_protocol
+from segarena.plugin_spec import PluginSpec
+from segarena.registry import build
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -22,10 +26,25 @@ from segarena.systems.clicks.commands.command_inputs import (
     read_clicked_instances,
     track_progress,
 )
+from segarena.systems.clicks.commands.means_table import show_means
+from segarena.systems.clicks.crowd.clicks_table import read_clicks, read_display_modes
+from segarena.systems.clicks.crowd.dataset_instances import clicked_instances, target_loader
+from segarena.systems.clicks.crowd.instances import ClickedInstances
+from segarena.systems.clicks.network.training_options import (
+    PUBLISHED_OPTIONS,
+    TINY_OPTIONS,
+    TrainingOptions,
+)
+from segarena.systems.clicks.page.click_quality import (
+    device_rows,
+    difference_rows,
+    display_mode_rows,
+    evaluate_click_models,
+    quality_rows,
+)
+from segarena.systems.clicks.page.training_curves import training_svg
 from segarena.terminal.exit_codes import one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.systems.clicks.crowd.instances import ClickedInstances
+from segarena.terminal.sheet_output import check_table_path
 
 QUALITY_FORMATS = {"pl1": ".3f", "wd": ".3f", "ks": ".2f", "nss": ".2f", "pde": ".2e"}
 DIFFERENCE_FORMATS = {"pl1": "+.3f", "wd": "+.3f", "ks": "+.2f", "nss": "+.2f", "pde": "+.2e"}
@@ -68,18 +87,6 @@ def judge_command(
         segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth
         --against mine -o q.csv
     """
-    from segarena.errors import InvalidInput
-    from segarena.options import parse_protocol
-    from segarena.plugin_spec import PluginSpec
-    from segarena.registry import build
-    from segarena.systems.clicks.commands.means_table import show_means
-    from segarena.systems.clicks.page.click_quality import (
-        difference_rows,
-        evaluate_click_models,
-        quality_rows,
-    )
-    from segarena.terminal.sheet_output import check_table_path
-
     with one_line_errors():
         check_table_path(out)
         rules = parse_protocol(protocol)
@@ -132,12 +139,6 @@ def compare_modes_command(
 
     segarena clicks compare-modes previews.csv --dataset "tetris(path='TETRIS')"
     """
-    from segarena.systems.clicks.commands.means_table import show_means
-    from segarena.systems.clicks.crowd.clicks_table import read_display_modes
-    from segarena.systems.clicks.crowd.dataset_instances import target_loader
-    from segarena.systems.clicks.page.click_quality import display_mode_rows
-    from segarena.terminal.sheet_output import check_table_path
-
     with one_line_errors():
         check_table_path(out)
         images = build_dataset(dataset)
@@ -165,14 +166,6 @@ def compare_devices_command(
 
     segarena clicks compare-devices clicks.csv --dataset demo
     """
-    from segarena.errors import InvalidInput
-    from segarena.options import parse_protocol
-    from segarena.systems.clicks.commands.means_table import show_means
-    from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.crowd.dataset_instances import target_loader
-    from segarena.systems.clicks.page.click_quality import device_rows
-    from segarena.terminal.sheet_output import check_table_path
-
     with one_line_errors():
         check_table_path(out)
         rules = parse_protocol(protocol)
@@ -249,21 +242,12 @@ def train_command(
 
         segarena clicks train clicks.csv --dataset demo --out network --size tiny
     """
-    from segarena.systems.clicks.crowd.clicks_table import read_clicks
-    from segarena.systems.clicks.crowd.dataset_instances import clicked_instances
-
     with one_line_errors(
         "stopped; finished epochs are kept, and the same command goes on after them"
     ):
         import polars as pl
 
         from segarena.systems.clicks.network.training import TrainingResult, train_network
-        from segarena.systems.clicks.network.training_options import (
-            PUBLISHED_OPTIONS,
-            TINY_OPTIONS,
-            TrainingOptions,
-        )
-        from segarena.systems.clicks.page.training_curves import training_svg
 
         if published:
             base = PUBLISHED_OPTIONS
@@ -316,8 +300,6 @@ def train_command(
 def _split_images(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
     """Split the images at random into training and validation images, at least one of each."""
     import numpy as np
-
-    from segarena.errors import InvalidInput
 
     images = sorted(set(stems))
     if not 0 < share < 1 or len(images) < 2:

@@ -9,8 +9,14 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from segarena.errors import InvalidInput, SampleInvalid
 from segarena.files.atomic_write import open_atomic, write_atomic
 from segarena.files.safe_paths import safe_join
+from segarena.plugin_spec import PluginSpec
+from segarena.registry import build
+from segarena.reports.sheets import Sheet
+from segarena.roles import Dataset
+from segarena.systems.clicks.click_maps import click_map
 from segarena.systems.clicks.commands.command_inputs import (
     DatasetOption,
     PreviousOption,
@@ -23,13 +29,22 @@ from segarena.systems.clicks.commands.command_inputs import (
     read_first_rounds,
     track_progress,
 )
+from segarena.systems.clicks.commands.map_pictures import save_click_picture
+from segarena.systems.clicks.crowd.click_filter import filter_valid
+from segarena.systems.clicks.crowd.clicks_table import (
+    check_clicks,
+    count_clicks,
+    read_clicks,
+    write_clicks,
+)
+from segarena.systems.clicks.crowd.dataset_instances import target_loader
+from segarena.systems.clicks.crowd.instances import Instance, group_clicks, place_clicks
+from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.sheet_output import check_table_path, show_sheet
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from segarena.roles import Dataset
-    from segarena.systems.clicks.crowd.instances import Instance
 
 
 def check_command(
@@ -46,8 +61,6 @@ def check_command(
 
     Exit code 0: usable; 1: the table has errors; 2: the table is unreadable.
     """
-    from segarena.systems.clicks.crowd.clicks_table import check_clicks, read_clicks
-
     with one_line_errors():
         clicks = read_clicks(table, is_checked=False)
         expected: list[str] = []
@@ -77,10 +90,6 @@ def counts_command(table: TableOption, out: TableFileOption = None) -> None:
 
     segarena clicks counts clicks.csv
     """
-    from segarena.reports.sheets import Sheet
-    from segarena.systems.clicks.crowd.clicks_table import count_clicks, read_clicks
-    from segarena.terminal.sheet_output import check_table_path, show_sheet
-
     with one_line_errors():
         check_table_path(out)
         counted = count_clicks(read_clicks(table))
@@ -119,9 +128,6 @@ def filter_command(
         segarena clicks filter raw.csv --dataset demo --out clicks.csv
     """
     import numpy as np
-
-    from segarena.systems.clicks.crowd.click_filter import filter_valid
-    from segarena.systems.clicks.crowd.clicks_table import write_clicks
 
     with one_line_errors():
         images = build_dataset(dataset)
@@ -178,12 +184,6 @@ def maps_command(
     """
     import numpy as np
 
-    from segarena.errors import InvalidInput
-    from segarena.plugin_spec import PluginSpec
-    from segarena.registry import build
-    from segarena.systems.clicks.click_maps import click_map
-    from segarena.systems.clicks.commands.map_pictures import save_click_picture
-
     with one_line_errors("stopped; the maps made so far are there"):
         if radius not in ("paper", "published"):
             raise InvalidInput(f"--radius {radius}: expected paper or published")
@@ -224,9 +224,6 @@ def crowd_command(
     import cv2
     import numpy as np
 
-    from segarena.systems.clicks.crowd.clicks_table import write_clicks
-    from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
-
     with one_line_errors():
         first_rounds = list(read_first_rounds(build_dataset(dataset), limit))
         later: list[Instance] = []
@@ -234,12 +231,12 @@ def crowd_command(
             previous_masks.mkdir(parents=True, exist_ok=True)
             for first_round in first_rounds:
                 later += later_rounds(first_round, seed=seed)
-        for instance in later:
-            file = safe_join(previous_masks, f"{instance.full_stem}.png")
-            if instance.previous is not None:
-                grey = np.rint(255 * instance.previous).astype(np.uint8)
-                png = cv2.imencode(".png", grey)[1]
-                write_atomic(file, png.tobytes())
+            for instance in later:
+                file = safe_join(previous_masks, f"{instance.full_stem}.png")
+                if instance.previous is not None:
+                    grey = np.rint(255 * instance.previous).astype(np.uint8)
+                    png = cv2.imencode(".png", grey)[1]
+                    write_atomic(file, png.tobytes())
         # First rounds stay in front: the order of the instances is the order of the table's rows.
         instances = [*first_rounds, *later]
         with Console(stderr=True).status("the crowd clicks"):
@@ -252,10 +249,6 @@ def crowd_command(
 def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
     """Count first-round instances whose image has another size, or whose object is missing."""
     import polars as pl
-
-    from segarena.errors import SampleInvalid
-    from segarena.systems.clicks.crowd.dataset_instances import target_loader
-    from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks
 
     load = target_loader(dataset)
     mismatches = 0

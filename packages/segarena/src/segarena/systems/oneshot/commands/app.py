@@ -8,15 +8,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput
+from segarena.files.atomic_write import write_atomic
+from segarena.reports.sheets import Sheet, frame_sheet
 from segarena.systems.oneshot.commands import bias_commands, build_commands
+from segarena.systems.oneshot.commands.analysis_tables import (
+    information_sheet,
+    partition_sheet,
+    rule_sheet,
+)
 from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
+from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
+from segarena.systems.oneshot.list_analysis.list_audit import findings_table, list_count_table
+from segarena.systems.oneshot.list_analysis.partition_recovery import (
+    read_statistics,
+    recover_partitions,
+)
+from segarena.systems.oneshot.pairs.pair_table import drop_cross_class
+from segarena.systems.oneshot.pairs.toss_lists import read_class_list, read_pair_lists
+from segarena.systems.oneshot.scoring.pixel_counts import (
+    PixelCounts,
+    counts_from_csv,
+    counts_from_mask_folder,
+    counts_from_records,
+)
+from segarena.systems.oneshot.scoring.run_scores import score_runs, score_table
+from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.sheet_output import show_sheet
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from segarena.systems.oneshot.scoring.pixel_counts import PixelCounts
-    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 app = typer.Typer(
     help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
@@ -74,12 +99,6 @@ def audit(
 
     Exit code 0: all lists are read; 1: files are missing; 2: a list cannot be read.
     """
-    from segarena.reports.sheets import Sheet, frame_sheet
-    from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
-    from segarena.systems.oneshot.list_analysis.list_audit import findings_table, list_count_table
-    from segarena.systems.oneshot.pairs.toss_lists import read_class_list, read_pair_lists
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors():
         _check_out(out)
         pairs = read_pair_lists(lists)
@@ -169,8 +188,6 @@ def score(
     Several run folders are scored together; a list that all of them hold is scored run by run, with mean and spread.
     Exit code 0: all pairs are scored; 1: some have no counts; 2: nothing can be scored.
     """
-    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
-
     with one_line_errors():
         _check_out(out)
         # Words are checked by the settings themselves.
@@ -196,18 +213,6 @@ def recover(
 
     segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
     """
-    from segarena.systems.oneshot.commands.analysis_tables import (
-        information_sheet,
-        partition_sheet,
-        rule_sheet,
-    )
-    from segarena.systems.oneshot.list_analysis.partition_recovery import (
-        read_statistics,
-        recover_partitions,
-    )
-    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors():
         found = recover_partitions(
             read_statistics(statistics), read_pair_lists([tiers]), neighbours=neighbours
@@ -227,8 +232,6 @@ def recover(
 
 
 def _numbers(option: str, text: str) -> Any:
-    from segarena.errors import InvalidInput
-
     if "," not in text:
         return text
     try:
@@ -238,15 +241,6 @@ def _numbers(option: str, text: str) -> Any:
 
 
 def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> PixelCounts:
-    from segarena.engine.store import RunFolder
-    from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
-    from segarena.systems.oneshot.scoring.pixel_counts import (
-        counts_from_csv,
-        counts_from_mask_folder,
-        counts_from_records,
-    )
-
     if path.is_file():
         if not lists:
             raise InvalidInput(
@@ -267,12 +261,6 @@ def _show_scores(
     out: Path | None,
 ) -> dict[str, str]:
     import polars as pl
-
-    from segarena.reports.sheets import frame_sheet
-    from segarena.systems.oneshot.pairs.pair_table import drop_cross_class
-    from segarena.systems.oneshot.scoring.run_scores import score_runs, score_table
-    from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
-    from segarena.terminal.sheet_output import show_sheet
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
@@ -326,8 +314,6 @@ def _terminal_columns(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_out(out: Path | None) -> None:
-    from segarena.errors import InvalidInput
-
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InvalidInput(f"--out {out}: expected a name ending in .csv or .json")
 
@@ -335,7 +321,5 @@ def _check_out(out: Path | None) -> None:
 def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
     import json
 
-    from segarena.files.atomic_write import write_whole
-
     text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
-    write_whole(out, table.write_csv() if out.suffix == ".csv" else text)
+    write_atomic(out, table.write_csv() if out.suffix == ".csv" else text)

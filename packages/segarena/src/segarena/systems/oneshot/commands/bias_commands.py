@@ -7,15 +7,44 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.files.atomic_write import write_whole
+from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput
+from segarena.files.atomic_write import write_atomic
+from segarena.reports.sheets import frame_sheet
+from segarena.systems.oneshot.bias.class_negation import (
+    background_presence,
+    leave_out_images,
+    negation_correlations,
+    negation_table,
+    read_evidence,
+)
+from segarena.systems.oneshot.bias.spurious_supports import (
+    SUPPORT_KINDS,
+    salience_table,
+    spurious_pairs,
+    spurious_table,
+)
+from segarena.systems.oneshot.bias.training_selection import (
+    measure_training_shares,
+    select_training_images,
+)
+from segarena.systems.oneshot.commands.analysis_tables import correlation_sheet
 from segarena.systems.oneshot.commands.build_commands import (
     IMAGES_HELP,
     SaliencyOption,
     open_image_source,
 )
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.systems.oneshot.pairs.pair_table import write_pairs
+from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
+from segarena.systems.oneshot.saliency import build_saliency
+from segarena.systems.oneshot.scoring.pixel_counts import counts_from_records
+from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
+from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
-from segarena.terminal.worker_options import takes_workers
+from segarena.terminal.progress import ProgressBar
+from segarena.terminal.sheet_output import show_sheet
+from segarena.terminal.worker_options import with_worker_options
 from segarena.work.jobs import Workers
 
 if TYPE_CHECKING:
@@ -57,10 +86,6 @@ def spurious(
     """
     import polars as pl
 
-    from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS, spurious_pairs
-    from segarena.systems.oneshot.pairs.pair_table import write_pairs
-    from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
-
     with one_line_errors():
         pairs = read_pair_lists(lists)
         if limit is not None:
@@ -87,16 +112,6 @@ def bias(
     segarena toss bias runs/superpixels runs/saliency-only
     """
     import polars as pl
-
-    from segarena.engine.store import RunFolder
-    from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.bias.spurious_supports import (
-        SUPPORT_KINDS,
-        salience_table,
-        spurious_table,
-    )
-    from segarena.systems.oneshot.scoring.pixel_counts import counts_from_records
-    from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
     with one_line_errors():
         settings = ScoreSettings(repeats=repeats)
@@ -166,17 +181,6 @@ def cnb(
     Lists name the training images of each fold with a class that it tests: train again without
     them.
     """
-    from segarena.reports.sheets import frame_sheet
-    from segarena.systems.oneshot.bias.class_negation import (
-        background_presence,
-        leave_out_images,
-        negation_correlations,
-        negation_table,
-        read_evidence,
-    )
-    from segarena.systems.oneshot.commands.analysis_tables import correlation_sheet
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors():
         evidence = read_evidence(statistics)
         if dataset:
@@ -198,12 +202,12 @@ def cnb(
         for fold, names in lists.items():
             typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
         if out is not None:
-            write_whole(out / "classes.csv", table.write_csv())
+            write_atomic(out / "classes.csv", table.write_csv())
             for fold, names in lists.items():
                 _write_names(out / f"leave_out_fold{fold}.txt", names)
 
 
-@takes_workers
+@with_worker_options
 def sgtss(
     images: Annotated[str, typer.Argument(help=IMAGES_HELP)],
     folds: FoldsOption = "pascal",
@@ -224,14 +228,6 @@ def sgtss(
     Images below the median of their fold are dropped. An interrupted call resumes.
     """
     from rich.console import Console
-
-    from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.bias.training_selection import (
-        measure_training_shares,
-        select_training_images,
-    )
-    from segarena.systems.oneshot.saliency import build_saliency
-    from segarena.terminal.progress import ProgressBar
 
     bar = ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
     with one_line_errors("stopped; the same command goes on"), bar:
@@ -255,7 +251,7 @@ def sgtss(
                 on_progress=bar.update,
             )
             table = select_training_images(shares)
-            write_whole(out / f"fold{fold}.csv", table.write_csv())
+            write_atomic(out / f"fold{fold}.csv", table.write_csv())
             _write_names(out / f"fold{fold}.txt", table.filter(table["kept"])["image"].to_list())
             empty = table["share"].null_count()
             typer.echo(
@@ -270,20 +266,15 @@ def _fold_of(folds: Sequence[Sequence[str]]) -> Callable[[str], int | None]:
 
 
 def _names(file: Path | None) -> list[str] | None:
-    from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
-
     return None if file is None else read_name_list(file)
 
 
 def _write_names(file: Path, names: Iterable[str]) -> None:
-    write_whole(file, "".join(f"{name}\n" for name in names))
+    write_atomic(file, "".join(f"{name}\n" for name in names))
 
 
 def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:
     import polars as pl
-
-    from segarena.reports.sheets import frame_sheet
-    from segarena.terminal.sheet_output import show_sheet
 
     tables = [table.insert_column(0, pl.lit(run).alias("run")) for run, table in found]
     if tables:

@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from segarena.errors import DatasetMissing, InvalidInput
+from segarena.files.atomic_write import write_atomic
+from segarena.plugin_spec import PluginSpec
+from segarena.registry import build as build_plugin
+from segarena.registry import plugins_by_name
+from segarena.reports import write_report
+from segarena.reports.cells import Cell
+from segarena.reports.sheets import Sheet
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.systems.oneshot.datasets.folder import folder_source
+from segarena.systems.oneshot.pairs.image_sources import ImageSource
+from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
+from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
+from segarena.systems.oneshot.tier_building.build_tiers import TierBuild, build_tiers
+from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
+from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
+from segarena.systems.oneshot.tier_building.score_availability import impossible_scores
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.progress import ProgressBar
+from segarena.terminal.run_display import run_and_show
+from segarena.terminal.sheet_output import show_sheet
 from segarena.terminal.worker_options import ShareOption, with_worker_options
 from segarena.work.jobs import Workers
-
-if TYPE_CHECKING:
-    from segarena.plugin_spec import PluginSpec
-    from segarena.systems.oneshot.pairs.image_sources import ImageSource
-    from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
-    from segarena.systems.oneshot.tier_building.build_tiers import TierBuild
 
 IMAGES_HELP = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR')."
 SaliencyOption = Annotated[
@@ -103,14 +116,6 @@ def build(
     lists cells with too few pairs); 1: built, but some images could not be used; 2: nothing can be
     built.
     """
-    from segarena.files.atomic_write import write_atomic
-    from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
-    from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
-    from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
-    from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
-    from segarena.systems.oneshot.tier_building.score_availability import impossible_scores
-    from segarena.terminal.progress import ProgressBar
-
     with one_line_errors("stopped; the same command goes on"):
         source, called, dataset = _open_images(images, out)
         classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
@@ -166,10 +171,6 @@ def judge(
     """
     import re
 
-    from segarena.errors import DatasetMissing
-    from segarena.reports import write_report
-    from segarena.terminal.run_display import run_and_show
-
     with one_line_errors("stopped; the same command goes on where it was"):
         if not (tiers / DATASET_FILE).is_file():
             raise DatasetMissing(
@@ -194,8 +195,6 @@ def judge(
 
 def _open_images(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
     """Return images and masks, the name of the dataset, and its plug-in text with the new pairs."""
-    from segarena.plugin_spec import PluginSpec
-
     pairs = (out / "pairs.parquet").resolve().as_posix()
     source = open_image_source(images)
     folder = Path(images).expanduser()
@@ -213,11 +212,6 @@ def open_image_source(images: str) -> ImageSource:
         InvalidInput: it is neither.
         DatasetMissing: the folder lacks images or masks.
     """
-    from segarena.errors import InvalidInput
-    from segarena.plugin_spec import PluginSpec
-    from segarena.registry import plugins_by_name
-    from segarena.systems.oneshot.datasets.folder import folder_source
-
     folder = Path(images).expanduser()
     if folder.is_dir():
         return folder_source(folder)
@@ -231,10 +225,6 @@ def open_image_source(images: str) -> ImageSource:
 
 def build_pair_dataset(written: str | PluginSpec) -> PairDataset:
     """Return a one-shot dataset; `InvalidInput` for any other."""
-    from segarena.errors import InvalidInput
-    from segarena.registry import build as build_plugin
-    from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
-
     found = build_plugin("dataset", written)
     if not isinstance(found, PairDataset):
         raise InvalidInput(
@@ -257,10 +247,6 @@ def _number(text: str) -> Any:
 
 
 def _show(built: TierBuild, out: Path, dataset: str) -> None:
-    from segarena.reports.cells import Cell
-    from segarena.reports.sheets import Sheet
-    from segarena.terminal.sheet_output import show_sheet
-
     manifest = built.manifest
     rows: list[tuple[Cell, ...]] = []
     for row in manifest["counts"]:

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from segarena.errors import InvalidInput
+from segarena.systems.oneshot.pairs.folds import FOLD_COUNT, fold_classes
+
 FoldsOption = Annotated[
     str,
     typer.Option(
@@ -27,9 +30,6 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
     Raises:
         InvalidInput: something else.
     """
-    from segarena.errors import InvalidInput
-    from segarena.systems.oneshot.pairs.folds import FOLD_COUNT, fold_classes
-
     known = sorted(set(classes))
     if not text:
         return ()

@@ -6,16 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from segarena.errors import DatasetError, DatasetMissing
+from segarena.files.atomic_write import write_atomic
+from segarena.reports.wording import count_text
+from segarena.systems.scenes.checks.consensus import check_set
+from segarena.systems.scenes.checks.repair import repair_set
+from segarena.systems.scenes.demo.demo_files import write_demo
+from segarena.systems.scenes.demo.scene_generator import demo_scenes
+from segarena.systems.scenes.files import format_losses, kept_scenes, read_scenes, write_scenes
+from segarena.systems.scenes.files.reduction_files import write_reduction
+from segarena.systems.scenes.model.defects import Defect
+from segarena.systems.scenes.model.scene import SceneSet
+from segarena.systems.scenes.page.review_page import review_page
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
-
-if TYPE_CHECKING:
-    from segarena.systems.scenes.model.defects import Defect
-    from segarena.systems.scenes.model.scene import SceneSet
 
 _SHOWN = 40
 _COLOURS = {"error": "red", "warning": "yellow", "note": None}
@@ -49,9 +56,6 @@ def read_annotations(
     repair: bool = False,
 ) -> SceneSet:
     """Read the scenes in a file or folder; optionally only one annotator's, and repaired."""
-    from segarena.systems.scenes.checks.repair import repair_set
-    from segarena.systems.scenes.files import read_scenes
-
     if images is not None and not images.is_dir():
         raise DatasetMissing(f"--images {images}: expected a folder of photographs, found none")
     scenes = read_scenes(path, file_format=file_format, images=images)
@@ -77,9 +81,6 @@ def write_demo_scenes(
     `scenes.json` holds the drawings, `true_scenes.json` the true scenes, `truth.json` depth, occlusion
     and overlap.
     """
-    from segarena.systems.scenes.demo.demo_files import write_demo
-    from segarena.systems.scenes.demo.scene_generator import demo_scenes
-
     with one_line_errors():
         files = write_demo(demo_scenes(images=images, seed=seed), out)
         typer.echo(f"{len(files)} files in {out}")
@@ -112,9 +113,6 @@ def convert_annotations(
     Exit code 0: all was converted; 1: converted, but parts of IN were left out; 2: nothing was
     written.
     """
-    from segarena.reports.wording import count_text
-    from segarena.systems.scenes.files import format_losses, kept_scenes, write_scenes
-
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator, repair=repair)
         written = write_scenes(scenes, out, to)
@@ -154,8 +152,6 @@ def reduce_annotations(
     Exit code 0: all was reduced; 1: reduced, but parts of IN were left out; 2: nothing was
     written.
     """
-    from segarena.systems.scenes.files.reduction_files import write_reduction
-
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator)
         written = write_reduction(scenes, out, to)
@@ -182,8 +178,6 @@ def check_annotations(
 
     Exit code 0: no errors; 1: errors; 2: there are no annotations.
     """
-    from segarena.systems.scenes.checks.consensus import check_set
-
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, repair=repair)
         found = check_set(scenes)
@@ -214,9 +208,6 @@ def write_review_page(
 
     The page works offline. Decisions stay in the browser until you save them as a file.
     """
-    from segarena.files.atomic_write import write_atomic
-    from segarena.systems.scenes.page.review_page import review_page
-
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator)
         annotation_folder = path if path.is_dir() else path.parent
@@ -237,7 +228,6 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
 
 def _counted(scenes: SceneSet) -> str:
     # The report modules are slow to import, which would slow down `--help`.
-    from segarena.reports.wording import count_text
 
     annotations = count_text(len(scenes.scenes), "annotation")
     images = count_text(len(scenes.by_image()), "image")

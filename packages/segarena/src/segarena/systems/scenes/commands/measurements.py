@@ -4,18 +4,47 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
 
 from segarena.errors import InvalidInput
+from segarena.systems.scenes.edges.edge_summary import summarise_edges
+from segarena.systems.scenes.edges.region_measures import summarise_regions
+from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
+from segarena.systems.scenes.measures.agreement import ImageAgreement
+from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
+from segarena.systems.scenes.measures.annotation_statistics import (
+    AnnotationRecord,
+    summarise_annotations,
+)
+from segarena.systems.scenes.measures.edge_benchmark import (
+    EdgeBenchmarkOptions,
+    edge_counts_of,
+    find_detections,
+    region_counts_of,
+)
+from segarena.systems.scenes.measures.human_images import find_images
+from segarena.systems.scenes.measures.measurement_job import MeasurementJob, measure_images
+from segarena.systems.scenes.measures.segment_results import judge_segments
+from segarena.systems.scenes.page.measurement_pages import (
+    write_agreement_page,
+    write_edges_page,
+    write_statistics_page,
+)
+from segarena.systems.scenes.page.measurement_tables import (
+    agreement_sheet,
+    edges_sheet,
+    recall_sheet,
+    regions_sheet,
+    statistics_sheets,
+)
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.progress import ProgressBar
+from segarena.terminal.sheet_output import show_sheet
 from segarena.terminal.worker_options import ShareOption, with_worker_options
 from segarena.work.jobs import Workers
-
-if TYPE_CHECKING:
-    from segarena.terminal.progress import ProgressBar
 
 HumansArgument = Annotated[
     Path,
@@ -54,16 +83,6 @@ def report_statistics(
 
     segarena amodal statistics DIR/bsds500 --split test --workers 2 --out statistics
     """
-    from segarena.systems.scenes.measures.annotation_statistics import (
-        AnnotationRecord,
-        summarise_annotations,
-    )
-    from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import MeasurementJob
-    from segarena.systems.scenes.page.measurement_pages import write_statistics_page
-    from segarena.systems.scenes.page.measurement_tables import statistics_sheets
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors("stopped; the same command goes on"):
         survey = MeasurementJob.of_statistics(estimator)
         images = find_images(path, splits=split or ())[:limit]
@@ -104,14 +123,6 @@ def report_agreement(
 
     segarena amodal agreement DIR/bsds500 --workers 2 --out agreement
     """
-    from segarena.systems.scenes.measures.agreement import ImageAgreement
-    from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
-    from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import MeasurementJob
-    from segarena.systems.scenes.page.measurement_pages import write_agreement_page
-    from segarena.systems.scenes.page.measurement_tables import agreement_sheet
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors("stopped; the same command goes on"):
         if only not in ("both", "regions", "edges"):
             raise InvalidInput(f"--only {only}: expected regions, edges or both")
@@ -173,21 +184,6 @@ def report_edges(
 
         segarena amodal edges my_segments DIR/bsds500 --split test --regions
     """
-    from segarena.systems.scenes.edges.edge_summary import summarise_edges
-    from segarena.systems.scenes.edges.region_measures import summarise_regions
-    from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
-    from segarena.systems.scenes.measures.edge_benchmark import (
-        EdgeBenchmarkOptions,
-        edge_counts_of,
-        find_detections,
-        region_counts_of,
-    )
-    from segarena.systems.scenes.measures.human_images import find_images
-    from segarena.systems.scenes.measures.measurement_job import measure_images
-    from segarena.systems.scenes.page.measurement_pages import write_edges_page
-    from segarena.systems.scenes.page.measurement_tables import edges_sheet, regions_sheet
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors("stopped; the same command goes on"):
         if occurrence not in ("first", "last"):
             raise InvalidInput(f"--occurrence {occurrence}: expected first or last")
@@ -260,10 +256,6 @@ def report_quality(
 
     segarena amodal quality segments.json --truth cocoa.json
     """
-    from segarena.systems.scenes.measures.segment_results import judge_segments
-    from segarena.systems.scenes.page.measurement_tables import recall_sheet
-    from segarena.terminal.sheet_output import show_sheet
-
     with one_line_errors():
         results = judge_segments(
             detections,
@@ -278,8 +270,6 @@ def report_quality(
 
 def _bar(workers: Workers) -> ProgressBar:
     from rich.console import Console
-
-    from segarena.terminal.progress import ProgressBar
 
     return ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
 

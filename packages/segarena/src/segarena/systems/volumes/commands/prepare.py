@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from segarena.plugin_spec import PluginSpec
+from segarena.systems.volumes.preparation.catalogue import SETS, find_set
+from segarena.systems.volumes.preparation.file_download import download_files as fetch_files
+from segarena.systems.volumes.preparation.prepare import prepare_set
+from segarena.systems.volumes.preparation.published_set import PublishedSet
+from segarena.systems.volumes.preparation.summary_files import PreparationResult
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.progress import ProgressBar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from segarena.systems.volumes.preparation.published_set import PublishedSet
-    from segarena.systems.volumes.preparation.summary_files import PreparationResult
 
 _MOST_LISTED = 5
 
@@ -60,17 +65,12 @@ def prepare(
     A second run resumes where the first stopped. Exit code 0: as the paper states; 1: cases failed, or their
     number differs; 2: nothing could be prepared.
     """
-    from segarena.systems.volumes.preparation.catalogue import SETS, find_set
-    from segarena.terminal.progress import ProgressBar
-
     with one_line_errors("stopped; run it again to go on"):
         if name is None or listing:
             _show_sets([find_set(name)] if name else SETS.values())
             return
         published = find_set(name)
         source = download or Path("downloads") / name
-        from segarena.systems.volumes.preparation.file_download import download_files as fetch_files
-        from segarena.systems.volumes.preparation.prepare import prepare_set
 
         console = Console(stderr=True)
         if fetch:
@@ -104,7 +104,6 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
 
 def _report(published: PublishedSet, prepared: PreparationResult) -> None:
     # Imported here to keep `--help` fast.
-    from segarena.plugin_spec import PluginSpec
 
     objects = sum(sum(case.objects.values()) for case in prepared.cases)
     limited = " (--limit)" if prepared.is_partial else ""

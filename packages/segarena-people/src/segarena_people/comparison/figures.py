@@ -141,8 +141,11 @@ def _css(colour: int | str) -> str:
 
 
 def _cut(name: str, room: float) -> str:
+    """Shorten a name to the room in px."""
     most = int((room - 10) / CHARACTER_PX)
-    return name if len(name) <= most else name[: most - 1] + "…"
+    if len(name) <= most:
+        return name
+    return name[: most - 1] + "…"
 
 
 def feature_panels(
@@ -166,31 +169,32 @@ def feature_panels(
         charts.append((f"{feature_title(feature.name)}", chart))
     several = " Thin lines are single people." if len(people) > 1 else ""
     caption = (
-        f"How people’s answers (area) and those of {user.user} (line) are spread; the feature that differs most comes "
-        f"first.{several} What the features are stands in the table below."
+        f"Distributions of people’s answers (area) and of those by {user.user} (line), the most different feature "
+        f"first.{several} The table below defines the features."
     )
     return Figure(title=f"Features of {user.user}", caption=caption, charts=charts, is_wide=True)
 
 
 def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) -> str:
+    """Draw the distributions of one feature: all people together, each of them, and the user."""
     together = np.concatenate(people)
     edges = bin_edges(np.concatenate([together, own]), len(own))
-    heights = [_shares(values, edges) for values in (together, own, *people)]
+    together_shares = _shares(together, edges)
+    own_shares = _shares(own, edges)
+    highest = float(max(together_shares.max(), own_shares.max()))
     frame = Frame(*_PANEL_PX, title, left=8, right=8, top=6, bottom=22)
-    y_scale = frame.y_scale(0.0, max(float(max(one.max() for one in heights[:2])), 1e-9) * 1.05)
+    y_scale = frame.y_scale(0.0, max(highest, 1e-9) * 1.05)
     x_scale = frame.x_scale(float(edges[0]), float(edges[-1]))
     base = y_scale(0)
-    frame.path(
-        [
-            (x_scale(edges[0]), base),
-            *_steps(heights[0], edges, x_scale, y_scale),
-            (x_scale(edges[-1]), base),
-        ],
-        "people area",
-    )
-    for each in heights[2:] if len(people) > 1 else []:
-        frame.path(_steps(np.minimum(each, y_scale.high), edges, x_scale, y_scale), "people person")
-    frame.path(_steps(heights[1], edges, x_scale, y_scale), f"curve {_css(place)}")
+    outline = _steps(together_shares, edges, x_scale, y_scale)
+    area = [(x_scale(edges[0]), base), *outline, (x_scale(edges[-1]), base)]
+    frame.path(area, "people area")
+    if len(people) > 1:
+        for values in people:
+            # Single people may rise above the panel, whose height is that of the averages.
+            shares = np.minimum(_shares(values, edges), y_scale.high)
+            frame.path(_steps(shares, edges, x_scale, y_scale), "people person")
+    frame.path(_steps(own_shares, edges, x_scale, y_scale), f"curve {_css(place)}")
     frame.line(frame.left, base, frame.width_px - frame.right, base, "axis")
     for tick in x_scale.ticks(4):
         frame.text(x_scale(tick), base + 15, f"{tick:g}", css="tick", anchor="middle")

@@ -76,10 +76,12 @@ def build_guessing_pairs(
     comparison: UserComparison, found: ScopeResult, user: str, count: int = 4
 ) -> list[GuessingPair]:
     """Build pairs of a person's and a user's drawing in random order, for readers to guess."""
-    places = [
-        place for place in comparison.indices(found.scope)
-        if comparison.measured[user][place].values is not None and comparison.measured[PEOPLE][place].values is not None
-    ]  # fmt: skip
+    own = comparison.measured[user]
+    people = comparison.measured[PEOPLE]
+    places: list[int] = []
+    for place in comparison.indices(found.scope):
+        if own[place].values is not None and people[place].values is not None:
+            places.append(place)
     made: list[GuessingPair] = []
     for place in _spread(places, comparison, count, reverse=True):
         given = comparison.answers[place]
@@ -93,9 +95,14 @@ def build_guessing_pairs(
             )
             for who in (PEOPLE, user)
         ]
+        # Seeded by the answer, so that a report made again has the same order.
         is_swapped = bool(random_stream(0, "riddle", given.row.id).integers(2))
-        first, second = reversed(panes) if is_swapped else panes
-        answer = "The right one is a person’s." if is_swapped else "The left one is a person’s."
+        if is_swapped:
+            second, first = panes
+            answer = "The right one is a person’s."
+        else:
+            first, second = panes
+            answer = "The left one is a person’s."
         made.append(GuessingPair(first=first, second=second, answer=answer))
     return made
 
@@ -118,11 +125,12 @@ def _spread(
     chosen: list[int] = []
     for label in labels:
         own = [place for place in places if comparison.answers[place].row.label == label]
-        if own:
-            step = np.linspace(0, len(own) - 1, min(share, len(own))).round().astype(int).tolist()
-        else:
-            step = []
-        chosen += [own[-1 - at if reverse else at] for at in step]
+        if not own:
+            continue
+        if reverse:
+            own.reverse()
+        spaced = np.linspace(0, len(own) - 1, min(share, len(own)))
+        chosen += [own[index] for index in spaced.round().astype(int).tolist()]
     return chosen[:most]
 
 

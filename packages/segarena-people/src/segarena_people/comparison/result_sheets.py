@@ -50,6 +50,7 @@ AUC_DEFINITION = (
 )
 COARSE_DEFINITION = "the same with the features that the width of a tool cannot fake"
 BEYOND_DEFINITION = "AUC minus that of two people; to pass it must be at most 0.05"
+_JUDGEMENT_MARKS: dict[str, CellMark] = {"passes": "better", "distinguishable": "worse"}
 
 
 def _note(scopes: Sequence[ScopeResult]) -> list[str]:
@@ -90,32 +91,20 @@ def _apart_rows(found: ScopeResult) -> list[tuple[Cell, ...]]:
 def _apart_cells(user: UserResult) -> tuple[Cell, ...]:
     silent = user.silent + user.refused
     if user.apart is None:
-        return (
-            NO_VALUE,
-            NO_VALUE,
-            NO_VALUE,
-            0,
-            silent,
-            "no answers" if not user.answered else "too few answers",
-        )
+        reason = "too few answers" if user.answered else "no answers"
+        return (NO_VALUE, NO_VALUE, NO_VALUE, 0, silent, reason)
     word = judge_user(user)
-    mark: CellMark = (
-        "better" if word == "passes" else "worse" if word == "distinguishable" else "unclear"
-    )
+    mark: CellMark = _JUDGEMENT_MARKS.get(word, "unclear")
     if user.each:
-        values = [
-            _range([one.auc for one in user.each], mark),
-            _range([one.coarse for one in user.each]),
-        ]
+        auc = _range([one.auc for one in user.each], mark)
+        coarse = _range([one.coarse for one in user.each])
     else:
         together = user.together
-        values = [
-            _value(together.auc if together else None, mark),
-            _value(together.coarse if together else None),
-        ]
+        auc = _value(together.auc if together else None, mark)
+        coarse = _value(together.coarse if together else None)
     above = user.beyond_people
     beyond = NO_VALUE if above is None else replace(_value(above), is_signed=True)
-    return (*values, beyond, user.n, silent, word)
+    return (auc, coarse, beyond, user.n, silent, word)
 
 
 def _value(one: Estimate | None, mark: CellMark = "") -> Value:

@@ -27,7 +27,7 @@ NEW_IN_SAM21 = ("no_obj_embed_spatial", "obj_ptr_tpos_proj.weight", "obj_ptr_tpo
 @pytest.fixture(autouse=True)
 def tiny_sam2(monkeypatch):
     """Let the tiny encoder of the data folder pass for a published one."""
-    tiny = weights_sam2.Variant(1, (4,), side_px=64)
+    tiny = weights_sam2.EncoderVariant(1, (4,), side_px=64)
     monkeypatch.setitem(weights_sam2.VARIANTS, (16, (1, 2, 3, 1)), tiny)
 
 

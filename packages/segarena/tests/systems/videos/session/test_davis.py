@@ -414,7 +414,7 @@ def test_a_session_that_was_killed_goes_on_and_comes_to_the_same(
         whole, summary = session.get_report(), session.get_global_summary()
     before = open_session(max_time=30, report_save_dir=tmp_path / "b").__enter__()
     play(before, masks_of, clock, most=after)
-    before._connector._held.close()  # the process is gone: nothing is finished, written or said
+    before._connector._resources.close()  # the process is gone: nothing is finished, written or said
     clock.now += 1000
     with open_session(max_time=30, report_save_dir=tmp_path / "b") as session:
         assert shown[after:] == play(session, masks_of, clock)

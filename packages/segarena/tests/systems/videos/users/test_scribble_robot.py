@@ -7,7 +7,7 @@ import pytest
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid
-from segarena.multi_object import begin, compare
+from segarena.multi_object import compare_prediction, empty_comparison
 from segarena.prompts import Scribble, check_prompt
 from segarena.registry import build, describe
 from segarena.roles import Turn
@@ -39,13 +39,13 @@ def two_objects():
 
 def turn_for(target, prediction=None, rounds=(), scribbles=(), repeat=0, candidates=None):
     sample = video(target, scribbles)
-    start = begin(sample, target)
+    start = empty_comparison(sample, target)
     previous = None if prediction is None else Prediction(prediction, candidates=candidates)
     return Turn(
         sample=sample,
         target=target,
         dialogue=Dialogue(rounds=tuple(tuple(round_) for round_ in rounds), previous=previous),
-        comparison=start if prediction is None else compare(prediction, start),
+        comparison=start if prediction is None else compare_prediction(prediction, start),
         rng=np.random.default_rng(0),
         repeat=repeat,
     )

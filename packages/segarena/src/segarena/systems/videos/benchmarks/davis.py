@@ -81,20 +81,23 @@ def davis(
         raise InvalidInput("rounds and seconds_per_object: expected at least one of them, got none")
     is_published = protocol == "published"
     counts = is_published if counts_judging is None else counts_judging
-    given = {"kernel_size": kernel_size, "max_radius_px": max_radius_px}
-    given |= {"min_nodes": min_nodes, "max_points": max_points}
-    own = {name: value for name, value in given.items() if value is not None}
-    robot = {
-        "preset": preset,
-        "judge": METRIC_COLUMNS[metric],
-        "mode": "published" if is_published else "checked",
-        **own,
+    overrides = {
+        "kernel_size": kernel_size,
+        "max_radius_px": max_radius_px,
+        "min_nodes": min_nodes,
+        "max_points": max_points,
     }
-    void = PluginSpec("jaccard-contour", {"void": "background"} if is_published else {})
+    own = {name: value for name, value in overrides.items() if value is not None}
+    mode = "checked"
+    metric_options: dict[str, str] = {}
+    if is_published:
+        mode = "published"
+        metric_options["void"] = "background"
+    robot = {"preset": preset, "judge": METRIC_COLUMNS[metric], "mode": mode, **own}
     return Benchmark(
         name="davis",
         users=(PluginSpec("scribble-robot", robot, "robot"),),
-        metrics=(void,),
+        metrics=(PluginSpec("jaccard-contour", metric_options),),
         rounds=rounds or BY_TIME_ALONE,
         summary=_summary(rounds),
         dataset=PluginSpec("demo-videos"),

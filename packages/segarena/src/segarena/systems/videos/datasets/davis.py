@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from segarena.datasets.listed_dataset import existing_folder, some
+from segarena.datasets.listed_dataset import abbreviate_names, require_folder
 from segarena.errors import DatasetMissing, InvalidImage
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
-from segarena.systems.videos.files.frame_files import image_files, missing_frame_names
+from segarena.systems.videos.files.frame_files import images_if_folder, missing_frame_names
 from segarena.systems.videos.files.video_dataset import (
     ObjectRules,
     VideoDataset,
@@ -64,7 +64,7 @@ class Davis(VideoDataset):
         renumber: bool = False,
     ) -> None:
         root = Path(path).expanduser()
-        images = existing_folder(root / "JPEGImages" / resolution, "sequences", DAVIS_LAYOUT)
+        images = require_folder(root / "JPEGImages" / resolution, "sequences", DAVIS_LAYOUT)
         if isinstance(subset, str) and year == 2017 and not sequences:
             self._published = PUBLISHED.get(subset)
         else:
@@ -72,14 +72,15 @@ class Davis(VideoDataset):
         self._is_hidden = subset == "test-dev"
         names = select_sequences(_names(root, images, subset, year), sequences, images)
         masks = {name: root / "Annotations" / resolution / name for name in names}
-        videos = {
-            name: VideoFiles(
-                frames=image_files(images / name) if (images / name).is_dir() else (),
-                masks=image_files(masks[name]) if masks[name].is_dir() else (),
-                scribbles=tuple(sorted((root / "Scribbles" / name).glob("*.json"))),
+        videos: dict[str, VideoFiles] = {}
+        for name in names:
+            scribbles = sorted((root / "Scribbles" / name).glob("*.json"))
+            # A missing folder is an error of its sequence, which `_read` reports.
+            videos[name] = VideoFiles(
+                frames=images_if_folder(images / name),
+                masks=images_if_folder(masks[name]),
+                scribbles=tuple(scribbles),
             )
-            for name in names
-        }
         self._images = images
         rules = ObjectRules(single=year == 2016, renumber=renumber)
         super().__init__("davis", videos, masks, rules, needs_masks=not self._is_hidden)
@@ -88,9 +89,11 @@ class Davis(VideoDataset):
         frames = self._videos[sample_id].frames
         missing = list(missing_frame_names(frames))
         if missing or not frames:
-            came = f"none for {some(missing)}" if frames else "none"
+            found = "none"
+            if frames:
+                found = f"none for {abbreviate_names(missing)}"
             raise InvalidImage(
-                f"{self._images / sample_id}: expected frames without gaps, found {came}; copy them again"
+                f"{self._images / sample_id}: expected frames without gaps, found {found}; copy them again"
             )
         return super()._read(sample_id, files)
 
@@ -106,12 +109,12 @@ class Davis(VideoDataset):
         if self._published is None:
             return
         counts = {"sequences": sequences, "frames": frames, "objects": objects}
-        for (what, count), published in zip(counts.items(), self._published, strict=True):
-            if count != published and not (self._is_hidden and what == "objects"):
-                yield Finding(
-                    is_error=False,
-                    message=f"davis: {count} {what}, the published subset has {published}",
-                )
+        for (name, count), published in zip(counts.items(), self._published, strict=True):
+            # Without public annotations the objects cannot be counted.
+            is_unknown = self._is_hidden and name == "objects"
+            if count != published and not is_unknown:
+                message = f"davis: {count} {name}, the published subset has {published}"
+                yield Finding(is_error=False, message=message)
 
 
 def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> list[str]:
@@ -119,13 +122,14 @@ def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> 
     if not isinstance(subset, str):
         return select_sequences(subset, None, images)
     if subset == "all":
-        return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
+        folders = [folder for folder in images.iterdir() if folder.is_dir()]
+        return sorted(folder.name for folder in folders)
     parts = ("train", "val") if subset == "trainval" else (subset,)
     names: list[str] = []
     for part in parts:
         names += _listed(root / "ImageSets", part, year)
     for name in names:
-        within(images, name)  # raises for names that lead out of the folder
+        safe_join(images, name)  # raises for names that lead out of the folder
     return names
 
 
@@ -135,12 +139,13 @@ def _listed(lists: Path, subset: str, year: int) -> list[str]:
     for folder in (str(year), "480p"):
         path = lists / folder / f"{subset}.txt"
         if path.is_file() and (folder != "480p" or year == 2016):
-            lines = [
-                line.split()[0]
-                for line in path.read_text(encoding="utf-8").splitlines()
-                if line.strip()
-            ]
-            names = {Path(line).parent.name if "/" in line else line for line in lines}
+            names: set[str] = set()
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if not line.strip():
+                    continue
+                entry = line.split()[0]
+                # A file of a frame, such as /JPEGImages/480p/bear/00000.jpg, names its folder.
+                names.add(Path(entry).parent.name if "/" in entry else entry)
             return sorted(names)
     raise DatasetMissing(
         f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segarena.datasets.listed_dataset import existing_folder, some
+from segarena.datasets.listed_dataset import abbreviate_names, require_folder
 from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VOID
-from segarena.systems.videos.files.frame_files import image_files, missing_frame_names
+from segarena.systems.videos.files.frame_files import (
+    image_files,
+    images_if_folder,
+    missing_frame_names,
+)
 from segarena.systems.videos.files.video_dataset import (
     ObjectRules,
     VideoDataset,
@@ -59,8 +63,8 @@ class VideoFolder(VideoDataset):
         name: str | None = None,
     ) -> None:
         root = Path(path).expanduser()
-        images = existing_folder(root / frames, "folders of frames", VIDEO_FOLDER_LAYOUT)
-        labels = existing_folder(root / masks, "folders of masks", VIDEO_FOLDER_LAYOUT)
+        images = require_folder(root / frames, "folders of frames", VIDEO_FOLDER_LAYOUT)
+        labels = require_folder(root / masks, "folders of masks", VIDEO_FOLDER_LAYOUT)
         found = _sequences(images)
         if not found:
             raise DatasetMissing(
@@ -69,14 +73,14 @@ class VideoFolder(VideoDataset):
             )
         names = select_sequences(found, sequences, images)
         folders = {key: labels / key for key in names}
-        videos = {
-            key: VideoFiles(
+        videos: dict[str, VideoFiles] = {}
+        for key in names:
+            scribble_files = sorted((root / scribbles / key).glob("*.json"))
+            videos[key] = VideoFiles(
                 frames=image_files(images / key),
-                masks=image_files(folders[key]) if folders[key].is_dir() else (),
-                scribbles=tuple(sorted((root / scribbles / key).glob("*.json"))),
+                masks=images_if_folder(folders[key]),
+                scribbles=tuple(scribble_files),
             )
-            for key in names
-        }
         rules = ObjectRules(
             ignore_value=ignore_value, single=single, renumber=renumber, max_objects=max_objects
         )
@@ -86,14 +90,14 @@ class VideoFolder(VideoDataset):
         for sample_id, video in self._videos.items():
             missing = list(missing_frame_names(video.frames))
             if missing:
-                message = (
-                    f"{sample_id}: the numbers of the frames have gaps, there is no {some(missing)}"
-                )
+                message = f"{sample_id}: the numbers of the frames have gaps, there is no {abbreviate_names(missing)}"
                 yield Finding(is_error=False, message=message)
 
 
 def _sequences(images: Path) -> list[str]:
-    folders = sorted(
-        folder for folder in images.rglob("*") if folder.is_dir() and image_files(folder)
-    )
-    return [folder.relative_to(images).as_posix() for folder in folders]
+    sequences: list[str] = []
+    folders = [path for path in images.rglob("*") if path.is_dir()]
+    for folder in sorted(folders):
+        if image_files(folder):
+            sequences.append(folder.relative_to(images).as_posix())
+    return sequences

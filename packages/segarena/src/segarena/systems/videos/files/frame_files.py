@@ -11,9 +11,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import Files, some
+from segarena.datasets.listed_dataset import Files, abbreviate_names
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInvalid
-from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
+from segarena.files.images import IMAGE_SUFFIXES, read_image, read_mask_values, read_size
 from segarena.files.limits import check_pixels, check_voxels
 from segarena.samples import Labels
 from segarena.work.lru_cache import LruCache
@@ -85,12 +85,20 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
 
 def image_files(folder: Path) -> Files:
     """Return the images in a folder in natural order: 2 comes before 10."""
-    found = (
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in IMAGE_SUFFIXES and path.name[0] != "."
-    )
-    return tuple(sorted(found, key=lambda path: (_natural(path.stem), path.name)))
+    images: list[Path] = []
+    for path in folder.iterdir():
+        # macOS writes a hidden file ._NAME.jpg beside each image on foreign disks.
+        if path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith("."):
+            images.append(path)
+    images.sort(key=lambda path: (_natural(path.stem), path.name))
+    return tuple(images)
+
+
+def images_if_folder(folder: Path) -> Files:
+    """Return the images in a folder as `image_files`; none if there is no such folder."""
+    if not folder.is_dir():
+        return ()
+    return image_files(folder)
 
 
 def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
@@ -119,12 +127,13 @@ def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> 
     missing = [frame.name for frame in frames if frame.stem not in mask_of]
     if missing:
         raise InvalidMask(
-            f"{folder}: expected a mask for every frame, found none for {some(missing)}; add them"
+            f"{folder}: expected a mask for every frame, found none for {abbreviate_names(missing)}; add them"
         )
     frame_names = {frame.stem for frame in frames}
     extra = [path.name for path in masks if path.stem not in frame_names]
     if extra or len(mask_of) < len(masks):
-        surplus = some(extra) if extra else "two files of one name"
+        # "00000.png" beside "00000.jpg" is no extra frame, but one mask too many.
+        surplus = abbreviate_names(extra) if extra else "two files of one name"
         raise InvalidMask(
             f"{folder}: expected one mask per frame, found {surplus} besides; remove them"
         )
@@ -138,15 +147,18 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
         InvalidMask: a file is missing, damaged, of another shape than the frames, or has values
             above 255; or all together have more pixels than `segarena.files.limits` allows.
     """
-    check_pixels(math.prod(shape), paths[0] if paths else "masks", error=InvalidMask)
-    check_voxels(
-        len(paths) * math.prod(shape),
-        f"{paths[0].parent}: {len(paths)} masks" if paths else "",
-        error=InvalidMask,
-    )
+    # Checked before the array is made: sizes come from files, and a forged one could fill the memory.
+    first: Path | str = "masks"
+    all_masks = ""
+    if paths:
+        first = paths[0]
+        all_masks = f"{paths[0].parent}: {len(paths)} masks"
+    frame_px = math.prod(shape)
+    check_pixels(frame_px, first, error=InvalidMask)
+    check_voxels(len(paths) * frame_px, all_masks, error=InvalidMask)
     labels = np.empty((len(paths), *shape), dtype=np.uint8)
     for frame, path in enumerate(paths):
-        values = read_values(path)
+        values = read_mask_values(path)
         if values.shape != shape:
             raise InvalidMask(
                 f"{path}: expected the size of the frames, {shape[1]} x {shape[0]} pixels, "
@@ -176,7 +188,11 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     """Return a sort key with numbers in a name compared as numbers."""
     key: list[tuple[int, int, str]] = []
     for part in re.split(r"(\d+)", name):
-        key.append((1, int(part), "") if part.isdecimal() else (0, 0, part))
+        # Text sorts before numbers; the first element keeps the two from being compared.
+        if part.isdecimal():
+            key.append((1, int(part), ""))
+        else:
+            key.append((0, 0, part))
     return key
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, some
+from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, abbreviate_names
 from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
 from segarena.roles import Finding
 from segarena.samples import VOID, Labels, Target, VideoSample
@@ -67,24 +67,27 @@ class ObjectRules:
         Raises:
             InvalidMask: no objects, more than stated, or ids with gaps.
         """
-        ignore = None if self.ignore_value is None else labels == self.ignore_value
-        if ignore is not None and self.single and not ((labels != 0) & ~ignore).any():
-            ignore = None  # masks of one object are often written as 0 and 255
+        ignore = None
+        if self.ignore_value is not None:
+            ignore = labels == self.ignore_value
+            if self.single:
+                is_object = (labels != 0) & ~ignore
+                if not is_object.any():
+                    ignore = None  # masks of one object are often written as 0 and 255
         if ignore is not None:
             labels[ignore] = 0
+            if not ignore.any():
+                ignore = None
         highest = int(labels.max(initial=0))
         numbers = self._numbers(labels)
         if numbers[-1] != VOID:
             labels[...] = numbers[labels]
-        target = Target(
-            id="objects",
-            mask=labels,
-            ignore=ignore if ignore is not None and ignore.any() else None,
-        )
+        target = Target(id="objects", mask=labels, ignore=ignore)
         return VideoObjects(target, highest, numbers)
 
     def _numbers(self, labels: Labels) -> NDArray[np.uint8]:
-        ids = np.flatnonzero(np.bincount(labels.ravel(), minlength=VOID + 1)[1:]) + 1
+        counts = np.bincount(labels.ravel(), minlength=VOID + 1)
+        ids = np.flatnonzero(counts[1:]) + 1
         if not ids.size:
             raise InvalidMask(
                 "expected at least one object in the masks, found none; leave the sequence out"
@@ -134,21 +137,24 @@ class VideoDataset(ListedDataset[VideoSample]):
         self._folders = dict(folders)
         self._objects = objects
         self._needs_masks = needs_masks
-        super().__init__(name, {key: video.all for key, video in videos.items()}, asdict(objects))
+        files = {key: video.all for key, video in videos.items()}
+        super().__init__(name, files, asdict(objects))
 
     def _read(self, sample_id: str, files: Files) -> VideoSample:
         del files
         video = self._videos[sample_id]
         shape = frame_shape(video.frames)
         objects = self._read_objects(sample_id, video, shape)
+        targets = () if objects is None else (objects.target,)
+        scribbles: list[Scribbles] = []
+        for path in video.scribbles:
+            scribbles.append(self._read_scribbles(path, sample_id, video, objects))
         return VideoSample(
             id=sample_id,
             frames=FrameFiles(sample_id, video.frames, shape),
             frame_shape=shape,
-            targets=() if objects is None else (objects.target,),
-            scribbles=tuple(
-                self._read_scribbles(path, sample_id, video, objects) for path in video.scribbles
-            ),
+            targets=targets,
+            scribbles=tuple(scribbles),
         )
 
     def _read_objects(
@@ -198,7 +204,8 @@ class VideoDataset(ListedDataset[VideoSample]):
         yield from self._compare(len(self.sample_ids), frames, objects)
         if scribbles and without:
             yield Finding(
-                is_error=False, message=f"{len(without)} videos have no scribbles: {some(without)}"
+                is_error=False,
+                message=f"{len(without)} videos have no scribbles: {abbreviate_names(without)}",
             )
         message = (
             f"{self.name}: {len(self.sample_ids)} sequences, {frames} frames, {objects} objects, "
@@ -247,6 +254,7 @@ def select_sequences(
     missing = [name for name in wanted if name not in known]
     if missing:
         raise DatasetMissing(
-            f"{where}: expected the sequences {some(missing)}, found none of that name; see {some(known)}"
+            f"{where}: expected the sequences {abbreviate_names(missing)}, found none of that name; "
+            f"see {abbreviate_names(known)}"
         )
     return [name for name in known if name in wanted]

@@ -23,7 +23,8 @@ def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
     """
     if len(path) > max_points:
         return path.astype(np.float64)
-    return bezier_curve(path[::-1].astype(np.float64), max_points)
+    control_points = path[::-1].astype(np.float64)
+    return bezier_curve(control_points, max_points)
 
 
 def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Points:
@@ -39,7 +40,9 @@ def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Poin
         allowed: bool (H, W).
     """
     per_pixel = min(_POINTS_PER_PIXEL, max_points / len(path))
-    pieces = _curve_pieces(path[::-1].astype(np.float64), per_pixel, allowed)
+    # Reversed like the published line, which starts at the path's last pixel.
+    control_points = path[::-1].astype(np.float64)
+    pieces = _curve_pieces(control_points, per_pixel, allowed)
     # Neighbouring pieces share an end point.
     without_first_point = [piece[1:] for piece in pieces[1:]]
     return np.concatenate([pieces[0], *without_first_point])
@@ -59,8 +62,10 @@ def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _curve_pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
     if len(path) <= 2:
         return [path]
-    curve = bezier_curve(path, max(2, round(per_pixel * len(path))))
-    rows, columns = rasterize_polyline(np.stack(nearest_pixels(curve), axis=1)).T
+    points = max(2, round(per_pixel * len(path)))
+    curve = bezier_curve(path, points)
+    corners = np.stack(nearest_pixels(curve), axis=1)
+    rows, columns = rasterize_polyline(corners).T
     if allowed[rows, columns].all():
         return [curve]
     middle = len(path) // 2

@@ -88,19 +88,25 @@ def check_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int
         raise InvalidInput(
             f"candidates: expected numbers of frames, got {list(candidates)}"
         ) from error
-    wrong = [str(frame) for frame in found if not 0 <= frame < frames]
-    if wrong:
-        raise InvalidInput(f"candidates: frames go from 0 to {frames - 1}, got {', '.join(wrong)}")
+    outside = [frame for frame in found if not 0 <= frame < frames]
+    if outside:
+        names = ", ".join(map(str, outside))
+        raise InvalidInput(f"candidates: frames go from 0 to {frames - 1}, got {names}")
     return tuple(found)
 
 
 def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
     """Return the frames of the scribbles in each round, in order, each frame once per round."""
-    found: list[int] = []
+    scribbled: list[int] = []
     for prompts in rounds:
-        frames = {int(prompt.points[0][0]) for prompt in prompts if isinstance(prompt, Scribble)}
-        found += sorted(frames)
-    return tuple(found)
+        frames: set[int] = set()
+        for prompt in prompts:
+            if isinstance(prompt, Scribble):
+                # A scribble lies in one frame, the first coordinate of all its points.
+                frame = prompt.points[0][0]
+                frames.add(int(frame))
+        scribbled += sorted(frames)
+    return tuple(scribbled)
 
 
 def first_frame(target: Labels) -> int:

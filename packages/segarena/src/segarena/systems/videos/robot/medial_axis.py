@@ -44,8 +44,10 @@ def medial_axis(mask: Mask, ties: TieBreak = "raster") -> Mask:
     random from 0.19 on; "permutation" reproduces the former.
     """
     inside = np.pad(mask, 1)
-    later = _later_neighbours(_visit_order(inside, ties))
-    stays = inside & cv2.LUT(later, _stay_table()).view(np.bool_)
+    order = _visit_order(inside, ties)
+    later = _later_neighbours(order)
+    stays_by_rule = cv2.LUT(later, _stay_table()).view(np.bool_)
+    stays = inside & stays_by_rule
     _correct(stays.ravel(), later.ravel(), inside.shape[1])
     return stays[1:-1, 1:-1]
 
@@ -95,7 +97,8 @@ def _visit_order(inside: Mask, ties: TieBreak) -> NDArray[np.integer[Any]]:
     )
     window, squared = squared_distance_in_window(inside)
     highest = int(squared.max(initial=0)) * 9 + 9
-    order = np.zeros(inside.shape, dtype=np.int32 if highest < 2**31 else np.int64)
+    dtype = np.int32 if highest < 2**31 else np.int64
+    order = np.zeros(inside.shape, dtype=dtype)
     # Nine values of the second criterion fit between two squared distances.
     order[window] = squared
     order *= 9
@@ -133,11 +136,10 @@ def _count_components(offsets: list[tuple[int, int]]) -> int:
         frontier = {remaining.pop()}
         while frontier:
             row, column = frontier.pop()
-            near = {
-                offset
-                for offset in remaining
-                if abs(offset[0] - row) <= 1 and abs(offset[1] - column) <= 1
-            }
+            near: set[tuple[int, int]] = set()
+            for offset in remaining:
+                if abs(offset[0] - row) <= 1 and abs(offset[1] - column) <= 1:
+                    near.add(offset)
             remaining -= near
             frontier |= near
     return count

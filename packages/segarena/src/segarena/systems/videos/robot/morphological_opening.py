@@ -22,7 +22,9 @@ _SHRINK = 0.9
 
 def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
     """Return the radius of the disk for an error of `area_px` pixels, all its components together."""
-    return min(0.5 * settings.kernel_size * math.sqrt(area_px), settings.max_radius_px)
+    # The published kernel size is a diameter, relative to the side of a square of that area.
+    relative_radius = 0.5 * settings.kernel_size
+    return min(relative_radius * math.sqrt(area_px), settings.max_radius_px)
 
 
 def published_disk(radius_px: float) -> NDArray[np.uint8]:
@@ -76,7 +78,9 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     window = grow_window(window, _MARGIN_PX, error.shape)
     crop = error[window]
     radius_px = opening_radius_px(int(np.count_nonzero(crop)), settings)
-    opened = crop if radius_px <= 1 else np.zeros_like(crop)
+    opened = crop
+    if radius_px > 1:
+        opened = np.zeros_like(crop)
     disk_of = published_disk if settings.mode == "published" else disk
     while radius_px > 1 and not opened.any():
         opened = open_mask(crop, disk_of(radius_px))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from segarena.errors import DatasetMissing, InvalidPrompt
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 
 Scribbles: TypeAlias = Mapping[str, Any]
 """Content of a scribble file."""
@@ -42,8 +42,8 @@ def check_scribbles(
     """
     if not isinstance(data, Mapping):
         raise InvalidPrompt(f"scribbles: expected a dictionary, got {_shown(data)}")
-    given = cast("Scribbles", data)
-    name = given.get("sequence")
+    scribbles = cast("Scribbles", data)
+    name = scribbles.get("sequence")
     if not isinstance(name, str):
         raise InvalidPrompt(
             f"scribbles: expected 'sequence' to be the name of the video, got {_shown(name)}"
@@ -53,26 +53,26 @@ def check_scribbles(
             f"scribbles: expected those of sequence {sequence!r}, got those of {name!r}"
         )
     where = f"scribbles of {name!r}"
-    per_frame = _list(
-        given.get("scribbles"), f"{where}: expected 'scribbles' to be a list of frames"
-    )
+    expected_list = f"{where}: expected 'scribbles' to be a list of frames"
+    per_frame = _list(scribbles.get("scribbles"), expected_list)
     if frames is not None and len(per_frame) != frames:
         raise InvalidPrompt(
             f"{where}: expected a list for each of {frames} frames, got {len(per_frame)}; "
             "a frame without scribbles has an empty one"
         )
-    shown = given.get("annotated_frame", 0)
-    if "annotated_frame" in given and not _is_index(shown, len(per_frame) - 1):
-        wanted = f"0 to {len(per_frame) - 1}"
-        raise InvalidPrompt(
-            f"{where}: expected 'annotated_frame' to be {wanted}, got {_shown(shown)}"
-        )
+    if "annotated_frame" in scribbles:
+        last_frame = len(per_frame) - 1
+        annotated_frame = scribbles["annotated_frame"]
+        if not _is_index(annotated_frame, last_frame):
+            raise InvalidPrompt(
+                f"{where}: expected 'annotated_frame' to be 0 to {last_frame}, "
+                f"got {_shown(annotated_frame)}"
+            )
     for frame, lines in enumerate(per_frame):
-        for number, line in enumerate(
-            _list(lines, f"{where}, frame {frame}: expected a list of lines")
-        ):
-            _check_line(line, objects, f"{where}, frame {frame}, line {number}")
-    return given
+        where_frame = f"{where}, frame {frame}"
+        for number, line in enumerate(_list(lines, f"{where_frame}: expected a list of lines")):
+            _check_line(line, objects, f"{where_frame}, line {number}")
+    return scribbles
 
 
 def read_scribbles(
@@ -108,7 +108,9 @@ def write_scribbles(data: Scribbles, path: Path | str) -> None:
     Raises:
         InvalidPrompt: `data` is not the content of a scribble file; nothing is written.
     """
-    write_whole(Path(path), json.dumps(dict(check_scribbles(data)), allow_nan=False) + "\n")
+    checked = dict(check_scribbles(data))
+    text = json.dumps(checked, allow_nan=False)
+    write_atomic(Path(path), text + "\n")
 
 
 def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
@@ -128,10 +130,12 @@ def frames_with_lines(data: Scribbles) -> tuple[int, ...]:
 
 def frames_with_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
     """Return the frames with at least one line of an object (0: of the background), in order."""
-    frames = enumerate(data["scribbles"])
-    return tuple(
-        frame for frame, lines in frames if any(line["object_id"] == object_id for line in lines)
-    )
+    frames: list[int] = []
+    for frame, lines in enumerate(data["scribbles"]):
+        object_ids = [line["object_id"] for line in lines]
+        if object_id in object_ids:
+            frames.append(frame)
+    return tuple(frames)
 
 
 def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
@@ -159,8 +163,8 @@ def _check_line(line: Any, objects: int | None, where: str) -> None:
         raise InvalidPrompt(
             f"{where}: expected a dictionary with 'path' and 'object_id', got {_shown(line)}"
         )
-    given = cast("Scribbles", line)
-    object_id = given.get("object_id")
+    fields = cast("Scribbles", line)
+    object_id = fields.get("object_id")
     if not _is_index(object_id, objects):
         if objects is None:
             wanted = "a whole number from 0"
@@ -170,11 +174,11 @@ def _check_line(line: Any, objects: int | None, where: str) -> None:
             f"{where}: expected 'object_id' to be {wanted}, got {_shown(object_id)}"
         )
     for key in ("start_time", "end_time"):
-        if key in given and not _is_number(given[key]):
+        if key in fields and not _is_number(fields[key]):
             raise InvalidPrompt(
-                f"{where}: expected '{key}' to be a number, got {_shown(given[key])}"
+                f"{where}: expected '{key}' to be a number, got {_shown(fields[key])}"
             )
-    _check_path(given.get("path"), where)
+    _check_path(fields.get("path"), where)
 
 
 def _check_path(path: Any, where: str) -> None:
@@ -184,14 +188,13 @@ def _check_path(path: Any, where: str) -> None:
             f"{where}: expected 'path' to have at least one [x, y], got an empty one"
         )
     for number, point in enumerate(points):
-        place = _list(point, f"{where}, point {number}: expected two numbers [x, y]")
-        if len(place) != 2 or not all(map(_is_number, place)):
+        where_point = f"{where}, point {number}"
+        position = _list(point, f"{where_point}: expected two numbers [x, y]")
+        if len(position) != 2 or not all(map(_is_number, position)):
+            raise InvalidPrompt(f"{where_point}: expected two numbers [x, y], got {_shown(point)}")
+        if not all(0 <= value <= 1 for value in position):
             raise InvalidPrompt(
-                f"{where}, point {number}: expected two numbers [x, y], got {_shown(point)}"
-            )
-        if not all(0 <= value <= 1 for value in place):
-            raise InvalidPrompt(
-                f"{where}, point {number}: expected x and y from 0 to 1, as fractions of the frame's width and height, "
+                f"{where_point}: expected x and y from 0 to 1, as fractions of the frame's width and height, "
                 f"got {_shown(point)}"
             )
 
@@ -203,15 +206,16 @@ def _list(value: Any, expected: str) -> Sequence[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    # JSON's true and false are bool, a subclass of int.
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value)
 
 
 def _is_index(value: Any, highest: int | None) -> bool:
-    return (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and 0 <= value <= (value if highest is None else highest)
-    )
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return False
+    return highest is None or value <= highest
 
 
 def _shown(value: Any) -> str:

@@ -28,9 +28,13 @@ def capped_limit(
     """
     if value is None:
         return None
-    given: Any = value
-    is_number = isinstance(given, (int, float, np.number))
-    if not is_number or not given > 0 or (is_whole and float(given) % 1):
+    unchecked: Any = value
+    is_number = isinstance(unchecked, (int, float, np.number))
+    # NaN is not above 0 either.
+    is_valid = is_number and bool(unchecked > 0)
+    if is_valid and is_whole:
+        is_valid = float(unchecked) % 1 == 0
+    if not is_valid:
         kind = "a whole number " if is_whole else ""
         raise InvalidInput(f"{name}: expected {kind}more than 0, got {value!r}")
     if value > most:
@@ -73,23 +77,23 @@ def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tup
     if candidates is None:
         return None
     try:
-        given = np.asarray(candidates).reshape(-1)
+        numbers = np.asarray(candidates).reshape(-1)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"next_scribble_frame_candidates: expected numbers of frames, got {candidates}"
         ) from error
-    if given.size and given.dtype.kind not in "iu":
+    if numbers.size and numbers.dtype.kind not in "iu":
         raise InvalidInput(
-            f"next_scribble_frame_candidates: expected numbers of frames, got {given.dtype} values"
+            f"next_scribble_frame_candidates: expected numbers of frames, got {numbers.dtype} values"
         )
-    inside = tuple(int(frame) for frame in given if 0 <= frame < frames)
-    if len(inside) < given.size:
-        outside = [int(frame) for frame in given if not 0 <= frame < frames]
+    is_frame = (numbers >= 0) & (numbers < frames)
+    if not is_frame.all():
+        outside = numbers[~is_frame].tolist()
         warnings.warn(
             f"next_scribble_frame_candidates: frames go from 0 to {frames - 1}, not {outside}",
             stacklevel=3,
         )
-    return inside or None
+    return tuple(numbers[is_frame].tolist()) or None
 
 
 def make_folder(path: Path) -> Path:

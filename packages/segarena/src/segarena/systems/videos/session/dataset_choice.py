@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from segarena.abilities import KnowsFiles
+from segarena.capabilities import FileListing
 from segarena.errors import DatasetMissing, InvalidInput
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find
@@ -26,7 +26,7 @@ class DatasetSubset:
         self.sample_ids: Sequence[str] = tuple(sample_ids)
         self.fingerprint = dataset.fingerprint
         self._dataset = dataset
-        if isinstance(dataset, KnowsFiles):
+        if isinstance(dataset, FileListing):
             self.files_of = dataset.files_of
 
     def load(self, sample_id: str) -> Sample:
@@ -72,7 +72,10 @@ def _only(dataset: Dataset, sequences: Sequence[str]) -> Dataset:
     missing = [name for name in sequences if name not in dataset.sample_ids]
     if missing:
         raise DatasetMissing(f"dataset {dataset.name} has no sequence {', '.join(missing)}")
-    return DatasetSubset(dataset, [name for name in dataset.sample_ids if name in set(sequences)])
+    wanted = set(sequences)
+    # In the order of the dataset, as when the dataset selects them itself.
+    sample_ids = [name for name in dataset.sample_ids if name in wanted]
+    return DatasetSubset(dataset, sample_ids)
 
 
 def _davis(
@@ -84,5 +87,7 @@ def _davis(
             "davis_root: expected the folder with JPEGImages, here or in the environment variable DATASET_DAVIS; "
             "or name another dataset, such as dataset='demo-videos'"
         )
-    only = {} if sequences is None else {"sequences": tuple(sequences)}
-    return PluginSpec("davis", {"path": str(root), "subset": subset, **only})
+    options: dict[str, object] = {"path": str(root), "subset": subset}
+    if sequences is not None:
+        options["sequences"] = tuple(sequences)
+    return PluginSpec("davis", options)

@@ -28,7 +28,7 @@ from typing import Any, Self
 from segarena.client.address import read_address
 from segarena.engine.plan import Plan, make_plan
 from segarena.errors import InvalidInput, ProtocolViolation
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Benchmark, Dataset
@@ -127,10 +127,11 @@ class DavisInteractiveSession:
             most = capped_limit(
                 "max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True
             )
+            rounds = None if most is None else int(most)
             options = {
                 "preset": preset,
                 "metric": metric_to_optimize,
-                "rounds": None if most is None else int(most),
+                "rounds": rounds,
                 "seconds_per_object": capped_limit("max_time", max_time, MOST_SECONDS),
                 "protocol": protocol,
             }
@@ -269,11 +270,13 @@ class DavisInteractiveSession:
         is_new = self._is_new
         self._is_new = False
         if only_last and not (is_new and self._opened.earlier):
-            shown = self._given[-1:]
+            current = self._given[-1:]
         else:
-            shown = self._given
-        fused = copy.deepcopy(dict(shown[0]))
-        for scribbles in shown[1:]:
+            # A resumed session repeats the earlier rounds once, even if only the last is wanted.
+            current = self._given
+        # Copies, so that callers may change the result without changing later rounds.
+        fused = copy.deepcopy(dict(current[0]))
+        for scribbles in current[1:]:
             fused = fuse_scribbles(fused, copy.deepcopy(dict(scribbles)))
         self._is_fetched = True
         self._left_at = self._asked_at = self._clock()
@@ -341,7 +344,7 @@ class DavisInteractiveSession:
             return {}
         summary = self._entered().summary()
         if save_file is not None:
-            write_whole(Path(save_file), json.dumps(summary, indent=2))
+            write_atomic(Path(save_file), json.dumps(summary, indent=2))
         return summary
 
     def _at_work(self) -> Connector:

@@ -30,7 +30,9 @@ class SessionJournal:
         self._path = path
         self._entries, whole = read_entries(path)
         try:
-            self._file = path.open("r+b" if path.is_file() else "w+b")
+            # Not "a+b": after a crash the half-written last line must be cut off.
+            mode = "r+b" if path.is_file() else "w+b"
+            self._file = path.open(mode)
             self._file.truncate(whole)
             self._file.seek(whole)
         except OSError as error:

@@ -28,7 +28,7 @@ from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, StoreError
-from segarena.options import as_protocol
+from segarena.options import parse_protocol
 from segarena.records.parquet_tables import table_frame
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS, robot_text
@@ -88,7 +88,7 @@ class LocalConnector:
             self._tables = [self._finished_table()]
             self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
             stack.callback(self._file.close)
-            self._held = stack.pop_all()
+            self._resources = stack.pop_all()
         self._begun: dict[tuple[str, int], int] = {}
         self._entries = self._unfinished_entries()
         order = np.arange(len(self._run.samples))
@@ -181,14 +181,13 @@ class LocalConnector:
             if key not in answered:
                 scores.append(unanswered(*key, objects))
         horizon = CurveEnd(
-            seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol)
+            seconds_per_object=options["seconds_per_object"],
+            protocol=parse_protocol(rules.protocol),
         )
-        summary = video_summary(
-            scores,
-            rounds=None if rules.rounds == BY_TIME_ALONE else rules.rounds,
-            horizon=horizon,
-            not_run=self._not_run() if horizon.protocol == "published" else (),
-        )
+        rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
+        # The published summary counts samples that were never reached as failed.
+        not_run = self._not_run() if horizon.protocol == "published" else ()
+        summary = video_summary(scores, rounds=rounds, horizon=horizon, not_run=not_run)
         conditions = {
             "session_id": self.session_id,
             "protocol": rules.protocol,
@@ -206,7 +205,7 @@ class LocalConnector:
 
     def close(self) -> None:
         """Release the folder; the session can be resumed."""
-        self._held.close()
+        self._resources.close()
 
     def _open(self) -> Session:
         if self._session is None:
@@ -249,7 +248,7 @@ class LocalConnector:
 
     def _replay(self, session: Session) -> tuple[Scribbles, ...]:
         """Repeat the journal's answers about a sample; return the scribbles that they answered."""
-        given: list[Scribbles] = []
+        answered: list[Scribbles] = []
         for entry in self._entries.pop((session.sample.id, session.repeat + 1), ()):
             if entry["is_over"]:
                 session.is_over = True
@@ -263,7 +262,7 @@ class LocalConnector:
                 session.spent_s = math.inf
                 session.submit(np.zeros(session.sample.shape, dtype=np.uint8), entry["seconds"])
                 break
-            given.append(self._scribbles(session))
+            answered.append(self._scribbles(session))
             try:
                 session.submit(decode_answer(entry, session.sample.shape), entry["seconds"])
             except (InvalidInput, PredictionInvalid) as error:
@@ -271,11 +270,12 @@ class LocalConnector:
                 raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
             session.spent_s = entry["spent_s"]
             self._report_last(session)
-        return tuple(given)
+        return tuple(answered)
 
-    def _note(self, session: Session, **told: Any) -> None:
-        self._journal.add(make_submission(session, **told))
-        self._begun.setdefault((session.sample.id, session.repeat + 1), session.target.objects)
+    def _note(self, session: Session, **answer: Any) -> None:
+        self._journal.add(make_submission(session, **answer))
+        key = (session.sample.id, session.repeat + 1)
+        self._begun.setdefault(key, session.target.objects)
 
     def _scribbles(self, session: Session) -> Scribbles:
         """Return the last prompts in the form of a scribble file; people's scribbles unchanged."""

@@ -35,12 +35,13 @@ def scribbles2mask(
     default_value: int = -1,
 ) -> NDArray[np.int64]:
     """Rasterize scribbles as object ids, (B, H, W), `default_value` elsewhere; positions are rounded down to pixels."""
+    bezier_points = nb_points if bezier_curve_sampling else None
     masks = scribbles_to_masks(
         scribbles,
         output_resolution,
         default=default_value,
         is_joined=bresenham,
-        bezier_points=nb_points if bezier_curve_sampling else None,
+        bezier_points=bezier_points,
         rounding="down",
     )
     return masks.astype(np.int64)
@@ -143,26 +144,25 @@ class InteractiveScribblesRobot:
         if frame is not None and not 0 <= frame < len(target):
             raise InvalidInput(f"frame: frames go from 0 to {len(target) - 1}, got {frame}")
         if frame is None:
-            drawn = int(np.argmin(batched_jaccard(target, prediction, nb_objects=nb_objects)))
-        else:
-            drawn = frame
+            jaccard = batched_jaccard(target, prediction, nb_objects=nb_objects)
+            frame = int(np.argmin(jaccard))
         objects = nb_objects or int(target[target != VOID].max(initial=0))
-        lines = draw_lines(prediction[drawn], target[drawn], self._settings, objects=objects)
-        prompts = [line_prompt(drawn, line.points, line.object_id) for line in lines]
+        lines = draw_lines(prediction[frame], target[frame], self._settings, objects=objects)
+        prompts = [line_prompt(frame, line.points, line.object_id) for line in lines]
         fractions = "size" if self._settings.mode == "published" else "last-pixel"
         return scribbles_from_prompts(prompts, target.shape, sequence, fractions=fractions)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What scripts call `session.connector.service`: it holds the robot."""
+    """`session.connector.service` of the published package; it holds the robot."""
 
     robot: InteractiveScribblesRobot
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceConnector:
-    """What scripts call `session.connector`."""
+    """`session.connector` of the published package."""
 
     service: Service
 

@@ -16,7 +16,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
 from segarena.errors import InvalidMask, PredictionInvalid, StoreError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
 from segarena.systems.videos.session.report_file import claim_report
 
@@ -53,7 +53,7 @@ def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
     while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
     about = {"session_id": secrets.token_hex(32), "started": started}
-    write_whole(path, json.dumps({**about, "sha256": sha256(*about.values())}))
+    write_atomic(path, json.dumps({**about, "sha256": sha256(*about.values())}))
     return about
 
 
@@ -74,10 +74,12 @@ def make_submission(
         is_taken: whether it came in time.
         is_over: whether the time ran out before an answer.
     """
+    masks: list[str] = []
     if is_taken:
-        masks = [row.rle for row in session.rows().masks if row.round == session.answered]
-    else:
-        masks = []
+        for row in session.rows().masks:
+            if row.round == session.answered:
+                masks.append(base64.b64encode(row.rle).decode("ascii"))
+    requested = None if candidates is None else list(candidates)
     return {
         "sequence": session.sample.id,
         "scribble_idx": session.repeat + 1,
@@ -87,8 +89,8 @@ def make_submission(
         "spent_s": session.spent_s,
         "is_taken": is_taken,
         "is_over": is_over,
-        "candidates": None if candidates is None else list(candidates),
-        "masks": [base64.b64encode(rle).decode("ascii") for rle in masks],
+        "candidates": requested,
+        "masks": masks,
     }
 
 
@@ -106,7 +108,8 @@ def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
             raise InvalidMask(f"expected a mask in base64, got: {error}") from error
         labels[decode_rle(rle, shape)] = number
     frames = entry["candidates"]
-    return Prediction(labels, candidates=None if frames is None else tuple(frames))
+    candidates = None if frames is None else tuple(frames)
+    return Prediction(labels, candidates=candidates)
 
 
 def cast_object_ids(masks: Any, objects: int) -> Any:
@@ -115,14 +118,16 @@ def cast_object_ids(masks: Any, objects: int) -> Any:
     Raises:
         PredictionInvalid: an object id is above `objects`.
     """
-    given = np.asarray(masks)
-    if given.dtype.kind not in "iuf" or not given.size:
-        return given
-    if objects < given.max() < np.inf:
-        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
-    if given.dtype.kind == "f" or given.min() < 0:
-        return given
-    return given.astype(np.uint8, copy=False)
+    labels = np.asarray(masks)
+    if labels.dtype.kind not in "iuf" or not labels.size:
+        return labels
+    highest = labels.max()
+    if objects < highest < np.inf:
+        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {highest:g}")
+    # A cast would hide fractions, NaN and negative numbers from the session's check.
+    if labels.dtype.kind == "f" or labels.min() < 0:
+        return labels
+    return labels.astype(np.uint8, copy=False)
 
 
 def read_session_file(path: Path) -> dict[str, str]:

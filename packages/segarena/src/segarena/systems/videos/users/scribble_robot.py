@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from segarena.errors import InvalidInput, InvalidPrompt
-from segarena.multi_object import Judged, ObjectsComparison
+from segarena.multi_object import AnyComparison, ObjectsComparison
 from segarena.prompts import Prompt, Scribble
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Labels, Mask, Sample, Target
-from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
+from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric, Void
 from segarena.systems.videos.robot.frame_choice import (
     FrameCriterion,
     FrameReuse,
@@ -95,7 +95,8 @@ class ScribbleRobot:
         )
         self._judge: FrameCriterion = judge
         is_published = mode == "published"
-        self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
+        void: Void = "background" if is_published else "ignore"
+        self._metric = JaccardContourMetric(void=void)
         self._reuse: FrameReuse = "published" if is_published else "in-turn"
         self.may_be_silent = is_published
 
@@ -162,12 +163,13 @@ class ScribbleRobot:
         if turn.target.ignore is not None:
             ignore = _frames(turn.target.ignore).view(np.bool_)
         for frame in frames:
+            ignored_in_frame = None if ignore is None else ignore[frame]
             lines = draw_lines(
                 prediction[frame],
                 target[frame],
                 self.settings,
                 objects=objects,
-                ignore=None if ignore is None else ignore[frame],
+                ignore=ignored_in_frame,
                 marks_all=marks_all,
             )
             if lines:
@@ -176,9 +178,11 @@ class ScribbleRobot:
         if ignore is not None:
             wrong &= ~ignore
         if wrong.any():
-            shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
+            where = f"{len(frames)} frames"
+            if len(frames) == 1:
+                where = f"frame {frames[0]}"
             warnings.warn(
-                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {shown}, "
+                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {where}, "
                 f"round {turn.round}, though not all is right; nothing is drawn",
                 stacklevel=3,
             )
@@ -189,10 +193,13 @@ def _line_prompts(lines: Sequence[RobotLine], frame: int, turn: Turn) -> tuple[S
     """Return the robot's lines in a frame as prompts."""
     if len(turn.sample.shape) == 3:
         return tuple(line_prompt(frame, line.points, line.object_id) for line in lines)
-    prompts = [line_prompt(None, line.points, line.object_id) for line in lines]
-    if turn.target.objects == 1:
+    prompts: list[Scribble] = []
+    for line in lines:
+        prompt = line_prompt(None, line.points, line.object_id)
         # Segmenters of images know a stroke off their one object, and no object 0.
-        prompts = [replace(prompt, object_id=1) for prompt in prompts]
+        if turn.target.objects == 1:
+            prompt = replace(prompt, object_id=1)
+        prompts.append(prompt)
     return tuple(prompts)
 
 
@@ -217,7 +224,7 @@ def _frames(labels: Labels | Mask) -> Labels:
 
 def _predicted(turn: Turn) -> Labels:
     """Return the last prediction as labels, whether several objects are judged or one."""
-    comparison: Judged = turn.comparison
+    comparison: AnyComparison = turn.comparison
     if isinstance(comparison, ObjectsComparison):
         return comparison.prediction
     return comparison.given.view(np.uint8)

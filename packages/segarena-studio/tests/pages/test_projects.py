@@ -101,8 +101,8 @@ def test_a_project_is_made_filled_and_shared_on_pages(served, people):
         for n, name in enumerate(("a.png", "b.png", "b.txt"))
     ]
     page = lea.post(f"{place}/pictures", files)
-    assert "2 added, 1 refused" in page.text
-    assert "2 were there already" in lea.post(f"{place}/pictures", files[:2]).text
+    assert "2 added, 1 rejected" in page.text
+    assert "2 existed already" in lea.post(f"{place}/pictures", files[:2]).text
     assert lea.post(f"{place}/members", name="anna", role="annotator").status_code == 303
     page = anna.get(place)
     assert "Streets &amp; &lt;b&gt;roads&lt;/b&gt;" in page.text
@@ -168,7 +168,7 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
     assert re.search(r"grass</b> <small>new", page)
     assert "the &lt;i&gt;grass&lt;/i&gt;" in page
     stale = rex.post(f"tasks/{first.id}/review", do="approve", revision="1")
-    assert (stale.status_code, "look again" in stale.text) == (409, True)
+    assert (stale.status_code, "reload the page" in stale.text) == (409, True)
     answer = rex.post(f"tasks/{first.id}/review", do="approve", revision="2", next="yes")
     assert answer.headers["location"] == f"/studio/tasks/{second.id}/look"
     compare_all(served.site, project)
@@ -263,7 +263,7 @@ def test_tasks_begin_with_what_was_drawn_before(served, people, project, tmp_pat
         if kind == "rle":  # it has no names of files, but the ids of this project
             continue
         page = lea.post(f"projects/{other}/start", {"file": ("scenes.json", content)})
-        assert "1 task begins" in page.text, page.text
+        assert "1 task starts" in page.text, page.text
         begun = next(one for one in tasks_of(served.site, other) if one.state == "in progress")
         give_task(served.site, begun, anna.id)
         told = anna.ask("GET", f"tasks/{begun.id}/draft").json()
@@ -355,13 +355,13 @@ def test_a_lead_frees_what_somebody_left_behind(served, people):
     anna.ask("PUT", f"tasks/{task}/draft", save_of(0))
     assert "Assignment" not in lea.get(f"tasks/{task}/look").text
     lea.post(f"projects/{project}/members", do="remove", person=str(anna.id))
-    assert "left <a href" in lea.get(f"projects/{project}/settings").text
-    assert "goes on with what was drawn" in lea.get(f"tasks/{task}/look").text
+    assert "left the project with <a href" in lea.get(f"projects/{project}/settings").text
+    assert "The next annotator continues this drawing" in lea.get(f"tasks/{task}/look").text
     assert (
         lea.post(f"projects/{project}/members", do="free", person=str(anna.id)).status_code == 303
     )
     assert tasks_of(served.site, project)[0].person_id is None
-    assert "left <a href" not in lea.get(f"projects/{project}/settings").text
+    assert "left the project with <a href" not in lea.get(f"projects/{project}/settings").text
 
 
 def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people, monkeypatch):
@@ -379,7 +379,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     for _ in range(2):
         assert JobRunner(site, [ExportProject()], Here()).run_next()
         page = lea.get(f"projects/{project}/export")
-        assert "What you asked for is ready" in page.text
+        assert "Your export is ready" in page.text
         assert "refresh" not in page.headers
         with zipfile.ZipFile(
             io.BytesIO(lea.get(f"projects/{project}/export.zip").content)
@@ -396,7 +396,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert JobRunner(site, [ExportProject()], Here()).run_next()
     for file in site.folder.exports.folder.rglob("*/*"):
         file.unlink()
-    assert "kept no more" in lea.get(f"projects/{project}/export.zip").text
+    assert "was deleted" in lea.get(f"projects/{project}/export.zip").text
 
 
 def test_exports_go_with_their_project_also_one_that_comes_late(served, people, monkeypatch):

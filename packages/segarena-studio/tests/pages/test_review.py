@@ -66,8 +66,8 @@ def test_pictures_are_sent_one_by_one_and_what_is_none_is_told(served, people, c
     (tmp_path / "b.png").write_bytes(b"<svg onload='alert(1)'>")
     page = come("Lea", f"/studio/projects/{project}/settings")
     page.locator("input[name=pictures]").set_input_files([tmp_path / "a.png", tmp_path / "b.png"])
-    page.get_by_role("button", name="Add them").click()
-    page.get_by_text("1 added, 1 refused.").wait_for()
+    page.get_by_role("button", name="Add pictures").click()
+    page.get_by_text("1 added, 1 rejected.").wait_for()
     assert "b.png: expected JPEG" in page.locator("[data-refused] li").inner_text()
     assert len(tasks_of(served.site, project)) == 1
 
@@ -87,7 +87,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     page = come("Rex", f"/studio/projects/{project}")
     assert not barriers(page)
     page.get_by_role("link", name="Review finished pictures").click()
-    page.get_by_role("link", name="Look at street-0.png by Anna").click()
+    page.get_by_role("link", name="View street-0.png by Anna").click()
     page.get_by_role("button", name="Review this").click()
     board = page.locator("[data-scene]")
     corner = board.bounding_box()
@@ -104,7 +104,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert (comment.x, comment.y) == (pytest.approx(30, abs=0.5), pytest.approx(30, abs=0.5))
     assert comment.region == "r1"
     page.get_by_label("then show the next waiting picture").uncheck()
-    page.get_by_role("button", name="Return to Anna").click()
+    page.get_by_role("button", name="Send back to Anna").click()
     assert "returned" in page.locator(".chip").first.inner_text()
     draw(served, task, people["Anna"], SECOND)
     page = come("Rex", f"/studio/tasks/{task}/look", width=390, scheme="dark")
@@ -120,7 +120,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     page.locator("aside li[data-region=r1]").first.hover()
     assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
     page.get_by_role("button", name="Resolve comment 1").click()
-    page.get_by_role("button", name="Open comment 1").wait_for()
+    page.get_by_role("button", name="Reopen comment 1").wait_for()
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(f"**/studio/tasks/{other}/look")  # the next that waits
     with served.site.database.reading() as session:

@@ -117,7 +117,7 @@ def test_links_that_are_not_ours_full_or_ended_let_nobody_in(served, made, link)
     assert ParticipantClient(served.client(), narrow).agreed.status_code == 303
     late = ParticipantClient(served.client(), narrow)
     assert late.agreed.status_code == 422
-    assert "As many people" in late.client.get(late.base).text
+    assert "number of participants" in late.client.get(late.base).text
     with served.site.database.writing() as session:
         session.get(StudyLink, int(narrow.partition("-")[0])).ended_at = 1.0
     assert "does not lead here" in late.client.get(late.base).text
@@ -160,7 +160,7 @@ def test_answers_are_judged_while_nothing_is_locked(served, taker, monkeypatch):
             session.scalars(select(StudyVisitor).with_for_update()).all()
         return judge_answer(*given)
 
-    monkeypatch.setattr(trials, "judge", judged)
+    monkeypatch.setattr(trials, "judge_answer", judged)
     step = taker.next()
     assert taker.give(step, right(served.site, step)).json() == {"feedback": "right"}
 

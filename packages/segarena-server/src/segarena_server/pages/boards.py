@@ -189,7 +189,7 @@ def _pictures(
         raise
     except SegarenaError as error:
         note = f"{error}" if is_organiser else "This sample cannot be drawn."
-        return Gallery(lead="", cards=(), told="", notes=[note])
+        return Gallery(lead="", cards=(), count_note="", notes=[note])
     if content is None:
         return None
     found = msgspec.json.decode(content, type=SampleCards)
@@ -203,4 +203,4 @@ def _pictures(
         )
         for number, one in enumerate(found.cards, 1)
     ]
-    return Gallery(lead="", cards=cards, told=f"{len(cards)} targets, {len(runs)} runs")
+    return Gallery(lead="", cards=cards, count_note=f"{len(cards)} targets, {len(runs)} runs")

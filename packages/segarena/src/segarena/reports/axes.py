@@ -146,30 +146,41 @@ class Frame:
         """Add a dot with `title` as its tooltip."""
         self.draw(element("circle", cx=x, cy=y, r=radius, css=css, title=title))
 
+    @property
+    def _right_edge(self) -> float:
+        return self.width_px - self.right
+
+    @property
+    def _base(self) -> float:
+        return self.height_px - self.bottom
+
     def path(self, places: Sequence[tuple[float, float]], css: str) -> None:
         """Add a polyline through these points; nothing without points."""
-        if places:
-            corners = [f"{px(x)} {px(y)}" for x, y in places]
-            self.draw(element("path", d=f"M{'L'.join(corners)}", css=css))
+        if not places:
+            return
+        corners = [f"{px(x)} {px(y)}" for x, y in places]
+        self.draw(element("path", d="M" + "L".join(corners), css=css))
 
     def x_axis(self, scale: Scale, label: str, ticks: Sequence[float] | None = None) -> None:
         """Draw the base line, ticks and label below the plot."""
-        base = self.height_px - self.bottom
-        self.line(self.left, base, self.width_px - self.right, base, "axis")
+        base = self._base
+        self.line(self.left, base, self._right_edge, base, "axis")
         if ticks is None:
             ticks = scale.ticks(6)
         for tick in ticks:
-            self.line(scale(tick), base, scale(tick), base + 4, "axis")
-            self.text(scale(tick), base + 17, number(tick), css="tick", anchor="middle")
-        middle = (self.left + self.width_px - self.right) / 2
+            x = scale(tick)
+            self.line(x, base, x, base + 4, "axis")
+            self.text(x, base + 17, number(tick), css="tick", anchor="middle")
+        middle = (self.left + self._right_edge) / 2
         self.text(middle, self.height_px - 5, label, css="label", anchor="middle")
 
     def y_axis(self, scale: Scale, label: str) -> None:
         """Draw horizontal grid lines with their values, and the label along the left side."""
         for tick in scale.ticks(5):
-            self.line(self.left, scale(tick), self.width_px - self.right, scale(tick), "grid")
-            self.text(self.left - 7, scale(tick) + 4, number(tick), css="tick", anchor="end")
-        middle = (self.top + self.height_px - self.bottom) / 2
+            y = scale(tick)
+            self.line(self.left, y, self._right_edge, y, "grid")
+            self.text(self.left - 7, y + 4, number(tick), css="tick", anchor="end")
+        middle = (self.top + self._base) / 2
         turned = f"translate(11 {px(middle)}) rotate(-90)"
         self.draw(element("text", label, transform=turned, css="label", text_anchor="middle"))
 

@@ -57,7 +57,8 @@ def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
 def standalone(chart: str, heading: str = "") -> str:
     """Return a chart as an SVG document with embedded style, in the colours of the light scheme."""
     viewbox = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0]
-    width, height = map(float, viewbox)
+    width = float(viewbox[0])
+    height = float(viewbox[1])
     above = HEADING_PX if heading else 0
     total_height = px(height + above)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{total_height}" '

@@ -152,7 +152,10 @@ def chart_size_px(panels: int, height: float, longest: int = 0) -> tuple[float, 
 
 def make_figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
     """Return a figure of (heading, SVG) pairs without the empty charts; None if all are empty."""
-    shown = [(heading, chart) for heading, chart in charts if chart]
+    shown: list[tuple[str, str]] = []
+    for heading, chart in charts:
+        if chart:
+            shown.append((heading, chart))
     if not shown:
         return None
     return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)

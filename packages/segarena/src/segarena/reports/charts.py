@@ -14,7 +14,9 @@ from itertools import chain
 from typing import TypeAlias
 
 from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
+from segarena.reports.cells import Value
 from segarena.reports.html_document import macros
+from segarena.statistics.intervals import Interval
 
 COLOUR_COUNT = 7
 """Number of colours on the page; further series reuse them with other dashes and markers."""
@@ -27,10 +29,11 @@ LEGEND_PX = 30.0
 MAX_LARGE_MARKERS = 24
 """Curves with more points than this have small markers."""
 
+_DISC_ANGLES = [turn * math.tau / 16 for turn in range(16)]
+
 MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
-    tuple(
-        (math.cos(turn * math.tau / 16), math.sin(turn * math.tau / 16)) for turn in range(16)
-    ),  # disc
+    # A disc.
+    tuple((math.cos(angle), math.sin(angle)) for angle in _DISC_ANGLES),
     ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
     ((0, -1.3), (1.2, 0.9), (-1.2, 0.9)),
     ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
@@ -57,6 +60,27 @@ class Curve:
     high: Sequence[float]
     is_faint: bool = False
     is_floor: bool = False
+
+    @classmethod
+    def from_intervals(
+        cls,
+        label: str,
+        colour: ChartColour,
+        x: Sequence[float],
+        intervals: Sequence[Interval | Value],
+        *,
+        is_floor: bool = False,
+    ) -> Curve:
+        """Return the curve of means over `x`, with their intervals as its band."""
+        return cls(
+            label=label,
+            colour=colour,
+            x=x,
+            y=[interval.mean for interval in intervals],
+            low=[interval.low for interval in intervals],
+            high=[interval.high for interval in intervals],
+            is_floor=is_floor,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,14 +450,18 @@ def _end_labels(
     ends.sort(key=lambda end: end[0])
     top = frame.top + 4
     bottom = frame.height_px - frame.bottom + 4
+    # Many labels move closer together than a line's height.
     step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
     places: list[float] = []
+    lowest_free = top
     for y, _, _ in ends:
-        places.append(max(y + 4, places[-1] + step) if places else max(y + 4, top))
+        place = max(y + 4, lowest_free)
+        places.append(place)
+        lowest_free = place + step
     # Labels that were pushed below the chart are pushed back up.
-    for place in range(len(places) - 1, -1, -1):
-        places[place] = min(places[place], bottom - step * (len(places) - 1 - place))
+    for index in range(len(places) - 1, -1, -1):
+        below = len(places) - 1 - index
+        places[index] = min(places[index], bottom - step * below)
+    x = frame.width_px - frame.right + 8
     for place, (_, colour, label) in zip(places, ends, strict=True):
-        frame.text(
-            frame.width_px - frame.right + 8, place, label, css=f"end {colour_class(colour)}"
-        )
+        frame.text(x, place, label, css=f"end {colour_class(colour)}")

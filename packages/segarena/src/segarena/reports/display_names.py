@@ -40,14 +40,14 @@ def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
     A dataset that is a folder, read by a plug-in with an option `name`, takes the value of that
     option, or else the last part of its path. The same holds if one plug-in reads several folders.
     """
-    labels: list[str] = []
+    prints: list[tuple[str, str]] = []
     for plugin, distinct in zip(plugins, distinct_names(plugins), strict=True):
         is_named_folder = "name" in plugin.options and distinct == short_name(plugin.name)
         label = ""
         if is_named_folder or _has_several_paths(plugin, plugins):
             label = _folder_name(plugin)
-        labels.append(label or distinct)
-    prints = [(label, plugin.fingerprint) for label, plugin in zip(labels, plugins, strict=True)]
+        prints.append((label or distinct, plugin.fingerprint))
+    # Equal labels of different data get a number.
     distinct_prints = list(dict.fromkeys(prints))
     numbered = _numbered([label for label, _ in distinct_prints])
     names_by_print = dict(zip(distinct_prints, numbered, strict=True))
@@ -55,8 +55,11 @@ def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
 
 
 def _has_several_paths(plugin: PluginRecord, plugins: Sequence[PluginRecord]) -> bool:
-    paths = {str(other.options.get("path")) for other in plugins if other.name == plugin.name}
-    return len(paths) > 1 and "path" in plugin.options
+    if "path" not in plugin.options:
+        return False
+    namesakes = [other for other in plugins if other.name == plugin.name]
+    paths = {str(other.options.get("path")) for other in namesakes}
+    return len(paths) > 1
 
 
 def _folder_name(plugin: PluginRecord) -> str:
@@ -87,10 +90,14 @@ def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
 
 
 def _differing_options(plugin: PluginRecord, others: Sequence[PluginRecord]) -> dict[str, Any]:
-    def is_shared(key: str) -> bool:
-        return all(other.options.get(key) == plugin.options[key] for other in others)
+    """Return the options whose value differs from that of another plug-in."""
 
-    return {key: value for key, value in plugin.options.items() if not is_shared(key)}
+    def differs(key: str) -> bool:
+        # Values may be lists, so they are compared instead of collected in a set.
+        value = plugin.options[key]
+        return any(other.options.get(key) != value for other in others)
+
+    return {key: value for key, value in plugin.options.items() if differs(key)}
 
 
 def _base_name(plugin: PluginRecord) -> str:
@@ -118,11 +125,13 @@ def non_default_options(used: PluginRecord) -> dict[str, Any]:
 def _numbered(labels: Sequence[str]) -> list[str]:
     """Return labels with " #1", " #2", ... appended to those that occur several times."""
     counts = Counter(labels)
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     numbered: list[str] = []
     for label in labels:
-        seen[label] += 1
-        numbered.append(f"{label} #{seen[label]}" if counts[label] > 1 else label)
+        occurrences[label] += 1
+        if counts[label] > 1:
+            label = f"{label} #{occurrences[label]}"
+        numbered.append(label)
     return numbered
 
 

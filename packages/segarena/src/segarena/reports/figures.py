@@ -151,14 +151,8 @@ def _thin_lines_note(count: int, floors: Sequence[Run]) -> str:
 
 def _mean_curve(series: Series, metric: str) -> Curve:
     means = curve_intervals(series.run, series.user, metric)
-    return Curve(
-        label=series.label,
-        colour=series.colour,
-        x=range(1, len(means) + 1),
-        y=[interval.mean for interval in means],
-        low=[interval.low for interval in means],
-        high=[interval.high for interval in means],
-        is_floor=series.is_floor,
+    return Curve.from_intervals(
+        series.label, series.colour, range(1, len(means) + 1), means, is_floor=series.is_floor
     )
 
 
@@ -215,15 +209,18 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
 
 def _noc_bars(series: Series, statistic: Statistic) -> Bars:
     counts, never = noc_counts(series.run, series.user, statistic)
-    total = max(1, int(counts.sum()) + never)
-    shares = [100 * count / total for count in (*counts.tolist(), never)]
+    all_counts = [*counts.tolist(), never]
+    # A user without a finished dialogue has bars of height 0.
+    total = max(1, sum(all_counts))
+    shares = [100 * count / total for count in all_counts]
     return Bars(label=series.label, colour=series.colour, heights=shares)
 
 
 def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> str:
+    categories = [str(number) for number in range(1, run.rounds + 1)]
     return bar_chart(
         [bars],
-        [*map(str, range(1, run.rounds + 1)), "never"],
+        [*categories, "never"],
         title=f"{word}s needed, {bars.label}",
         x_label=f"{word}s needed",
         y_label="dialogues, %",

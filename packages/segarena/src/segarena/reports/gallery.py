@@ -89,7 +89,7 @@ def make_gallery(
     return Gallery(
         lead=drawn.lead(),
         cards=cards,
-        told=f"{len(shown_targets)} of {count_text(len(targets), own.target_word)} are shown",
+        count_note=f"{len(shown_targets)} of {count_text(len(targets), own.target_word)} are shown",
         others=others,
         shown=shown,
         notes=[note for note in dict.fromkeys(notes) if note],

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from segarena.benchmark_rules import Statistic
-from segarena.records.failures import group_by_cause
+from segarena.records.failures import FailureCause, group_by_cause
 from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.chart_series import area_statistic, run_column_names
 from segarena.reports.display_names import metric_name
@@ -115,10 +114,12 @@ def differences_sheet(runs: Sequence[Run]) -> Sheet:
     counts = ("pairs", "independent", "matched", "unmatched")
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
-        for name, cell in row.cells.items():
-            values = [Value(mean=float(getattr(cell, number))) for number in numbers]
-            cell_counts = (cell.n, cell.clusters, row.matched, row.unmatched)
-            rows.append((row.label, row.baseline, row.user, name, *values, *cell_counts))
+        for statistic, difference in row.cells.items():
+            cells: list[Cell] = [row.label, row.baseline, row.user, statistic]
+            for number in numbers:
+                cells.append(Value(mean=float(getattr(difference, number))))
+            cells += [difference.n, difference.clusters, row.matched, row.unmatched]
+            rows.append(tuple(cells))
     number_columns = [Column(number, "number") for number in (*numbers, *counts)]
     return Sheet(name="paired", caption="", head=(*names, *number_columns), rows=tuple(rows))
 
@@ -203,9 +204,11 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
 
 def _messages_sheet(runs: Sequence[Run]) -> Sheet:
     """Return one row per distinct failure message, the most frequent first."""
-    causes = group_by_cause(chain.from_iterable(run.causes for run in runs))
+    causes: list[FailureCause] = []
+    for run in runs:
+        causes += run.causes
     rows: list[tuple[Cell, ...]] = []
-    for cause in causes[:MAX_MESSAGE_ROWS]:
+    for cause in group_by_cause(causes)[:MAX_MESSAGE_ROWS]:
         rows.append((cause.count, cause.first.message, cause.first.where))
     head = (Column("Count", "number"), Column("First message", "words"), "First occurrence")
     return Sheet(name="messages", caption="", head=head, rows=tuple(rows))
@@ -228,13 +231,15 @@ def _best_means(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
     """Return the best mean by dataset, user and statistic; none if all means are equal."""
     means: defaultdict[tuple[str, str, Statistic], list[float]] = defaultdict(list)
     for row in summary_rows(runs):
+        data = runs[row.run].data
         for statistic in runs[0].summary:
-            means[runs[row.run].data, row.user, statistic].append(row.cells[statistic.name].mean)
+            mean = row.cells[statistic.name].mean
+            if not math.isnan(mean):
+                means[data, row.user, statistic].append(mean)
     best: dict[tuple[str, str, str], float] = {}
     for (data, user, statistic), values in means.items():
-        known = [value for value in values if not math.isnan(value)]
-        if len(set(known)) > 1:
-            best_mean = max(known) if statistic.higher_is_better else min(known)
+        if len(set(values)) > 1:
+            best_mean = max(values) if statistic.higher_is_better else min(values)
             best[data, user, statistic.name] = best_mean
     return best
 

@@ -80,10 +80,6 @@ def target_groupings(
     return found
 
 
-def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
-
-
 def _finite_sizes(values: Mapping[TargetKey, Any]) -> dict[TargetKey, float]:
     """Return the values that are finite numbers."""
     sizes: dict[TargetKey, float] = {}
@@ -156,8 +152,13 @@ def _best_text(runs: Sequence[Run]) -> str:
 
 
 def _whisker(label: str, colour: ChartColour, mean: Interval) -> Whisker:
-    low = mean.mean if math.isnan(mean.low) else mean.low
-    high = mean.mean if math.isnan(mean.high) else mean.high
+    low = mean.low
+    high = mean.high
+    # The mean of a single image has no interval, so its whisker has no length.
+    if math.isnan(low):
+        low = mean.mean
+    if math.isnan(high):
+        high = mean.mean
     note = f"{mean.mean:.3f}, n = {mean.n}"
     return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
 
@@ -216,7 +217,8 @@ def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
 
 
 def _value_range(rows: Sequence[Whisker]) -> tuple[float, float]:
-    low = min((r.low for r in rows), default=0.0)
-    high = max((r.high for r in rows), default=1.0)
+    low = min((row.low for row in rows), default=0.0)
+    high = max((row.high for row in rows), default=1.0)
+    # Rows of equal values get a margin too.
     pad = (high - low) * 0.06 or 0.05
     return low - pad, high + pad

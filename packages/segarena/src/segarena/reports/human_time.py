@@ -75,9 +75,10 @@ class PredictedSeconds:
     @cached_property
     def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Centres and spreads of the logarithm of the seconds of whole dialogues."""
-        last = [min(dialogue.rounds, self.values.shape[1]) - 1 for dialogue in self.dialogues]
-        every = np.arange(len(last))
-        return self.centres[every, last], self.spreads[every, last]
+        rounds = self.values.shape[1]
+        last_rounds = [min(dialogue.rounds, rounds) - 1 for dialogue in self.dialogues]
+        rows = np.arange(len(last_rounds))
+        return self.centres[rows, last_rounds], self.spreads[rows, last_rounds]
 
     def values_at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the expected value at each moment, (dialogues, moments); 0 before the first answer."""
@@ -92,16 +93,20 @@ class PredictedSeconds:
         """Return centres and spreads of the log-seconds until `threshold`, for dialogues that reach it."""
         reached = self.values >= threshold
         rows = np.flatnonzero(reached.any(axis=1))
+        # `argmax` of a boolean array is the index of its first True.
         first = reached[rows].argmax(axis=1)
         return self.centres[rows, first], self.spreads[rows, first]
 
 
 def predict_seconds(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
-    """Return what the dialogues of a user would take; None where none was finished, or none had prompts."""
-    what = ("pace", user, pace.pointer, pace.boxes, pace.habits.source)
-    if what not in run.computed:
-        run.computed[what] = _predict(run, user, pace)
-    return run.computed[what]
+    """Return the predicted seconds of a user's dialogues, cached per run.
+
+    None if no dialogue finished, or if none had prompts that take a hand.
+    """
+    cache_key = ("pace", user, pace.pointer, pace.boxes, pace.habits.source)
+    if cache_key not in run.computed:
+        run.computed[cache_key] = _predict(run, user, pace)
+    return run.computed[cache_key]
 
 
 def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
@@ -150,11 +155,14 @@ def _prompt_extent(dialogue: DialogueRecord) -> float:
     """Return a lower bound of the image diagonal from the prompts, in px; 1 without positions."""
     ends = [(0.0, 0.0)]
     for prompt in chain.from_iterable(dialogue.prompts):
+        # Clicks have a position, boxes a stop; lassos and scribbles have points.
         for name in ("position", "stop"):
             if hasattr(prompt, name):
                 ends.append(tuple(getattr(prompt, name)[-2:]))
-        ends += [point[-2:] for point in getattr(prompt, "points", ())]
-    return math.hypot(*np.max(ends, axis=0)) or 1.0
+        for point in getattr(prompt, "points", ()):
+            ends.append(tuple(point[-2:]))
+    height, width = np.max(ends, axis=0)
+    return math.hypot(height, width) or 1.0
 
 
 def human_time_parts(own: Page) -> list[Part]:
@@ -211,7 +219,8 @@ def _cells(found: PredictedSeconds, statistic: Statistic | None) -> list[Cell]:
         return cells
     centres, spreads = found.solved(statistic.threshold)
     share = len(centres) / len(found.dialogues)
-    cells.append(_range(centres, spreads) if len(centres) else "–")
+    until = _range(centres, spreads) if len(centres) else "–"
+    cells.append(until)
     cells.append(Value(mean=share, is_share=True, decimals=0))
     return cells
 
@@ -267,14 +276,7 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
 def _curve(series: Series, found: PredictedSeconds, moments: NDArray[np.float64]) -> Curve:
     clusters = image_clusters([dialogue.key[:2] for dialogue in found.dialogues])
     means = bootstrap_means(found.values_at(moments).T, clusters)
-    return Curve(
-        label=series.label,
-        colour=series.colour,
-        x=moments.tolist(),
-        y=[mean.mean for mean in means],
-        low=[mean.low for mean in means],
-        high=[mean.high for mean in means],
-    )
+    return Curve.from_intervals(series.label, series.colour, moments.tolist(), means)
 
 
 def _notes(pace: PromptTimeModel) -> str:

@@ -183,7 +183,7 @@ def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[flo
     return _lined("polyline", sign, points=" ".join(corners))
 
 
-def _lined(name: str, sign: str, **attributes: float | str) -> str:
+def _lined(name: str, sign: str, **attributes: Any) -> str:
     """Return a thin line over a lighter one, which makes it visible on any background."""
     halo = element(name, css="drawn halo", **attributes)
     line = element(name, css=f"drawn {sign}", **attributes)

@@ -76,7 +76,7 @@ class Gallery:
     Attributes:
         lead: HTML above the cards that explains how to read them.
         cards: one card for each dialogue.
-        told: text that says how many of all targets are shown.
+        count_note: text that says how many of all targets are shown.
         others: names of the dialogues without a card, by their index among all dialogues.
         shown: anchor of the card of each shown dialogue.
         notes: one line for each thing that could not be shown, with the reason.
@@ -84,7 +84,7 @@ class Gallery:
 
     lead: str
     cards: Sequence[Card]
-    told: str
+    count_note: str
     others: Mapping[int, str] = field(default_factory=dict[int, str])
     shown: Mapping[DialogueId, str] = field(default_factory=dict[DialogueId, str])
     notes: Sequence[str] = ()

@@ -88,17 +88,17 @@ class Page:
     @cached_property
     def usual_floors(self) -> tuple[Run, ...]:
         """The floors for figures and the terminal."""
-        return tuple(map(self.usual, self.floors))
+        return tuple(self.usual(run) for run in self.floors)
 
     @cached_property
     def whole_runs(self) -> tuple[Run, ...]:
         """All runs for general tables."""
-        return tuple(map(self.whole, self.runs))
+        return tuple(self.whole(run) for run in self.runs)
 
     @cached_property
     def usual_runs(self) -> tuple[Run, ...]:
         """All runs for figures, differences and the terminal."""
-        return tuple(map(self.usual, self.runs))
+        return tuple(self.usual(run) for run in self.runs)
 
     @cached_property
     def pace(self) -> PromptTimeModel:
@@ -153,7 +153,8 @@ class Page:
 
         They include floors, which do not influence the choice of dialogues.
         """
-        return (*self.shown_runs, *map(self.whole, self.floors))
+        floors = [self.whole(run) for run in self.floors]
+        return (*self.shown_runs, *floors)
 
     @cached_property
     def ranked(self) -> Sequence[RankedTarget]:

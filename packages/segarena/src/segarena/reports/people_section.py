@@ -254,41 +254,37 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
     """Return the positions of the first clicks of a user by target, if the first prompt is a click."""
     found: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for dialogue in run.finished(user):
-        prompts = dialogue.prompts[0] if dialogue.prompts else ()
-        if prompts and isinstance(prompts[0], Click):
-            found.setdefault(dialogue.key[:2], []).append(prompts[0].position)
+        if not dialogue.prompts or not dialogue.prompts[0]:
+            continue
+        first_prompt = dialogue.prompts[0][0]
+        if isinstance(first_prompt, Click):
+            target = (dialogue.sample, dialogue.target)
+            found.setdefault(target, []).append(first_prompt.position)
     return found
 
 
-def _quality_against_seconds(asked: HumanRounds, word: str) -> Figure | None:
+def _quality_against_seconds(human: HumanRounds, word: str) -> Figure | None:
     """Return quality against human seconds.
 
     Simulated users are drawn as if each of their rounds took the median time of people.
     """
-    run = asked.run
+    run = human.run
     metric = summary_metrics(run)[0]
     ends: list[float] = []
-    for user in asked.users:
+    for user in human.users:
         for dialogue in run.finished(user):
-            seconds = asked.seconds_of(dialogue)
+            seconds = human.seconds_of(dialogue)
             if len(seconds):
                 ends.append(seconds[-1])
     if not ends or not max(ends) > 0:
         return None
     moments = np.linspace(0.0, float(np.quantile(ends, _UNTIL)), _MOMENTS)
-    pace = statistics.median([asked.pace_s(user) for user in asked.users])
+    pace = statistics.median([human.pace_s(user) for user in human.users])
     curves: list[Curve] = []
-    for user in (*asked.users, *asked.simulated):
-        is_simulated = user in asked.simulated
-        means = _means_at(asked, user, metric, moments, pace if is_simulated else None)
-        curve = Curve(
-            label=user,
-            colour=run.users.index(user),
-            x=moments.tolist(),
-            y=[mean.mean for mean in means],
-            low=[mean.low for mean in means],
-            high=[mean.high for mean in means],
-        )
+    for user in (*human.users, *human.simulated):
+        pace_s = pace if user in human.simulated else None
+        means = _means_at(human, user, metric, moments, pace_s)
+        curve = Curve.from_intervals(user, run.users.index(user), moments.tolist(), means)
         curves.append(curve)
     name = metric_name(metric)
     chart = line_chart(
@@ -303,7 +299,7 @@ def _quality_against_seconds(asked: HumanRounds, word: str) -> Figure | None:
         f"Mean {name} over targets against the seconds of a person; 0 before the first answer; "
         "bands show 95 % intervals."
     )
-    if asked.simulated:
+    if human.simulated:
         caption += (
             f" Simulated users are drawn as if each {word} took them {seconds_text(pace)}, "
             "the median time of people."
@@ -312,18 +308,21 @@ def _quality_against_seconds(asked: HumanRounds, word: str) -> Figure | None:
 
 
 def _means_at(
-    asked: HumanRounds, user: str, metric: str, moments: NDArray[np.float64], pace_s: float | None
+    human: HumanRounds, user: str, metric: str, moments: NDArray[np.float64], pace_s: float | None
 ) -> list[Interval]:
-    dialogues, values = asked.run.curves(user, metric)
-    at = np.zeros((len(dialogues), len(moments)))
+    """Return the mean of a metric at each moment; `pace_s` replaces the recorded seconds."""
+    dialogues, values = human.run.curves(user, metric)
+    at_moments = np.zeros((len(dialogues), len(moments)))
     for row, (dialogue, curve) in enumerate(zip(dialogues, values, strict=True)):
         if pace_s is None:
-            seconds = asked.seconds_of(dialogue)
+            seconds = human.seconds_of(dialogue)
         else:
             seconds = pace_s * np.arange(1, dialogue.rounds + 1)
+        # Index of the last answer before each moment; -1 before the first answer.
         last = np.searchsorted(seconds, moments, side="right") - 1
-        at[row] = np.where(last < 0, 0.0, curve[np.maximum(last, 0)])
-    return bootstrap_means(at.T, image_clusters([dialogue.key[:2] for dialogue in dialogues]))
+        at_moments[row] = np.where(last < 0, 0.0, curve[np.maximum(last, 0)])
+    targets = [dialogue.key[:2] for dialogue in dialogues]
+    return bootstrap_means(at_moments.T, image_clusters(targets))
 
 
 def _interval_value(found: Interval, printed: Callable[[float], str]) -> Value:

@@ -96,9 +96,11 @@ def _by_person(
     if not dialogues:
         return np.empty((0, people)), np.empty(0, dtype=np.int64)
     values = statistic_values(statistic, curves, run.config.benchmark.options)
-    keys = list(dict.fromkeys(dialogue.key[:2] for dialogue in dialogues))
-    places = {key: place for place, key in enumerate(keys)}
+    targets = [dialogue.key[:2] for dialogue in dialogues]
+    keys = list(dict.fromkeys(targets))
+    rows = {key: row for row, key in enumerate(keys)}
     table = np.full((len(keys), people), np.nan)
-    for dialogue, value in zip(dialogues, values.tolist(), strict=True):
-        table[places[dialogue.key[:2]], dialogue.repeat % people] = value
+    for dialogue, target, value in zip(dialogues, targets, values.tolist(), strict=True):
+        # The people of a crowd take turns over the repeats.
+        table[rows[target], dialogue.repeat % people] = value
     return table, image_clusters(keys)

@@ -105,33 +105,28 @@ class ImagePictures:
         self, shown: Sequence[RunDialogue], sample: ImageSample, target: Target
     ) -> Sequence[Stack]:
         """Return the photograph, cropped to the target, the last predictions and all prompts."""
-        kept = [
-            {
-                number: mask
-                for number, mask in run.masks(dialogue.key).items()
-                if mask.shape == sample.shape
-            }
-            for run, dialogue in shown
-        ]
-        lasts = [masks[max(masks)] for masks in kept if masks]
-        windows = [bounding_window(mask > 0) for mask in (target.mask, *lasts)]
-        prompts = chain.from_iterable(
-            chain.from_iterable(dialogue.prompts) for _, dialogue in shown
-        )
-        view = view_of(
-            sample.image.shape[:2],
-            windows,
-            list(chain.from_iterable(map(prompt_positions, prompts))),
-        )
+        masks_by_run: list[dict[int, Mask]] = []
+        visible = [target.mask]
+        positions: list[tuple[float, float]] = []
+        for run, dialogue in shown:
+            # A sample may have changed since the run; masks of another shape do not fit it.
+            stored = run.masks(dialogue.key).items()
+            masks = {number: mask for number, mask in stored if mask.shape == sample.shape}
+            masks_by_run.append(masks)
+            if masks:
+                visible.append(masks[max(masks)])
+            for prompt in chain.from_iterable(dialogue.prompts):
+                positions += prompt_positions(prompt)
+        windows = [bounding_window(mask > 0) for mask in visible]
+        view = view_of(sample.image.shape[:2], windows, positions)
         plate = Plate(
             picture=jpeg_uri(sample.image, view),
             targets=[outline(target.mask, view)],
             ignored="" if target.ignore is None else outline(target.ignore, view),
         )
-        panes = [
-            _pane(run, dialogue, masks, view)
-            for (run, dialogue), masks in zip(shown, kept, strict=True)
-        ]
+        panes: list[Pane] = []
+        for (run, dialogue), masks in zip(shown, masks_by_run, strict=True):
+            panes.append(_pane(run, dialogue, masks, view))
         return [Stack(view=view, plates=[plate], panes=panes)]
 
 

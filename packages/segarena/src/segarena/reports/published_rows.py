@@ -79,20 +79,19 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
     """Return the comparison of a published table with the runs of a page, in the paper's units."""
     notes: list[str] = []
     measured: list[tuple[Run, str, Mapping[str, Measure]]] = []
+    usable_names: set[str] = set()
     for run in own.runs:
         dataset, fault = match_dataset(run, table)
         faults = _faults(run, table)
         if fault or faults:
-            notes.append(
-                f"{run.label} is not comparable with {table.name}: {'; '.join([*faults, fault][:3]).strip('; ')}."
-            )
+            # The first three reasons are enough.
+            reasons = "; ".join([*faults, fault][:3]).strip("; ")
+            notes.append(f"{run.label} is not comparable with {table.name}: {reasons}.")
             continue
         usable, lost = _usable(run, table)
         notes += lost
-        measured.append((run, dataset, usable))
-    usable_names: set[str] = set()
-    for _, _, usable in measured:
         usable_names.update(usable)
+        measured.append((run, dataset, usable))
     measures = {name: one for name, one in table.measures.items() if name in usable_names}
     if not measures:
         return PublishedComparison(sheet=None, notes=_once(notes))
@@ -105,23 +104,26 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
             covered.add((row_dataset, user))
             rows.append(_cells(label, row_dataset, user, values, measures, FROM_RUN))
     rows += _published_rows(table, covered, measures)
-    head = (
-        Column("Segmenter", key="segmenter"),
-        Column("Dataset", key="dataset"),
-        Column("User", key="user"),
-        *(_column(measure, name) for name, measure in measures.items()),
-        Column("From", key="from"),
-    )
+    measure_columns = [_column(measure, name) for name, measure in measures.items()]
     sheet = Sheet(
-        name="beside", caption=f"Beside {table.name}: {table.title}", head=head, rows=tuple(rows)
+        name="beside",
+        caption=f"Beside {table.name}: {table.title}",
+        head=(
+            Column("Segmenter", key="segmenter"),
+            Column("Dataset", key="dataset"),
+            Column("User", key="user"),
+            *measure_columns,
+            Column("From", key="from"),
+        ),
+        rows=tuple(rows),
     )
     has_users = any(user for _, user in covered)
     if not has_users:
-        sheet = sheet.pick(*(key for key in sheet.keys if key != "user"))
+        keys = [key for key in sheet.keys if key != "user"]
+        sheet = sheet.pick(*keys)
     source = f"{table.paper}, {table.where}." if table.where else f"{table.paper}."
-    return PublishedComparison(
-        sheet=_with_notes(sheet, [source, *table.notes, *_once(notes)]), notes=_once(notes)
-    )
+    sheet = _with_notes(sheet, [source, *table.notes, *_once(notes)])
+    return PublishedComparison(sheet=sheet, notes=_once(notes))
 
 
 def _faults(run: Run, table: PublishedTable) -> list[str]:

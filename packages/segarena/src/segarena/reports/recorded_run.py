@@ -426,13 +426,15 @@ def _shell_paths(group: Sequence[RunFolder]) -> str:
 
 def _rule_conflict(first: RunFolder, other: RunFolder) -> str:
     """Return the first difference between the rules of two runs; empty if they are equal."""
-    rules = [benchmark_rules(folder.config) for folder in (first, other)]
+    first_rules = benchmark_rules(first.config)
+    other_rules = benchmark_rules(other.config)
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # The recorded clicks of people belong to the data, not to the rules.
-        for one in rules:
-            one["options"] = {**one["options"]}
-            one["options"].pop("clicks", None)
-    return rule_difference(rules[0], rules[1], str(first.path), str(other.path))
+        for rules in (first_rules, other_rules):
+            options = dict(rules["options"])
+            options.pop("clicks", None)
+            rules["options"] = options
+    return rule_difference(first_rules, other_rules, str(first.path), str(other.path))
 
 
 def rule_difference(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:

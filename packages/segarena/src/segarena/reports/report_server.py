@@ -101,7 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") == f"{LOOPBACK_ADDRESS}:{self.server.server_port}":
             text = self.server.text(self.path)
         body = (text or "not found").encode()
-        self.send_response(HTTPStatus.OK if text else HTTPStatus.NOT_FOUND)
+        status = HTTPStatus.OK if text else HTTPStatus.NOT_FOUND
+        self.send_response(status)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         for name, value in (

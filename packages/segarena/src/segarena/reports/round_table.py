@@ -79,7 +79,8 @@ class DialogueRecord:
     @property
     def prompts(self) -> tuple[tuple[RecordedPrompt, ...], ...]:
         """The prompts of each finished round."""
-        return tuple(map(read_prompts, self.table.prompts[self._rows]))
+        texts = self.table.prompts[self._rows]
+        return tuple(read_prompts(text) for text in texts)
 
     @property
     def _rows(self) -> slice:
@@ -123,12 +124,14 @@ class RoundTable:
     def kinds_of(self, users: Set[str]) -> frozenset[str]:
         """Return the kinds of all prompts that `users` gave in rounds that did not fail."""
         records = self.folder.read("records", ["user", "failure", "prompts"])
-        texts = records.filter(pl.col("user").is_in(users), pl.col("failure").is_null())["prompts"]
+        own = records.filter(pl.col("user").is_in(users), pl.col("failure").is_null())
+        texts = own["prompts"]
         found: set[str] = set()
         for start in range(0, len(texts), _ROWS_PER_BATCH):
             batch = texts[start : start + _ROWS_PER_BATCH]
-            matches = batch.str.extract_all(_PROMPT_KIND).explode().unique().drop_nulls()
-            found.update(matches.str.extract(_PROMPT_KIND).to_list())
+            matches = batch.str.extract_all(_PROMPT_KIND).explode()
+            distinct = matches.unique().drop_nulls()
+            found.update(distinct.str.extract(_PROMPT_KIND).to_list())
         return frozenset(found)
 
 

@@ -170,7 +170,10 @@ def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
     Images are numbered in order of appearance, so that intervals do not depend on names.
     """
     numbers: dict[str, int] = {}
-    clusters = [numbers.setdefault(sample, len(numbers)) for sample, _ in keys]
+    clusters: list[int] = []
+    for sample, _ in keys:
+        number = numbers.setdefault(sample, len(numbers))
+        clusters.append(number)
     return np.array(clusters, dtype=np.int64)
 
 

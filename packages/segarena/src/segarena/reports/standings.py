@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from segarena.benchmark_rules import Statistic
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     SIGNIFICANCE_LEVEL,
+    TargetKey,
     image_clusters,
     statistic_difference,
     statistic_mean,
@@ -76,12 +77,17 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
 
 def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> PairwiseTests:
     """Return the pairwise differences of runs on the same data, with all pairs tested together."""
+    columns: dict[TargetKey, int] = {}
     values = [target_values(run, user, statistic) for run in runs]
-    keys = list(dict.fromkeys(chain.from_iterable(values)))
-    table = np.full((len(runs), len(keys)), np.nan)
-    for row, of_run in enumerate(values):
-        table[row] = [of_run.get(key, math.nan) for key in keys]
-    return compare_all_pairs(table, image_clusters(keys))
+    for run_values in values:
+        for key in run_values:
+            columns.setdefault(key, len(columns))
+    # NaN for targets that a run did not finish.
+    table = np.full((len(runs), len(columns)), np.nan)
+    for row, run_values in enumerate(values):
+        own_columns = [columns[key] for key in run_values]
+        table[row, own_columns] = list(run_values.values())
+    return compare_all_pairs(table, image_clusters(list(columns)))
 
 
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:

@@ -55,8 +55,9 @@ def terminal_of(own: Page) -> RenderableType:
 
 def _table(own: Page) -> Group:
     runs = own.usual_runs
-    has_pairs = len(runs) > 1 and bool(paired_rows(runs))
     title = f"{runs[0].config.benchmark.name}, {protocol_text(runs[0])}"
+    # A single run has no differences.
+    has_pairs = bool(paired_rows(runs))
     parts: list[RenderableType] = [Text(title)]
     for run in runs:
         parts += _texts([partial_text(run), empty_text(run)], "bold yellow")

@@ -87,11 +87,10 @@ class _Verdict:
             if lead.p_value <= SIGNIFICANCE_LEVEL:
                 return f"{ahead})."
             return self._undecided(best, second, ahead, lead)
-        unclear = [
-            self.names[label]
-            for label, p_value in best.adjusted.items()
-            if p_value > SIGNIFICANCE_LEVEL
-        ]
+        unclear: list[str] = []
+        for label, p_value in best.adjusted.items():
+            if p_value > SIGNIFICANCE_LEVEL:
+                unclear.append(self.names[label])
         if not unclear:
             every = "both others" if len(others) == 2 else f"all {len(others)} others"
             name = self.names[best.run.label]
@@ -113,12 +112,12 @@ class _Verdict:
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
         names = f"{self.names[best.run.label]} and {self.names[second]}"
+        remark = ""
+        # With fewer samples even equal signs everywhere have p > 0.05 in a sign-flip test.
         if lead.clusters < MIN_TESTABLE_SAMPLES:
             remark = (
                 f"; fewer than six {self.words.sample}s are too few for any significant difference"
             )
-        else:
-            remark = ""
         return f"{names} do not differ significantly: {ahead}{remark})."
 
     def _level(self, standing: Standing) -> str:

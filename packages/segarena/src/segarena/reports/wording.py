@@ -125,10 +125,12 @@ def verified_text(run: Run) -> str:
     found = run.config.verified
     if found is None:
         return "not verified"
-    asked = f"{count_text(found.asked, 'answer')} recomputed in another process"
+    recomputed = f"{count_text(found.asked, 'answer')} recomputed in another process"
     if not found.differed:
-        return f"{asked}: all equal"
-    return f"{asked}: {found.differed} differed, worst IoU {found.worst_iou:.3f} ({found.worst})"
+        return f"{recomputed}: all equal"
+    return (
+        f"{recomputed}: {found.differed} differed, worst IoU {found.worst_iou:.3f} ({found.worst})"
+    )
 
 
 def pairing_text(runs: Sequence[Run]) -> str:

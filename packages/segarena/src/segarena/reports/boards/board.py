@@ -152,9 +152,8 @@ class Board:
         scores: dict[int, float] = {}
         for entry, mean in zip(judged.entries, judged.means, strict=True):
             scores[entry] = sign * round_mean(mean.mean)
-        return [
-            entry for entry in self._chosen(judged.entries, choice, scores) if entry in in_panel
-        ]
+        chosen = self._chosen(judged.entries, choice, scores)
+        return [entry for entry in chosen if entry in in_panel]
 
     def _chosen(
         self, entries: Sequence[int], choice: Choice, scores: Mapping[int, float]
@@ -335,7 +334,11 @@ def _samples(
     for name, user in sorted(data_and_users):
         known: list[set[str]] = []
         for own_data, extract in zip(data, extracts, strict=True):
-            known.append(_known_samples(extract, user) if own_data == name else set())
+            # Runs on other data have no row of their own here, but keep their number.
+            own_samples: set[str] = set()
+            if own_data == name:
+                own_samples = _known_samples(extract, user)
+            known.append(own_samples)
         all_samples = sorted(set[str]().union(*known))
         columns = {sample: column for column, sample in enumerate(all_samples)}
         has = np.zeros((len(extracts), len(columns)), dtype=np.bool_)

@@ -76,7 +76,9 @@ def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all")
 def _spreadsheet_row(row: Sequence[Cell]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for cell in row:
-        cells.append(escape_formula(cell) if isinstance(cell, str) else cell)
+        if isinstance(cell, str):
+            cell = escape_formula(cell)
+        cells.append(cell)
     return tuple(cells)
 
 

@@ -263,6 +263,7 @@ def _numbers(values: Iterable[float | None]) -> OptionalNumbers:
     numbers: list[float | None] = []
     for value in values:
         # JSON has no NaN.
-        is_missing = value is None or math.isnan(value)
-        numbers.append(None if is_missing else value)
+        if value is not None and math.isnan(value):
+            value = None
+        numbers.append(value)
     return tuple(numbers)

@@ -152,7 +152,9 @@ def _curves(board: Board) -> list[dict[str, Any]]:
 
 
 def _seconds_text(value: float | None) -> str:
-    return seconds_text(math.nan if value is None else value)
+    if value is None:
+        value = math.nan
+    return seconds_text(value)
 
 
 def _list(values: Iterable[float | None], digits: int = 6) -> list[float | None]:

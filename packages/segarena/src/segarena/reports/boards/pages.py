@@ -64,7 +64,7 @@ POLICY = (
 """Content security policy of the pages."""
 
 
-_NO_PICTURES = Gallery(lead="", cards=(), told="")
+_NO_PICTURES = Gallery(lead="", cards=(), count_note="")
 
 
 def asset_text(name: str) -> str:
@@ -284,7 +284,9 @@ def _time_text(time: datetime, time_format: str) -> str:
 
 def _median_seconds_text(extract: Extract, user: str) -> str:
     seconds = extract.seconds.get(user)
-    return seconds_text(math.nan if seconds is None else seconds)
+    if seconds is None:
+        seconds = math.nan
+    return seconds_text(seconds)
 
 
 def _view(

@@ -183,7 +183,7 @@ class _Table:
         has_value = np.atleast_1d(np.isfinite(values).any(axis=1))
         values = values[has_value]
         clusters = self._clusters[where]
-        shown = [self._entries[row] for row in np.flatnonzero(has_value)]
+        shown = [self._entries[row] for row in np.flatnonzero(has_value).tolist()]
         tested = np.flatnonzero([number not in unranked for number in shown])
         ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
         pairs = compare_all_pairs(values[tested], clusters)

@@ -158,10 +158,6 @@ def _page_name(pages: Mapping[str, str], samples: Sequence[str], number: int) ->
     return pages[samples[number]].rpartition("/")[2]
 
 
-def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
-    return pages[samples[number]].rpartition("/")[2] if 0 <= number < len(samples) else ""
-
-
 class _SamplePictures:
     """Pictures of the best shown runs, drawn by the page of their benchmark."""
 

@@ -27,7 +27,7 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     assert found["depth"][2].mean > found["uniform"][2].mean > 0
     assert found["depth"][3].mean > found["uniform"][3].mean
     assert "Left out" not in note.text
-    assert pictures.told == f"6 of {targets} targets are shown"
+    assert pictures.count_note == f"6 of {targets} targets are shown"
     (viewer,) = pictures.cards[0].viewers
     assert (
         viewer.count('class="person"') == 3

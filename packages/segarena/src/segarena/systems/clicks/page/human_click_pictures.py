@@ -61,8 +61,8 @@ def human_click_gallery(
     cards: list[Card] = []
     for number, instance in enumerate(most_clicked.kept, 1):
         cards.append(_card(instance, models, nss, f"{anchor}-{number}"))
-    told = f"{len(cards)} of {count_text(most_clicked.count, 'target')} are shown"
-    return Gallery(lead=_LEAD, cards=cards, told=told)
+    count_note = f"{len(cards)} of {count_text(most_clicked.count, 'target')} are shown"
+    return Gallery(lead=_LEAD, cards=cards, count_note=count_note)
 
 
 def _card(
@@ -99,4 +99,4 @@ def _map_pane(
     values = np.asarray(click_map, dtype=np.float64)
     # The tiny divisor keeps an all-zero map at zero.
     heat = heat_image(values / max(values.max(), 1e-300), view, is_fading=True)
-    return click_pane(name, len(instance.positions), dots, heat, told=f"NSS {nss:.2f}")
+    return click_pane(name, len(instance.positions), dots, heat, caption=f"NSS {nss:.2f}")

@@ -102,10 +102,10 @@ def click_model_parts(rounds: HumanRounds, dataset: Dataset, anchor: str = "peop
             rows.append((model, row.instances, *values))
     if not rows:
         return []
-    metric_columns = [
-        Column(name.upper(), "interval", higher_is_better=name not in _LOWER_IS_BETTER)
-        for name in _FORMATS
-    ]
+    metric_columns: list[Column] = []
+    for name in _FORMATS:
+        higher_is_better = name not in _LOWER_IS_BETTER
+        metric_columns.append(Column(name.upper(), "interval", higher_is_better=higher_is_better))
     sheet = Sheet(
         name="click-models",
         caption="Click models compared with people’s first clicks.",

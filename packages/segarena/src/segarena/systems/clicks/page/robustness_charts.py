@@ -94,9 +94,9 @@ def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
         size_px=(760.0, 380.0),
     )
     clicks_of = {"real": "real clicks", "groups": "one click of each group"}
-    means = [
-        f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.user_kind]})" for _, one in clicked
-    ]
+    means: list[str] = []
+    for _, one in clicked:
+        means.append(f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.user_kind]})")
     caption = (
         "One dot per target, averaged over segmenters. Targets to the lower right depend most on "
         "the position of the first click: noise-to-signal ratio (NSR), deviation over mean. "
@@ -204,7 +204,7 @@ def _point_cloud(order: int, one: DatasetHardness) -> PointCloud:
 
 def _correlation_matrix(table: CorrelationTable) -> str:
     cell_px = 34.0
-    label_px = max(map(len, table.names)) * CHARACTER_PX + 12
+    label_px = max(len(name) for name in table.names) * CHARACTER_PX + 12
     side_px = label_px + len(table.names) * cell_px + 4
     frame = Frame(side_px, side_px, "correlations of measures")
     for i, name in enumerate(table.names):

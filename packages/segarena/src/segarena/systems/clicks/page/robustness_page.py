@@ -84,7 +84,8 @@ class RobustnessPage(Page):
         """Return the groups, the first clicks, the pictures and the correlations."""
         hardness = dataset_hardness(self.runs)
         pictures = robustness_pictures(self.runs, hardness, _pictures_lead(self.runs[0]))
-        where = [*map(Note, pictures.notes), pictures]
+        notes = [Note(text) for text in pictures.notes]
+        where = [*notes, pictures]
         return [
             Section("robustness", "Clicking groups", self._group_parts()),
             Section("first", "First clicks", self._first_click_parts(hardness)),

@@ -65,8 +65,8 @@ def robustness_pictures(
             if problem:
                 notes.append(problem)
     total = sum(len(one.keys) for one in hardness)
-    told = f"{len(cards)} of {count_text(total, 'target')} are shown"
-    return Gallery(lead=lead, cards=cards, told=told, notes=list(dict.fromkeys(notes)))
+    count_note = f"{len(cards)} of {count_text(total, 'target')} are shown"
+    return Gallery(lead=lead, cards=cards, count_note=count_note, notes=list(dict.fromkeys(notes)))
 
 
 def _steady_targets(one: DatasetHardness) -> list[int]:
@@ -79,7 +79,7 @@ def _steady_targets(one: DatasetHardness) -> list[int]:
 
 def _size_bytes(cards: Sequence[Card]) -> int:
     viewers = chain.from_iterable(card.viewers for card in cards)
-    return sum(map(len, viewers))
+    return sum(len(viewer) for viewer in viewers)
 
 
 def _card(
@@ -162,7 +162,7 @@ def _click_panes(sample: ImageSample, view: View, run: Run, key: TargetKey) -> l
     return panes
 
 
-def click_pane(label: str, count: int, svg: str, heat: str = "", *, told: str = "") -> Pane:
+def click_pane(label: str, count: int, svg: str, heat: str = "", *, caption: str = "") -> Pane:
     """Return the photograph with clicks, and optionally heat, on it.
 
     Args:
@@ -170,9 +170,9 @@ def click_pane(label: str, count: int, svg: str, heat: str = "", *, told: str = 
         count: number of clicks, for the caption.
         svg: marks of the clicks.
         heat: heat map under the marks.
-        told: caption instead of the number of clicks.
+        caption: text instead of the number of clicks.
     """
-    values = [told or count_text(count, "click")]
+    values = [caption or count_text(count, "click")]
     return Pane(
         label=label,
         values=values,

@@ -195,7 +195,7 @@ def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, flo
     for table in tables:
         if segmenter not in table:
             return False
-        if not all(map(math.isfinite, table[segmenter].values())):
+        if not all(math.isfinite(value) for value in table[segmenter].values()):
             return False
     return True
 
@@ -268,9 +268,10 @@ def _first_click_rows_of(run_index: int, run: Run) -> list[FirstClickRow]:
         "real": [roles.real] if roles.real else [],
         "sampled": [roles.sampled] if roles.sampled else [],
     }
-    tables = {
-        kind: first_click_values(run, users) for kind, users in users_by_kind.items() if users
-    }
+    tables: dict[str, dict[TargetKey, NDArray[np.float64]]] = {}
+    for kind, users in users_by_kind.items():
+        if users:
+            tables[kind] = first_click_values(run, users)
     keys = shared_targets(list(tables.values()))
     without = _count_unclicked(run, roles.real) if roles.real else 0
     people_epsilon = PUBLISHED_EPSILON if ahh_protocol(run) == "published" else 0.0
@@ -295,7 +296,7 @@ def _first_click_rows_of(run_index: int, run: Run) -> list[FirstClickRow]:
             nsr=statistics.nsr if has_deviation else None,
             to_real=difference,
             targets=len(keys),
-            clicks=sum(map(len, ious)),
+            clicks=sum(len(values) for values in ious),
             without=without,
         )
         rows.append(row)

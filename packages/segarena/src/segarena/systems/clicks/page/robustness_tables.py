@@ -165,7 +165,7 @@ def robustness_latex(runs: Sequence[Run]) -> str:
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
     """Return both tables for a terminal of 80 columns, run by run."""
-    protocols = dict.fromkeys(map(protocol_text, runs))
+    protocols = dict.fromkeys(protocol_text(run) for run in runs)
     parts: list[RenderableType] = [Text(text, style="dim") for text in protocols]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
     groups = group_sheet(runs).pick(
@@ -194,7 +194,7 @@ def _terminal_table(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
     # 80 columns leave no room for empty ones.
     columns: list[Column] = []
     for column, *cells in zip(sheet.columns, *rows, strict=True):
-        if any(map(_has_value, cells)):
+        if any(_has_value(cell) for cell in cells):
             columns.append(column)
     keys = [column.key for column in columns]
     headings = tuple(column.heading for column in columns)

@@ -68,12 +68,18 @@ def user_roles(run: Run) -> UserRoles:
     """Return the roles of the users in an rclicks run."""
     options = run.config.benchmark.options
     groups = tuple(str(group["user"]) for group in options["groups"])
-    named = {role: options.get(role) for role in ("base", "real", "sampled")}
-    present = {role: user if user in run.users else None for role, user in named.items()}
-    expected = [*groups, *filter(None, named.values())]
+    expected = list(groups)
+    present: dict[str, str | None] = {}
+    for role in ("base", "real", "sampled"):
+        user = options.get(role)
+        if user:
+            expected.append(user)
+        # A run may leave out users of its benchmark.
+        present[role] = user if user in run.users else None
+    has_groups = set(groups) <= set(run.users)
     return UserRoles(
         base=present["base"],
-        groups=groups if set(groups) <= set(run.users) else (),
+        groups=groups if has_groups else (),
         real=present["real"],
         sampled=present["sampled"],
         missing=tuple(user for user in expected if user not in run.users),

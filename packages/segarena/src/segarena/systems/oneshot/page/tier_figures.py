@@ -157,11 +157,4 @@ def _binned_curve(label: str, colour: int, x: NDArray[np.float64], y: NDArray[np
     for indices in equal_count_bins(x):
         centres.append(float(x[indices].mean()))
         means.append(bootstrap_mean(y[indices], np.arange(len(indices))))
-    return Curve(
-        label=label,
-        colour=colour,
-        x=centres,
-        y=[mean.mean for mean in means],
-        low=[mean.low for mean in means],
-        high=[mean.high for mean in means],
-    )
+    return Curve.from_intervals(label, colour, centres, means)

@@ -112,9 +112,8 @@ class TossPage(Page):
         if unchanged:
             settings = run_settings(self.runs[0])
             figures = toss_figures(unchanged, settings, segmenter_colours(self.runs))
-        part_means = [
-            name for name in self.sheets if name.startswith("parts-") and name not in self.folded
-        ]
+        part_names = [name for name in self.sheets if name.startswith("parts-")]
+        part_means = [name for name in part_names if name not in self.folded]
         texts = [*self.problems, failed_text(unchanged), encoder_pass_text(self.runs)]
         notes = [Note(text) for text in texts]
         folded_sheets = self.shown("parts-folds", "tiny", "classes")

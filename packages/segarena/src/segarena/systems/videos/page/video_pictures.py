@@ -80,10 +80,10 @@ class VideoPictures:
                 targets=_outlines(target.mask[frame], target.objects, view),
             )
             plates.append(plate)
-        panes = [
-            _pane(run, dialogue, sample.shape, target.objects, frames, view)
-            for run, dialogue in shown
-        ]
+        panes: list[Pane] = []
+        for run, dialogue in shown:
+            pane = _pane(run, dialogue, sample.shape, target.objects, frames, view)
+            panes.append(pane)
         colours = [""]
         if target.objects > 1:
             colours = [colour_class(number) for number in range(target.objects)]
@@ -115,7 +115,8 @@ def _pane(
             if svg:
                 marks.append(RoundMarks(round=number, svg=svg, plates=[index], is_brief=True))
         quality = frame_values(run, dialogue.key, number)
-        values.append(f"J&F {quality.mean():.3f}" if len(quality) else "–")
+        text = f"J&F {quality.mean():.3f}" if len(quality) else "–"
+        values.append(text)
         charts.append(_chart(quality, number, frames, prompts))
     return Pane(label=run.label, values=values, kept=outlines, marks=marks, charts=charts)
 

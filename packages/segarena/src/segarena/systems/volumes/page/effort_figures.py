@@ -247,14 +247,8 @@ def _effort_point(values: pl.DataFrame, quality: Value) -> EffortPoint:
 
 
 def _curve(label: str, colour: ChartColour, points: Sequence[EffortPoint]) -> Curve:
-    return Curve(
-        label=label,
-        colour=colour,
-        x=range(1, len(points) + 1),
-        y=[point.quality.mean for point in points],
-        low=[point.quality.low for point in points],
-        high=[point.quality.high for point in points],
-    )
+    qualities = [point.quality for point in points]
+    return Curve.from_intervals(label, colour, range(1, len(points) + 1), qualities)
 
 
 def _effort_chart(

@@ -298,8 +298,12 @@ def summarize_effort(values: pl.DataFrame, *, user: str, segmenter: str) -> Valu
 
 def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
     """Tell whether this user ever gave a second round of prompts."""
-    own = chain.from_iterable(run.finished(user) for run in runs if run.segmenter == segmenter)
-    return any(dialogue.rounds > 1 for dialogue in own)
+    for run in runs:
+        if run.segmenter != segmenter:
+            continue
+        if any(dialogue.rounds > 1 for dialogue in run.finished(user)):
+            return True
+    return False
 
 
 def group_users_by_noise(runs: Sequence[Run]) -> dict[str, dict[int, str]]:

@@ -112,7 +112,10 @@ class VolumesPage(Page):
 
 def describe_protocol(runs: Sequence[Run]) -> list[str]:
     """Describe the rules of the prompts, their spread over slices, and how slices become pictures."""
-    users = {user.written: (user, run.trust) for run in runs for user in run.config.users}
+    users: dict[str, tuple[UserRecord, bool]] = {}
+    for run in runs:
+        for user in run.config.users:
+            users[user.written] = (user, run.trust)
     users_by_spread: dict[str, list[str]] = {}
     for name, (recorded, trust) in users.items():
         spread = _spread_text(recorded, trust=trust)

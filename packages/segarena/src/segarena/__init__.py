@@ -1,8 +1,8 @@
 """segarena: judge promptable segmentation the way people use it.
 
-The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
-benchmark on a segmenter, and `forecast` says what that will cost; `sessions` lets your own script hold the
-loop, `next_prompts` asks a user once; `write_report` makes the page.
+Data types are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
+benchmark on a segmenter, and `forecast` estimates its cost; `sessions` lets your own script run the
+loop, `next_prompts` gets prompts from a user; `write_report` writes the report page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HOMES = {
     "samples": ("ImageSample", "Support", "Target", "VideoSample", "VolumeSample"),
     "work.cluster.executor": ("Ray",),
 }
-"""The public names by the module that has them."""
+"""The public names, by the module that defines them."""
 
 __all__ = [
     "Benchmark",
@@ -86,5 +86,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, also those that were not used yet."""
+    """Return the public names, including those not imported yet."""
     return [*__all__, "__version__"]

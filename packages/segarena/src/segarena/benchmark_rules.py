@@ -1,4 +1,4 @@
-"""What the rules of a benchmark are made of: statistics over rounds, and a budget of time."""
+"""Parts of benchmark rules: statistics over rounds, and time budgets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TimeBudget:
 
     Attributes:
         seconds_per_object: for each object of the target.
-        counts_judging: the time spent on judging answers and making prompts is taken off as well.
+        counts_judging: whether the time for evaluation and prompts counts too.
     """
 
     seconds_per_object: float

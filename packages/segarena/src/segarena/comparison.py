@@ -1,8 +1,8 @@
-"""A prediction held against its target, looked at once and read by everybody.
+"""Comparison of a prediction with its target, computed once for metrics, users and stop rules.
 
-Metrics, users and stop rules of one round all ask where the two masks differ and by how many pixels. A
-`Comparison` finds that out once, on the smallest window that holds both masks, and keeps it. What depends on
-the target alone stays in its `Reference` over all rounds and all dialogues about that target.
+All of them need the pixels in which the two masks differ. A `Comparison` computes them once, on the
+smallest window that contains both masks, and caches them. Values that depend on the target alone are
+cached in its `Reference`, for all rounds and dialogues about the target.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Keeps values computed the first time they are asked for; arrays among them are read-only.
+    """A cache of computed values; arrays among them become read-only.
 
-    All dialogues about a target start from one comparison, the empty prediction's: what a user computes there serves
-    the first round of all.
+    All dialogues about a target start from the same comparison, that of the empty prediction. Values
+    that a user computes there serve the first round of all dialogues.
     """
 
     def __init__(self) -> None:
         self._values: dict[Hashable, Any] = {}
 
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key`, computing it the first time it is asked for."""
+        """Return the cached value of `key`, computed at the first call."""
         if key not in self._values:
             value = compute()
             freeze(value)
@@ -43,15 +43,15 @@ class Memory:
 
 
 class Reference(Memory):
-    """What can be known of a one-object target before any prediction: its window, its area, and a memory.
+    """A target of one object with its window, its area, and a cache.
 
-    `mask` has no ignored pixels. `given` is the target as drawn: what asks for its outline reads this one, so that
-    the edge of an ignored region is not taken for an edge of the target.
+    `mask` excludes ignored pixels. `given` is the target as drawn; measures of the outline read it, so
+    that the border of an ignored region does not count as an edge of the target.
 
     Args:
         mask: bool, any number of axes.
-        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
-        spacing_mm: edge lengths of a voxel along the axes of a volume; None where pixels are the unit.
+        ignore: bool, same shape, True for ignored pixels; None if there are none.
+        spacing_mm: edge lengths of a voxel along the axes of a volume; None for other samples.
 
     Raises:
         InvalidMask: the shapes differ, or the values are not 0 and 1.
@@ -80,24 +80,24 @@ class Reference(Memory):
 
     @cached_property
     def window(self) -> Window:
-        """Smallest window that holds the target; empty when the target is."""
+        """Smallest window that contains the target; empty if the target is."""
         return bounding_window(self.mask)
 
     @cached_property
     def given_window(self) -> Window:
-        """Smallest window that holds the target as drawn."""
+        """Smallest window that contains the target as drawn."""
         return self.window if self.ignore is None else bounding_window(self.given)
 
     @cached_property
     def area(self) -> int:
-        """Target pixels, ignored ones apart."""
+        """Number of target pixels, without ignored ones."""
         return int(np.count_nonzero(self.mask[self.window]))
 
 
 class Comparison(Memory):
-    """One prediction against one reference; everything is computed when first asked for.
+    """A prediction compared with a reference; all values are computed lazily.
 
-    Ignored pixels count nowhere: they are False in `prediction` and `target`. `given` is the prediction with them.
+    Ignored pixels are False in `prediction` and `target`. `given` is the prediction with them.
 
     Args:
         prediction: bool, shape of the reference.
@@ -139,74 +139,73 @@ class Comparison(Memory):
 
     @cached_property
     def prediction(self) -> Mask:
-        """The prediction, full frame, ignored pixels False."""
+        """The prediction, in full shape, with ignored pixels False."""
         return _judged(self.given, self.reference.ignore)
 
     @property
     def target(self) -> Mask:
-        """The target, full frame, ignored pixels False."""
+        """The target, in full shape, with ignored pixels False."""
         return self.reference.mask
 
     @property
     def ignore(self) -> Mask | None:
-        """The pixels excluded from scoring, full frame; None when every pixel counts."""
+        """The ignored pixels, in full shape; None if there are none."""
         return self.reference.ignore
 
     @property
     def spacing_mm(self) -> tuple[float, ...] | None:
-        """Edge lengths of a voxel; None where pixels are the unit."""
+        """Edge lengths of a voxel; None for samples without them."""
         return self.reference.spacing_mm
 
     @cached_property
     def prediction_window(self) -> Window:
-        """Smallest window that holds the prediction."""
+        """Smallest window that contains the prediction."""
         return bounding_window(self.prediction)
 
     @cached_property
     def given_window(self) -> Window:
-        """Smallest window that holds the prediction with its ignored pixels."""
+        """Smallest window that contains the prediction with its ignored pixels."""
         return self.prediction_window if self.ignore is None else bounding_window(self.given)
 
     @cached_property
     def window(self) -> Window:
-        """Smallest window that holds prediction and target; both are False outside it."""
+        """Smallest window that contains prediction and target."""
         return join_windows(self.prediction_window, self.reference.window)
 
     @cached_property
     def intersection(self) -> int:
-        """Pixels in both."""
-        if (
-            self.prediction.ndim == 2
-        ):  # who corrects an image looks at its errors next, and they are there then
+        """Number of pixels in both masks."""
+        if self.prediction.ndim == 2:
+            # Users of images need the errors next, so computing and caching them here costs nothing.
             return self.target_area - int(np.count_nonzero(self.missing))
         inside = self.reference.window
         return int(np.count_nonzero(self.prediction[inside] & self.target[inside]))
 
     @cached_property
     def prediction_area(self) -> int:
-        """Predicted pixels."""
+        """Number of predicted pixels."""
         if self.prediction.ndim == 2:
             return self.intersection + int(np.count_nonzero(self.surplus))
         return int(np.count_nonzero(self.prediction[self.prediction_window]))
 
     @property
     def target_area(self) -> int:
-        """Target pixels."""
+        """Number of target pixels."""
         return self.reference.area
 
     @property
     def union(self) -> int:
-        """Pixels in either."""
+        """Number of pixels in either mask."""
         return self.prediction_area + self.target_area - self.intersection
 
     @property
     def missing_area(self) -> int:
-        """Target pixels that were not predicted (false negatives)."""
+        """Number of false negatives."""
         return self.target_area - self.intersection
 
     @property
     def surplus_area(self) -> int:
-        """Predicted pixels that are not target (false positives)."""
+        """Number of false positives."""
         return self.prediction_area - self.intersection
 
     @cached_property
@@ -221,17 +220,17 @@ class Comparison(Memory):
 
     @property
     def missing_planes(self) -> LazyVolume:
-        """`missing` of a volume, made plane by plane when it is looked at: it takes no memory."""
+        """`missing` of a volume, computed plane by plane on access to save memory."""
         return LazyVolume(np.greater, self.target[self.window], self.prediction[self.window])
 
     @property
     def surplus_planes(self) -> LazyVolume:
-        """`surplus` of a volume in the same way."""
+        """`surplus` of a volume, computed plane by plane on access."""
         return LazyVolume(np.greater, self.prediction[self.window], self.target[self.window])
 
     @property
     def wrong_planes(self) -> LazyVolume:
-        """Both together, in the same way."""
+        """All errors of a volume, computed plane by plane on access."""
         return LazyVolume(np.not_equal, self.prediction[self.window], self.target[self.window])
 
     def error(self, *, is_missing: bool) -> Mask:
@@ -239,13 +238,13 @@ class Comparison(Memory):
         return self.missing if is_missing else self.surplus
 
     def depths(self, *, is_missing: bool) -> PixelDepths:
-        """Return how deep each pixel of one kind of error lies in it, on `window`."""
+        """Return the distance of each error pixel of one kind from the border of the error, on `window`."""
         return self.thin_depths(is_missing=is_missing) or pixel_depths(
             self.error(is_missing=is_missing)
         )
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
-        """Return the same where that is quick: in images, where the error is thin; None elsewhere."""
+        """Return the same for images with thin errors, where it is fast; None otherwise."""
         if self.prediction.ndim != 2:
             return None
         missing, surplus = self.remember(

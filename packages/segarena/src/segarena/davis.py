@@ -1,4 +1,4 @@
-"""The session of the DAVIS Interactive Challenge and what scripts use beside it, under the names that they import."""
+"""Session and functions of the DAVIS Interactive Challenge, under the names of its published package."""
 
 from __future__ import annotations
 

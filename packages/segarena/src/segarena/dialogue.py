@@ -1,8 +1,8 @@
-"""What was said so far about one target: the prompts, round by round, and the last prediction.
+"""Dialogues about one target: the prompts by round, and the last prediction.
 
-A dialogue is all that a segmenter gets to see beside its own encoding of the sample. It never holds the
-ground truth, and a segmenter keeps nothing of it: whatever it wants back in the next round, it returns in
-`Prediction.logits`. So any round can be predicted again from the dialogue alone, anywhere, in any batch.
+A segmenter sees only the dialogue and its own encoding of the sample, never the ground truth, and keeps
+no state: data for its next round go into `Prediction.logits`. So each round can be predicted again
+from the dialogue alone, on any machine and in any batch.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ class Prediction:
 
     Attributes:
         mask: bool (or uint8 labels for several objects), shape of the sample.
-        logits: what the segmenter wants handed back with the next round (for SAM its low-resolution
-            logits); anything, or None.
+        logits: any data that the segmenter needs in the next round (SAM: low-resolution logits), or None.
         score: the segmenter's own estimate of its quality, or None.
-        candidates: of a video, the frames in which it asks for the next prompts; None leaves that to the user.
+        candidates: frames of a video in which it requests the next prompts; None lets the user choose.
     """
 
     mask: Mask | Labels
@@ -42,12 +41,12 @@ Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lift:
-    """How the prompts of a few slices are meant for the others; carried out by a lift around an image segmenter.
+    """How to extend prompts in a few slices to other slices; implemented by wrappers of image segmenters.
 
-    Users give, lifts spread: the effort is that of the prompts given, whatever they are spread over.
+    The effort of a user counts the prompts given, not the slices they are extended to.
 
     Attributes:
-        spread: what becomes of the prompts of the first round. "stay": each belongs to its own slice.
+        spread: use of the prompts of the first round. "stay": each belongs to its own slice.
             "interpolate": clicks or boxes are keys, and slices between them get what lies between. "propagate":
             from the prompted slice on, each slice is prompted by the prediction of its neighbour, up to the
             given limits. "extrude": the box of the volume is drawn on every slice that it holds.
@@ -63,12 +62,12 @@ class Lift:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialogue:
-    """The prompts of one dialogue so far, by round, and the prediction of the round before.
+    """The prompts of a dialogue by round, and the prediction of the previous round.
 
     Attributes:
         rounds: one tuple of prompts per round, the last one not answered yet.
-        previous: the answer to the round before, None in the first round.
-        lift: how the user means prompts to be spread over slices; None leaves that to the segmenter.
+        previous: the answer to the previous round; None in the first round.
+        lift: how to extend prompts to other slices; None lets the segmenter choose.
     """
 
     rounds: tuple[tuple[Prompt, ...], ...] = ()
@@ -89,7 +88,7 @@ class Dialogue:
 
     @property
     def effort(self) -> float:
-        """Interactions the user has spent so far."""
+        """Sum of the effort of all prompts, in interactions."""
         return sum([prompt.effort for prompt in chain.from_iterable(self.rounds)])
 
     def ask(self, prompts: tuple[Prompt, ...]) -> Dialogue:
@@ -101,17 +100,17 @@ class Dialogue:
         return Dialogue(self.rounds, prediction, self.lift)
 
     def previous_mask(self, shape: Shape) -> Mask | Labels:
-        """Return the mask of the round before; all False of `shape` in the first round."""
+        """Return the mask of the previous round; all False with `shape` in the first round."""
         return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
 
 
 def as_prediction(
     answer: Any, shape: Shape, *, objects: int = 1, name: str = "prediction"
 ) -> Prediction:
-    """Return what a segmenter gave for one dialogue as a checked `Prediction`.
+    """Check the answer of a segmenter to a dialogue and return it as a `Prediction`.
 
-    A bare array is taken as the mask. Numbers other than bool are taken only if they are all 0 or 1 (one
-    object) or whole labels 0..255 (several): thresholding probabilities is the segmenter's business.
+    An array is the mask. Values of other types than bool must all be 0 or 1 (one object) or integers
+    0..255 (several objects): thresholding probabilities is up to the segmenter.
 
     Args:
         answer: a `Prediction`, or an array that is its mask.
@@ -125,9 +124,7 @@ def as_prediction(
     prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
     try:
         mask = np.asarray(prediction.mask)
-    except (
-        Exception
-    ) as error:  # what a foreign object raises when it is made an array is its own affair
+    except Exception as error:  # conversion of a foreign object may raise any type
         raise PredictionInvalid(
             f"{name}: {type(prediction.mask).__name__} is no mask: {error}"
         ) from error

@@ -1,7 +1,7 @@
-"""Several objects judged together: label masks held against each other, as a video challenge does.
+"""Comparison of label masks with several objects, as in video challenges.
 
-`Comparison` judges one object. Here a prediction and a target are uint8 labels (0 background, 1..N the objects);
-each object is available as a `Comparison` of its own, and what a metric computes once for all objects is kept.
+Prediction and target are uint8 labels (0 background, 1..N objects). Each object is available as a
+`Comparison`, and values that a metric computes for all objects are cached.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from segarena.samples import Labels, Mask, Sample, Target, VolumeSample, as_labe
 
 
 class ObjectsReference(Memory):
-    """What can be known of a target of several objects before any prediction.
+    """A target of several objects, with a cache.
 
     Args:
         labels: uint8, 0 background, 1..`objects`.
-        objects: how many are judged.
-        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
+        objects: number of objects to evaluate.
+        ignore: bool, same shape, True for ignored pixels; None if there are none.
 
     Raises:
         InvalidMask: no labels, or the shapes differ.
@@ -45,12 +45,12 @@ class ObjectsReference(Memory):
         return self.labels.shape
 
     def one(self, number: int) -> Reference:
-        """Return the reference of object `number` (from 1), made when first asked for and kept."""
+        """Return the cached reference of object `number`, counted from 1."""
         return self.remember(("one", number), lambda: Reference(self.labels == number, self.ignore))
 
 
 class ObjectsComparison(Memory):
-    """Predicted labels against a target of several objects.
+    """Predicted labels compared with a target of several objects.
 
     Args:
         prediction: uint8 labels, or bool for object 1 alone; shape of the reference. Numbers above
@@ -77,24 +77,24 @@ class ObjectsComparison(Memory):
 
     @property
     def objects(self) -> int:
-        """How many objects are judged."""
+        """Number of objects to evaluate."""
         return self.reference.objects
 
     def one(self, number: int) -> Comparison:
-        """Return the comparison of object `number` (from 1)."""
+        """Return the comparison of object `number`, counted from 1."""
         return Comparison(self.prediction == number, self.reference.one(number))
 
     def each(self) -> Iterator[Comparison]:
-        """Yield the comparison of each object, in order; none is kept."""
+        """Yield the comparison of each object in order, without caching."""
         return (self.one(number) for number in range(1, self.objects + 1))
 
 
-Judged: TypeAlias = Comparison | ObjectsComparison
-"""A prediction held against its target, whatever the target is."""
+AnyComparison: TypeAlias = Comparison | ObjectsComparison
+"""A comparison with a target of one or several objects."""
 
 
-def begin(sample: Sample, target: Target) -> Judged:
-    """Return the comparison from which every dialogue about `target` starts: nothing predicted yet."""
+def empty_comparison(sample: Sample, target: Target) -> AnyComparison:
+    """Return the comparison of the empty prediction, at which every dialogue about `target` starts."""
     if target.mask.dtype == np.uint8:
         several = ObjectsReference(
             target.mask.astype(np.uint8, copy=False), target.objects, target.ignore
@@ -104,8 +104,8 @@ def begin(sample: Sample, target: Target) -> Judged:
     return Comparison.empty(Reference.of(target, spacing_mm))
 
 
-def compare(mask: Any, start: Judged) -> Judged:
-    """Return `mask` held against the target that `start` is about."""
+def compare_prediction(mask: Any, start: AnyComparison) -> AnyComparison:
+    """Return the comparison of `mask` with the target of `start`."""
     if isinstance(start, ObjectsComparison):
         return ObjectsComparison(mask, start.reference)
     return Comparison(as_mask(mask), start.reference)

@@ -1,7 +1,7 @@
-"""The options of a plug-in, as its signature declares them: what is there, what each may be, what it means.
+"""Options of plug-ins, read from their signatures and docstrings: names, types, defaults, meanings.
 
-Nobody lists the options of a plug-in a second time: the registry checks values against the annotations, a run records
-the defaults, `segarena list` and the command line show them with the sentences of the docstring.
+The signature is the only declaration: the registry checks values against the annotations, a run
+records the defaults, and `segarena list` and the command line show them with the docstring.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from segarena.errors import InvalidInput
 
-Plain = (type(None), bool, int, float, str, list, tuple, dict)
-"""Values that can be written down. Only these are checked; an object in place of an option is taken on trust."""
+PLAIN_TYPES = (type(None), bool, int, float, str, list, tuple, dict)
+"""Types that can be written as literals. Only their values are checked; other objects are accepted."""
 
 Protocol: TypeAlias = Literal["careful", "published"]
-"""What an option `protocol` says: the rules a careful reader would want, or those behind the published numbers."""
+"""Values of an option `protocol`: careful rules, or those of the published numbers."""
 
 _CALLED_CAREFUL_BEFORE = ("segarena", "corrected")
 
@@ -42,10 +42,10 @@ class Option:
     """One option of a plug-in.
 
     Attributes:
-        name: as it is written.
-        hint: its resolved annotation; Any where there is none, or none that can be resolved.
-        default: `inspect.Parameter.empty` where the option must be given.
-        meaning: what the docstring says of it under "Args".
+        name: of the parameter.
+        hint: its resolved annotation; Any if missing or unresolvable.
+        default: `inspect.Parameter.empty` for a required option.
+        meaning: its text under "Args" in the docstring.
     """
 
     name: str
@@ -62,18 +62,20 @@ class Option:
         return self.name if self.is_required else f"{self.name}={self.default!r}"
 
     def fault(self, value: Any) -> str:
-        """Return what is wrong with `value`: what was expected, and what came; empty when it fits."""
+        """Return the error of a value (expected type and actual value); "" if valid."""
         if _fits(value, self.hint):
             return ""
-        near = close_to(value, [known for known in choices(self.hint) if isinstance(known, str)])
-        return f"{self.name}: expected {expected(self.hint)}; got {value!r}" + (
+        near = suggest_names(
+            value, [known for known in choices(self.hint) if isinstance(known, str)]
+        )
+        return f"{self.name}: expected {describe_type(self.hint)}; got {value!r}" + (
             f", {near}" if near else ""
         )
 
 
 @cache
 def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
-    """Return the options of a class or function, in the order of its signature; `*args` and `**kwargs` are none."""
+    """Return the options of a class or function in the order of its signature, without `*args` and `**kwargs`."""
     scope = getattr(inspect.unwrap(_function(factory)), "__globals__", {})
     meanings: dict[str, str] = {}
     for one in reversed(_explaining(factory, scope)):
@@ -90,13 +92,13 @@ def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
     )
 
 
-def show_options(factory: Callable[..., Any]) -> str:
-    """Return the options of a plug-in as one writes them: `name` where it is needed, `name=default` otherwise."""
+def format_options(factory: Callable[..., Any]) -> str:
+    """Return the options of a plug-in as text: `name` if required, else `name=default`."""
     return ", ".join(map(str, options_of(factory)))
 
 
-def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
-    """Return what is wrong with the options `given` to `factory`; empty when it takes them.
+def find_option_error(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
+    """Return the first error in the options `given` to `factory`; "" if valid.
 
     Looked at are names (with near ones for a name that it does not take), missing ones, choices of a `Literal`, and
     plain values of another type: `superpixels='many'` for an int. Whole numbers are numbers, lists are tuples.
@@ -105,37 +107,37 @@ def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
     try:
         inspect.signature(factory).bind(**given)
     except TypeError as error:
-        unknown = next((close_to(name, known) for name in given if name not in known), "")
+        unknown = next((suggest_names(name, known) for name in given if name not in known), "")
         return (
             f"{error}; "
             + (f"{unknown} " if unknown else "")
-            + f"it takes {show_options(factory) or 'no options'}"
+            + f"it takes {format_options(factory) or 'no options'}"
         )
     faults = (known[name].fault(value) for name, value in given.items() if name in known)
     return next(filter(None, faults), "")
 
 
-def with_names(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the name of the first one, where that was written without.
+def name_first_option(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which the unnamed one has the name of the first parameter.
 
     Raises:
-        InvalidInput: `factory` has no options, or that one is given by its name too.
+        InvalidInput: `factory` has no options, or the first one is also given by name.
     """
     if "" not in given:
         return dict(given)
     first = next((option.name for option in options_of(factory)), "")
     if not first or first in given:
         raise InvalidInput(
-            f"{given['']!r} is given without a name; it takes {show_options(factory) or 'no options'}"
+            f"{given['']!r} is given without a name; it takes {format_options(factory) or 'no options'}"
         )
     return {first if name == "" else name: value for name, value in given.items()}
 
 
-def from_text(option: Option, texts: Sequence[str]) -> Any:
-    """Return the value of an option that a command line gave once or several times.
+def parse_option(option: Option, texts: Sequence[str]) -> Any:
+    """Return the value of an option that occurs once or several times on a command line.
 
-    Text is kept where the option takes text; `3`, `0.5`, `(0, 3)`, `true` and `none` are read where it takes those.
-    What fits nowhere stays text, for the registry to refuse.
+    Literals (`3`, `0.5`, `(0, 3)`, `true`, `none`) are parsed if the option accepts their type. All other
+    values stay text, which the registry then checks.
     """
     if len(texts) == 1:
         value = _read(texts[0], option.hint)
@@ -145,46 +147,46 @@ def from_text(option: Option, texts: Sequence[str]) -> Any:
     return [_read(text, _item_of(option.hint)) for text in texts]
 
 
-def in_todays_words(written: Any) -> Any:
-    """Return options or a run's description with today's word for the careful protocol, which had several before."""
+def modernize_options(written: Any) -> Any:
+    """Return options or the description of a run with the current name of the careful protocol."""
     if isinstance(written, Mapping):
-        found = {key: in_todays_words(value) for key, value in written.items()}
+        found = {key: modernize_options(value) for key, value in written.items()}
         if found.get("protocol") in _CALLED_CAREFUL_BEFORE:
             return {**found, "protocol": "careful"}
         return found
     if isinstance(written, list):
-        return [in_todays_words(value) for value in written]
+        return [modernize_options(value) for value in written]
     return written
 
 
-def as_protocol(word: str) -> Protocol:
-    """Return the protocol that a command was given, also by a word of before.
+def parse_protocol(word: str) -> Protocol:
+    """Return the protocol with a current or former name.
 
     Raises:
         InvalidInput: there is no such protocol.
     """
-    match in_todays_words({"protocol": word})["protocol"]:
+    match modernize_options({"protocol": word})["protocol"]:
         case "careful" | "published" as known:
             return known
         case other:
             raise InvalidInput(f"protocol: expected 'careful' or 'published'; got {other!r}")
 
 
-def close_to(word: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """Return "did you mean 'this'?" for known words that look like `word` to at least `cutoff` of 1, or nothing."""
+def suggest_names(word: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return "did you mean 'this'?" for known words with a similarity of at least `cutoff`, or ""."""
     near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=cutoff)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """Return the values that the `Literal`s in an annotation name, also those of the items of a sequence."""
+    """Return the values of all `Literal`s in an annotation, including items of sequences."""
     hint = _plain_hint(hint)
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(dict.fromkeys(value for inner in get_args(hint) for value in choices(inner)))
 
 
-def expected(hint: Any) -> str:
+def describe_type(hint: Any) -> str:
     """Return an annotation in words: "a whole number or None", "one of 'stop', 'published'"."""
     hint = _plain_hint(hint)
     origin = get_origin(hint)
@@ -192,7 +194,7 @@ def expected(hint: Any) -> str:
     if origin is Literal:
         return ("one of " if len(inner) > 1 else "") + ", ".join(map(repr, inner))
     if _is_union(origin):
-        return " or ".join(dict.fromkeys(expected(one) for one in inner))
+        return " or ".join(dict.fromkeys(describe_type(one) for one in inner))
     if hint is type(None):
         return "None"
     if origin in _SEQUENCES or hint in _SEQUENCES:
@@ -201,18 +203,18 @@ def expected(hint: Any) -> str:
             count = f" of {len(items)}"
         else:
             count = ""
-        return f"a list{count}" + (f", each {expected(items[0])}" if items else "")
+        return f"a list{count}" + (f", each {describe_type(items[0])}" if items else "")
     if _is_mapping(origin or hint):
         return "a table {key: value}"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is what an annotation asks for; what is not plain, or not understood, fits."""
+    """Return whether a value matches an annotation; non-literal values and unknown annotations match."""
     hint = _plain_hint(hint)
     origin = get_origin(hint)
     inner = get_args(hint)
-    if not isinstance(value, Plain) or isinstance(hint, TypeVar):
+    if not isinstance(value, PLAIN_TYPES) or isinstance(hint, TypeVar):
         return True
     if _is_union(origin):
         return any(_fits(value, one) for one in inner)
@@ -234,7 +236,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _read(text: str, hint: Any) -> Any:
-    """Return the literal that a text is, if that fits; the text otherwise."""
+    """Return the parsed literal if it matches the annotation, else the text."""
     try:
         value = ast.literal_eval(
             {"true": "True", "false": "False", "none": "None"}.get(text.lower(), text)
@@ -245,7 +247,7 @@ def _read(text: str, hint: Any) -> Any:
 
 
 def _item_of(hint: Any) -> Any:
-    """Return what each item of a list has to be, where an annotation allows a list."""
+    """Return the annotation of the items, if an annotation allows a list."""
     hint = _plain_hint(hint)
     if _is_union(get_origin(hint)):
         return Union[tuple(_item_of(one) for one in get_args(hint))]  # noqa: UP007 -- put together here
@@ -269,7 +271,7 @@ def _is_mapping(kind: Any) -> bool:
 
 
 def _plain_hint(hint: Any) -> Any:
-    """Return an annotation without `Annotated[...]` around it, and what a `type` statement gave a name to."""
+    """Return an annotation without `Annotated[...]` and with `type` aliases resolved."""
     while hasattr(hint, "__metadata__") or hasattr(hint, "__value__"):
         hint = hint.__origin__ if hasattr(hint, "__metadata__") else hint.__value__
     return type(None) if hint is None else hint
@@ -280,14 +282,14 @@ def _function(factory: Callable[..., Any]) -> Any:
 
 
 def _explaining(factory: Callable[..., Any], scope: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what explains options: a class and those it inherits from; a function and the class that it returns."""
+    """Return the objects whose docstrings explain options: a class and its bases, or a function and its return type."""
     if inspect.isclass(factory):
         return inspect.getmro(factory)
     return (factory, _resolved(inspect.signature(factory).return_annotation, scope))
 
 
 def _resolved(annotation: Any, scope: dict[str, Any]) -> Any:
-    """Return what an annotation means; Any where a name in it is imported for type checkers alone."""
+    """Return a resolved annotation; Any if it uses names that only type checkers import."""
     if annotation is inspect.Parameter.empty:
         return Any
     holder = types.SimpleNamespace(__annotations__={"option": annotation})

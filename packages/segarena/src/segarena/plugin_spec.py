@@ -1,10 +1,8 @@
-"""A plug-in as a specification: which one, with which options, under which name. That is how plug-ins travel.
+"""Specifications of plug-ins: reference, options and name.
 
-Text is for people: they write it on the command line, in files and in Python, and `PluginSpec` reads it there once.
-
-A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
-`my_model.py:MyModel(scale=0.5)`. The first option needs no name: `worker('python my_adapter.py')`. Where a run has
-several of a kind, each may get a name of its own: `unlikely=depth(low=0.0, high=0.1)`.
+Users write a plug-in as a call with literal arguments, on the command line, in files and in Python:
+`grabcut`, `grabcut(iterations=2)`, `my_model.py:MyModel(scale=0.5)`. The first option needs no name:
+`worker('python my_adapter.py')`. A name may precede it: `unlikely=depth(low=0.0, high=0.1)`.
 """
 
 from __future__ import annotations
@@ -16,18 +14,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from segarena.errors import PluginInvalid
-from segarena.options import in_todays_words
+from segarena.options import modernize_options
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSpec:
-    """A plug-in to be built.
+    """The specification of a plug-in.
 
     Attributes:
         reference: registered name, or `path/to/file.py:Name`.
         options: keyword arguments of its constructor; under the empty name what was written without one, which is
-            the first of them (see `segarena.options.with_names`).
-        own_name: what this run calls it, the NAME of `NAME=PLUGIN`; empty where it was given none.
+            the first of them (see `segarena.options.name_first_option`).
+        own_name: its name in this run, the NAME of `NAME=PLUGIN`; "" if not given.
     """
 
     reference: str
@@ -35,22 +33,22 @@ class PluginSpec:
     own_name: str = ""
 
     def __post_init__(self) -> None:
-        """Read options that have other words today."""
-        object.__setattr__(self, "options", in_todays_words(self.options))
+        """Convert option values of earlier versions."""
+        object.__setattr__(self, "options", modernize_options(self.options))
 
     @classmethod
     def of(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return what `plugin` specifies, read if it is text."""
+        """Return a specification; text is parsed."""
         return cls.parse(plugin) if isinstance(plugin, str) else plugin
 
     @classmethod
     def named(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return what `plugin` specifies, with the name that the text gives it."""
+        """Return a specification with the name in the text."""
         return cls.parse_named(plugin) if isinstance(plugin, str) else plugin
 
     @classmethod
     def parse(cls, text: str) -> PluginSpec:
-        """Read `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
+        """Parse `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
 
         Raises:
             PluginInvalid: the text is not of that form.
@@ -84,7 +82,7 @@ class PluginSpec:
 
     @classmethod
     def parse_named(cls, text: str) -> PluginSpec:
-        """Read `NAME=PLUGIN`, or a plug-in without a name, which is called exactly as it is written.
+        """Parse `NAME=PLUGIN`, or a plug-in without a name, whose name is its text.
 
         Raises:
             PluginInvalid: as for `parse`.
@@ -97,7 +95,7 @@ class PluginSpec:
 
     @property
     def name(self) -> str:
-        """What a run calls it: its own name, or the way it is written."""
+        """Its name in a run: the own name, or the text."""
         return self.own_name or str(self)
 
     def __str__(self) -> str:
@@ -108,4 +106,4 @@ class PluginSpec:
 
 
 Plugin: TypeAlias = PluginSpec | str
-"""A plug-in as people may give it: specified, or written."""
+"""A plug-in as a specification or as text."""

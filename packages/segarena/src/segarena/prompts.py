@@ -1,4 +1,4 @@
-"""What a user gives a segmenter: clicks, boxes, limits, scribbles, lassos, masks, a support example; what each costs.
+"""Prompts: clicks, boxes, limits, scribbles, lassos, masks and support examples, with their effort.
 
 Positions follow the sample's axes: (row, column) in an image, (plane, row, column) in a volume,
 (frame, row, column) in a video. `effort` counts interactions as the field does: a click 1, a box 2 (two
@@ -102,14 +102,14 @@ class MaskPrompt:
     effort: ClassVar[float] = 1.0
 
 
-Drawn: TypeAlias = Click | Box | Limits | Scribble | Lasso
-"""What is drawn in the sample itself, and can be read back from a record."""
+DrawnPrompt: TypeAlias = Click | Box | Limits | Scribble | Lasso
+"""Prompts that are drawn in the sample, and can be restored from a record."""
 
-Prompt: TypeAlias = Drawn | MaskPrompt | Support
+Prompt: TypeAlias = DrawnPrompt | MaskPrompt | Support
 
 
 def check_prompt(prompt: Prompt, shape: Shape) -> None:
-    """Raise unless `prompt` lies inside a sample of `shape`.
+    """Raise an error unless `prompt` lies inside a sample of `shape`.
 
     Points of scribbles and lassos may lie anywhere in the closed frame [0, n - 1] along each axis.
 

@@ -1,4 +1,4 @@
-"""The one place where torch is imported, so that its absence is said in one way.
+"""The only import of torch, so that its absence gives the same error everywhere.
 
 Raises:
     MissingExtra: on import, when torch is not installed.

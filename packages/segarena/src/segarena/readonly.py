@@ -1,7 +1,7 @@
-"""What crosses the border of a role: read-only, without copies; and of a sample, what a segmenter may see.
+"""Read-only views of arrays and samples for plug-ins, and samples without ground truth for segmenters.
 
-NumPy's flag stops accidental writes. It is no lock: a plug-in can take it away again, and `--check-plugins`
-(`segarena.engine.mutation_guard`) finds who did.
+NumPy's flag prevents accidental writes, but a plug-in can reset it; `--check-plugins`
+(`segarena.engine.mutation_guard`) detects that.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample
 
-Kind = TypeVar("Kind", bound=np.generic)
-AnySample = TypeVar("AnySample", bound=ImageSample | VolumeSample | VideoSample)
+DType = TypeVar("Kind", bound=np.generic)
+SampleT = TypeVar("AnySample", bound=ImageSample | VolumeSample | VideoSample)
 
 
-def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
-    """Return a view of `array` that cannot be written to; who owns the array still can."""
+def read_only(array: NDArray[DType]) -> NDArray[DType]:
+    """Return a read-only view of `array`; the owner of the array can still write to it."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -30,14 +30,14 @@ def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
 
 
 def accept_read_only() -> None:
-    """Let PyTorch take read-only arrays without a warning: a segmenter that does so does nothing wrong."""
+    """Suppress PyTorch's warning about read-only arrays, which is no fault of the segmenter."""
     warnings.filterwarnings(
         "ignore", message="The given NumPy array is not writable", category=UserWarning
     )
 
 
 def freeze(value: Any) -> None:
-    """Let nobody write to an array any more, its maker included; also to arrays in a tuple or list."""
+    """Make an array, or the arrays in a tuple or list, read-only for everyone."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, (tuple, list)):
@@ -45,8 +45,8 @@ def freeze(value: Any) -> None:
             freeze(each)
 
 
-def settled(mask: NDArray[Kind]) -> NDArray[Kind]:
-    """Return `mask` so that nobody can change it any more; a copy only where it is part of another array."""
+def freeze_mask(mask: NDArray[DType]) -> NDArray[DType]:
+    """Return `mask` read-only for everyone; copied only if it is a view of another array."""
     if mask.flags.writeable and mask.base is not None:
         mask = mask.copy()
     freeze(mask)
@@ -64,8 +64,8 @@ def read_only_sample(sample: Sample) -> Sample:
     return replace(sample, frames=ReadOnlyFrames(sample.frames), targets=targets)
 
 
-def without_truth(sample: AnySample) -> AnySample:
-    """Return what a segmenter gets: no targets, nor what people drew or are to be shown about them."""
+def without_truth(sample: SampleT) -> SampleT:
+    """Return a sample for a segmenter: without targets, human scribbles and supports."""
     hidden: dict[str, Any] = {"targets": ()}
     if isinstance(sample, ImageSample):
         hidden["supports"] = {}
@@ -75,7 +75,7 @@ def without_truth(sample: AnySample) -> AnySample:
 
 
 class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):
-    """The frames of a video, each loaded when asked for as before, and read-only."""
+    """The frames of a video, loaded lazily and read-only."""
 
     def __init__(self, frames: Sequence[NDArray[np.uint8]]) -> None:
         self._frames = frames

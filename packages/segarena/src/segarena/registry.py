@@ -1,4 +1,4 @@
-"""Names to plug-ins: built-in names, names of installed packages, and `file.py:Name` paths.
+"""Registry of plug-ins: built-in ones, those of installed packages, and `file.py:Name` paths.
 
 A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`, `benchmark`; a
 package that has plug-ins of a further kind registers them by `register(kind, name)`). Modules that do so are imported
@@ -61,7 +61,7 @@ _MEMBERS = {
     "dataset": ("name", "sample_ids", "fingerprint", "load"),
     "benchmark": ("users", "metrics", "rounds", "summary"),
 }
-"""What a run needs of each role; see `segarena.roles`."""
+"""Members that each role must have; see `segarena.roles`."""
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
@@ -72,7 +72,7 @@ _is_guarded: ContextVar[bool] = ContextVar("only_built_in", default=False)
 def register(kind: str, name: str, *, formerly: Sequence[str] = ()) -> Callable[[Factory], Factory]:
     """Return a decorator that makes a class or function the plug-in `name` of `kind`.
 
-    What was written with a name that it had `formerly`, such as a run folder, finds it still; lists have today's.
+    Names that it had `formerly` still resolve, for existing run folders; lists show the current name.
 
     Raises:
         PluginError: another plug-in has that name already.
@@ -100,7 +100,7 @@ benchmark = partial(register, "benchmark")
 
 
 def plugin_kinds() -> tuple[str, ...]:
-    """Return the kinds of plug-ins that there are: the five roles, then those of packages, in alphabetical order."""
+    """Return all kinds of plug-ins: the five roles, then those of packages, sorted."""
     _import_plugins()
     return (
         *KINDS,
@@ -109,7 +109,7 @@ def plugin_kinds() -> tuple[str, ...]:
 
 
 class Plugins(dict[str, Callable[..., Any]]):
-    """Plug-ins by name; a notebook shows what each is and its options."""
+    """Plug-ins by name, shown in notebooks with summary and options."""
 
     def _repr_html_(self) -> str:
         told = ((inspect.getdoc(factory) or "").partition("\n")[0] for factory in self.values())
@@ -118,28 +118,28 @@ class Plugins(dict[str, Callable[..., Any]]):
 
 
 def plugins_by_name(kind: str) -> Plugins:
-    """Return every registered plug-in of `kind`, by name, in alphabetical order."""
+    """Return all registered plug-ins of `kind`, sorted by name."""
     _import_plugins()
     return Plugins(sorted(_factories[kind].items()))
 
 
 def lookup(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the factory that has that name, or had it; None where there is none."""
+    """Return the factory with a current or former name, or None."""
     return plugins_by_name(kind).get(current_name(kind, name))
 
 
 def current_name(kind: str, name: str) -> str:
-    """Return what the plug-in that had a name is called today; any other name as it is."""
+    """Return the current name of a plug-in with a former name; other names unchanged."""
     _import_plugins()
     return _todays_names[kind].get(name, name)
 
 
 def find(kind: str, reference: str) -> Callable[..., Any]:
-    """Return the factory behind a name or a `file.py:Name` path.
+    """Return the factory of a name or a `file.py:Name` path.
 
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
-        PluginInvalid: the file cannot be imported, has no such name in it, or none was given: it says which there are.
+        PluginInvalid: the file cannot be imported, or lacks the name; the message lists its classes.
         UntrustedPlugin: within `only_built_in`, it is not part of segarena.
     """
     is_file = ".py:" in reference or reference.endswith(".py")
@@ -153,7 +153,7 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
 
 
 def find_registered(kind: str, name: str) -> Callable[..., Any]:
-    """Return the factory of that name, which segarena or an installed package registered; never one from a file.
+    """Return the registered factory of a name, never one from a file.
 
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
@@ -170,7 +170,7 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
 
 @contextmanager
 def only_built_in() -> Generator[None]:
-    """Within this block, `find` and `build` give only what is part of segarena; see `segarena.records.trust`."""
+    """Restrict `find` and `build` to plug-ins of segarena in this block; see `segarena.records.trust`."""
     before = _is_guarded.set(True)
     try:
         yield
@@ -179,7 +179,7 @@ def only_built_in() -> Generator[None]:
 
 
 def build(kind: str, plugin: PluginSpec | str) -> Any:
-    """Return the plug-in, constructed with its options.
+    """Build a plug-in with its options.
 
     Raises:
         UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
@@ -204,7 +204,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
 
 
 def check_role(kind: str, plugin: object, name: str) -> None:
-    """Raise PluginInvalid unless a plug-in has what its role needs; its values are not looked at."""
+    """Raise PluginInvalid unless a plug-in has the members of its role; their values are not checked."""
     needed = _MEMBERS.get(kind, ())
     lacking = [
         member
@@ -218,7 +218,7 @@ def check_role(kind: str, plugin: object, name: str) -> None:
 
 
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
-    """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
+    """Return the description of a plug-in for records: name, all options with defaults, hash of its file."""
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     defaults = {
@@ -235,13 +235,13 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
 
 
 def import_errors() -> tuple[str, ...]:
-    """Return one line for each module with plug-ins that cannot be imported; the others' plug-ins are there."""
+    """Return one line for each module of plug-ins that cannot be imported."""
     return _import_plugins()
 
 
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import every module that registers plug-ins; return one line for each that fails."""
+    """Import all modules with plug-ins; return one line for each that fails."""
     rooms = map(importlib.import_module, BUILT_IN_PACKAGES)
     return (
         *chain.from_iterable(map(_import_room, rooms)),
@@ -253,7 +253,7 @@ def _import_plugins() -> tuple[str, ...]:
 def import_entry_points(group: str) -> tuple[str, ...]:
     """Import every module that installed packages name in an entry point group; return one line for each that fails.
 
-    Another package's fault must not stop ours, so its error only becomes part of messages.
+    An error of another package must not stop us, so it only becomes part of messages.
     """
     failed: list[str] = []
     for entry in entry_points(group=group):
@@ -313,7 +313,7 @@ def _load_file(path: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise PluginInvalid(f"{path} cannot be imported as Python")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up while they are being made
+    sys.modules[name] = module  # dataclasses look up their module during creation
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -337,7 +337,7 @@ def _split_path(reference: str) -> tuple[str, str]:
 
 
 def _is_ours(factory: Callable[..., Any]) -> bool:
-    """Tell whether a plug-in is part of segarena, and runs nothing but that: some start programs that options name."""
+    """Return whether a plug-in is part of segarena and does not start programs named in its options."""
     return factory.__module__.partition(".")[0] == "segarena" and not getattr(
         factory, "starts_programs", False
     )

@@ -1,8 +1,7 @@
-"""What is segmented: samples (an image, a volume, a video) and the targets in them.
+"""Samples (images, volumes, videos) and their targets.
 
-Axes are named once and for all: images are (row, column), volumes (plane, row, column), videos
-(frame, row, column); colour, when there is any, is a last axis of length 3. (x, y) exists only where
-files and wires demand it.
+Axes are (row, column) in images, (plane, row, column) in volumes and (frame, row, column) in videos;
+colour is a last axis of length 3. Only file formats and protocols that require it use (x, y).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ Labels: TypeAlias = NDArray[np.uint8]
 """Several objects judged together (DAVIS): 0 background, 1..N the objects."""
 
 VOID = 255
-"""What files of labels say of pixels excluded from scoring: no object has this number."""
+"""Value of ignored pixels in label files; no object has this number."""
 
 Shape: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Target:
-    """One thing to be segmented in a sample, as the ground truth has it.
+    """An object, or a group of objects, to segment: the ground truth of a sample.
 
     Attributes:
         id: unique among the sample's targets.
@@ -145,7 +144,7 @@ Sample: TypeAlias = ImageSample | VolumeSample | VideoSample
 
 
 def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
-    """Return `array` as uint8 RGB (H, W, 3), or say why it cannot be.
+    """Return `array` as uint8 RGB (H, W, 3).
 
     Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
     are refused, because scaling them is the reader's decision (see `segarena.files.images`).
@@ -168,7 +167,7 @@ def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
 
 
 def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Mask:
-    """Return `array` as a bool mask, or say why it cannot be.
+    """Return `array` as a bool mask.
 
     Bool is taken as it is; integers and floats only when every value is 0 or 1 (thresholding is the
     caller's decision, never ours).
@@ -199,7 +198,7 @@ def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Ma
 
 
 def as_labels(array: Any, *, name: str = "labels") -> Labels:
-    """Return `array` as uint8 labels, or say why it cannot be: other numbers are never cut off or wrapped around.
+    """Return `array` as uint8 labels; other numbers are an error, never clipped or wrapped.
 
     Raises:
         InvalidMask: not bool or numbers, or values other than whole ones from 0 to 255.
@@ -216,7 +215,7 @@ def as_labels(array: Any, *, name: str = "labels") -> Labels:
 
 
 def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
-    """Return labels in which 255 is background, and `ignore` with those pixels; None where every pixel counts.
+    """Return labels with 255 replaced by background, and `ignore` with these pixels; None if there are none.
 
     Raises:
         InvalidMask: `ignore` is no mask of the shape of `labels`.
@@ -225,13 +224,14 @@ def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | Non
     is_void = labels == VOID
     if not is_void.any():
         return labels, excluded
-    return np.where(
-        is_void, np.uint8(0), labels
-    ), is_void if excluded is None else is_void | excluded
+    objects = np.where(is_void, np.uint8(0), labels)
+    if excluded is None:
+        return objects, is_void
+    return objects, is_void | excluded
 
 
 def check_sample(sample: Sample) -> None:
-    """Raise unless every target of `sample` fits it and the target ids are distinct.
+    """Raise an error unless every target matches the sample and their ids are distinct.
 
     Raises:
         InvalidMask: a target or ignore mask has another shape or dtype than the sample allows.

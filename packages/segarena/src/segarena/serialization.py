@@ -1,4 +1,4 @@
-"""Samples, prompts and dialogues as the header of a frame tells of them: to a worker, and over a network.
+"""Serialization of samples, prompts and dialogues to frame headers, for workers and the network protocol.
 
 The frames themselves are those of `segarena.worker`.
 """
@@ -18,11 +18,11 @@ from segarena.samples import ImageSample, Sample, Support, VolumeSample
 from segarena.worker import Body, as_body, dtype_name, flatten
 
 BodyMaker: TypeAlias = Callable[[Any, Sequence[int], Callable[[], Iterable[Any]]], Body]
-"""Makes what travels of an array: its dtype, its shape, and what gives its bytes."""
+"""Builds the transmitted form of an array from its dtype, its shape and a function for its bytes."""
 
 
 def inline_body(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
-    """Return an array that travels in the body of the frame, whatever its size."""
+    """Return an array to be transmitted in the body of the frame, whatever its size."""
     told = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
     return Body(told, math.prod(shape) * np.dtype(dtype).itemsize, parts)
 
@@ -30,12 +30,12 @@ def inline_body(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[A
 def encode_sample(
     sample: Sample, arrays: list[Any], body: BodyMaker = inline_body
 ) -> dict[str, Any]:
-    """Return what a header tells of a sample.
+    """Return the header of a sample, without its targets.
 
     Args:
-        sample: nothing is told of its targets.
-        arrays: where its pixels are put.
-        body: how large arrays travel.
+        sample: its targets are not encoded.
+        arrays: receives its pixels.
+        body: builds the transmitted form of large arrays.
     """
     if isinstance(sample, ImageSample):
         return {"kind": "image", "id": sample.id, "image": flatten(sample.image, arrays)}
@@ -63,12 +63,12 @@ def encode_sample(
 def encode_dialogue(
     dialogue: Dialogue, arrays: list[Any], handle: Callable[[Any], int]
 ) -> dict[str, Any]:
-    """Return what a header tells of a dialogue.
+    """Return the header of a dialogue.
 
     Args:
         dialogue: its supports may be encoded.
-        arrays: where masks and logits are put.
-        handle: under which the worker knows an encoding.
+        arrays: receives masks and logits.
+        handle: returns the worker's number of an encoding.
     """
     lift = dialogue.lift
     previous = dialogue.previous
@@ -96,7 +96,7 @@ def _tell_previous(previous: Prediction, arrays: list[Any]) -> dict[str, Any]:
 def encode_prompt(
     prompt: Prompt, arrays: list[Any], handle: Callable[[Any], int]
 ) -> dict[str, Any]:
-    """Return what a header tells of a prompt; see `tell_dialogue`."""
+    """Return the header of a prompt; see `encode_dialogue`."""
     if isinstance(prompt, Support):
         told = {"kind": prompt.kind, "mask": flatten(np.asarray(prompt.mask), arrays)}
         if prompt.encoded is None:
@@ -107,7 +107,7 @@ def encode_prompt(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a prompt with plain numbers in place of NumPy's, as a header has them."""
+    """Return a value of a prompt with Python numbers instead of NumPy's."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     return value.item() if isinstance(value, np.generic) else value

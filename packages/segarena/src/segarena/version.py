@@ -1,8 +1,8 @@
-"""The version of the package, in one place, and whose versions matter beside it."""
+"""Version of the package, and names of the packages that affect numeric results."""
 
 __version__ = "0.1.0"
 
-COMPUTING = (
+NUMERIC_PACKAGES = (
     "numpy",
     "scipy",
     "opencv-python-headless",
@@ -11,4 +11,4 @@ COMPUTING = (
     "torch",
     "transformers",
 )
-"""Packages on which the numbers of a run depend; the last two come with an extra."""
+"""Packages on which the figures of a run depend; the last two are optional."""

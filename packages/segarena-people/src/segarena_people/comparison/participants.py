@@ -17,7 +17,7 @@ from segarena_people.comparison.user_replies import ReplyCollector
 def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
     """Return the display name and the spec of a plug-in: its given name, or its reference without folders.
 
-    >>> named("mine/hands.py:Left(ink=2)")[0], named("left=mine/hands.py:Left")[0]
+    >>> named_plugin("mine/hands.py:Left(ink=2)")[0], named_plugin("left=mine/hands.py:Left")[0]
     ('Left(ink=2)', 'left')
     """
     spec = PluginSpec.named(user)

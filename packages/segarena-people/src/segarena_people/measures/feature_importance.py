@@ -50,8 +50,8 @@ def rank_features(
 
     >>> rng = np.random.default_rng(0)
     >>> people, simulated = rng.normal(size=(2, 300, 2)) + np.array([[[0, 0]], [[0, 9]]])
-    >>> _, told = what_tells(people, simulated, (np.arange(300), np.arange(300)), ["length", "depth"], exchanges=1)
-    >>> told[0].feature, told[0].above, round(told[0].people), round(told[0].simulated)
+    >>> _, ranked = rank_features(people, simulated, (np.arange(300), np.arange(300)), ["length", "depth"], exchanges=1)
+    >>> ranked[0].feature, ranked[0].above, round(ranked[0].people), round(ranked[0].simulated)
     ('depth', 1.0, 0, 9)
 
     Args:

@@ -105,7 +105,7 @@ def ceiling_by_halves(
     The rows of each group are divided between the halves as evenly as possible, because a simulated
     user and people get the same questions too; a group of a single row is in one of them.
 
-    >>> by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
+    >>> ceiling_by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
     300
 
     Args:

@@ -71,7 +71,7 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
 
     >>> goal, ink = np.zeros((2, 12, 30), bool)
     >>> goal[2:9, 3:28] = ink[5, 5:26] = True
-    >>> dict(zip(FEATURES, stroke_features(ink, goal).round(2).tolist()))["cover_width"]
+    >>> dict(zip(STROKE_FEATURES, stroke_features(ink, goal).round(2).tolist()))["cover_width"]
     0.84
 
     Args:
@@ -105,7 +105,7 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
 def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
     """Return `stroke_features` of many strokes, float64 (n, 14).
 
-    >>> features_of([]).shape
+    >>> stroke_feature_table([]).shape
     (0, 14)
     """
     return np.array([stroke_features(ink, goal) for ink, goal in strokes]).reshape(

@@ -35,7 +35,7 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
 
     >>> target = np.zeros((7, 20), bool)
     >>> target[1:6, 1:6] = target[1:6, 9:14] = True
-    >>> behaviour([[3, 3], [3, 11], [3, 7], [1, 1]], [True, True, False, False], target).round(2).tolist()
+    >>> measure_behaviour([[3, 3], [3, 11], [3, 7], [1, 1]], [True, True, False, False], target).round(2).tolist()
     [0.75, 1.0, 1.0]
 
     Args:
@@ -92,7 +92,7 @@ def compute_user_shift(
 ) -> list[PairedDifference]:
     """Return the difference of each measure between the simulated user and people, with intervals over groups.
 
-    >>> [shift.difference for shift in user_shift([[1.0, 0.9], [1.0, 0.7]], [[0.5, 0.5], [0.5, np.nan]])]
+    >>> [shift.difference for shift in compute_user_shift([[1.0, 0.9], [1.0, 0.7]], [[0.5, 0.5], [0.5, np.nan]])]
     [0.5, 0.4]
 
     Args:

@@ -33,8 +33,8 @@ def photograph(shape=(60, 80, 3)):
 def test_listing_segmenters_imports_neither_torch_nor_the_library():
     program = """
 import sys
-from segarena.registry import names
-names("segmenter")
+from segarena.registry import plugins_by_name
+plugins_by_name("segmenter")
 print(*sorted({"torch", "transformers"} & set(sys.modules)))
 """
     done = subprocess.run(

@@ -51,7 +51,7 @@ def test_help_names_every_command_and_where_to_start(segarena):
         (["list"], ["NAME(option=value, ...)", "my_model.py:MyClass"]),
         (
             ["run"],
-            ["segarena run clicks --segmenter grabcut", "same command goes on", "130: interrupted"],
+            ["segarena run clicks --segmenter grabcut", "the same command resumes it", "130: interrupted"],
         ),
         (["report"], ["segarena report runs/grabcut", "works offline"]),
         (["data"], ["check"]),

@@ -71,7 +71,7 @@ def test_counts_of_an_image_are_over_people():
     # Halves cover halves fully and quarters by half; quarters the other way round.
     assert (counts.covered / counts.area).tolist() == [0.75, 0.75]
     assert counts.best / counts.area == 1.0
-    assert counts.given_covered.tolist() == [1.0, 1.0]
+    assert counts.reverse_covered.tolist() == [1.0, 1.0]
     assert counts.information.tolist() == [0.5, 0.5]
 
 

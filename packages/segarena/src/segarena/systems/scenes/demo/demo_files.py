@@ -31,12 +31,13 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
         drawings += [drawing.scene for drawing in scene.drawings]
         file = folder / "images" / scene.truth.scene.image.file_name
         photos.append(write_atomic(file, encode_png(scene.truth.photo)))
-    true_scenes = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
+    true_scenes = tuple(scene.truth.scene for scene in scenes)
+    truths = [_truth(scene) for scene in scenes]
     return [
         *photos,
         *write_cocoa(SceneSet(scenes=tuple(drawings)), folder / SCENES),
-        *write_cocoa(true_scenes, folder / TRUE_SCENES),
-        write_json([_truth(scene) for scene in scenes], folder / TRUTH),
+        *write_cocoa(SceneSet(scenes=true_scenes), folder / TRUE_SCENES),
+        write_json(truths, folder / TRUTH),
     ]
 
 

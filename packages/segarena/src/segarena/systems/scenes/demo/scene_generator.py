@@ -32,7 +32,7 @@ _OTHER_NAMES = {
     "drum": "tub",
 }
 # Smallest visible share of each thing.
-_LEAST_SEEN = 0.25
+_LEAST_VISIBLE = 0.25
 # Distance of vertices along the sides of a box.
 _SIDE_PX = 40
 _ELLIPSE_VERTICES = 48
@@ -65,8 +65,10 @@ class TrueShape:
             in_columns = (columns > self.left) & (columns < self.right)
             return in_rows & in_columns
         # Relative to the centre, in half axes.
-        down = (2 * rows - self.top - self.bottom) / (self.bottom - self.top)
-        right = (2 * columns - self.left - self.right) / (self.right - self.left)
+        height = self.bottom - self.top
+        width = self.right - self.left
+        down = (2 * rows - self.top - self.bottom) / height
+        right = (2 * columns - self.left - self.right) / width
         return down**2 + right**2 <= 1
 
     def outline(self) -> Points:
@@ -300,12 +302,19 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape
     height, width = shape
     count = int(rng.integers(4, 9))
     while True:
-        things = tuple(_thing(height, width, rng) for _ in range(count))
-        masks = np.stack([thing.covers(shape) for thing in things])
+        things: list[TrueShape] = []
+        extents: list[Mask] = []
+        for _ in range(count):
+            thing = _thing(height, width, rng)
+            things.append(thing)
+            extents.append(thing.covers(shape))
+        masks = np.stack(extents)
+        # The first thing that covers a pixel is the one in front.
         is_visible = masks & (np.cumsum(masks, axis=0) == 1)
+        areas = masks.sum(axis=(1, 2))
         visible_areas = is_visible.sum(axis=(1, 2))
-        if (visible_areas >= _LEAST_SEEN * masks.sum(axis=(1, 2))).all():
-            return things
+        if (visible_areas >= _LEAST_VISIBLE * areas).all():
+            return tuple(things)
 
 
 def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
@@ -329,10 +338,16 @@ def _box_outline(top: int, left: int, bottom: int, right: int) -> Points:
     """Return a box with a vertex at every multiple of 40 pixels, so that adjacent boxes share vertices."""
     columns = _side_positions(left, right)
     rows = _side_positions(top, bottom)
-    corners = [(top, column) for column in columns[:-1]]
-    corners += [(row, right) for row in rows[:-1]]
-    corners += [(bottom, column) for column in columns[:0:-1]]
-    corners += [(row, left) for row in rows[:0:-1]]
+    # Clockwise from the upper left; each side leaves its last corner to the next side.
+    corners: list[tuple[int, int]] = []
+    for column in columns[:-1]:
+        corners.append((top, column))
+    for row in rows[:-1]:
+        corners.append((row, right))
+    for column in columns[:0:-1]:
+        corners.append((bottom, column))
+    for row in rows[:0:-1]:
+        corners.append((row, left))
     return np.array(corners, dtype=np.float64)
 
 
@@ -349,14 +364,17 @@ def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scen
     moved = np.clip(points + noise, 0, limit)
     moved_inside = np.where(is_on_frame, points, moved)
     rounded = np.round(moved_inside, 2)  # two decimals, as annotation tools store
-    return replace(scene, vertices=tuple((row, column) for row, column in rounded.tolist()))
+    vertices = tuple((row, column) for row, column in rounded.tolist())
+    return replace(scene, vertices=vertices)
 
 
 def _photo(truth: TrueScene, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Render each region in one random colour, with noise."""
     count = len(truth.shapes)
+    # Away from black and white, so that the noise is seldom clipped.
     colours = rng.integers(40, 216, (count + 1, 3))
     numbers = np.arange(1, count + 1)[:, None, None]
     owner = (truth.visible * numbers).sum(axis=0)
     noise = rng.normal(0, 6, (*truth.scene.shape, 3))
-    return np.clip(colours[owner] + noise, 0, 255).astype(np.uint8)
+    noisy = colours[owner] + noise
+    return np.clip(noisy, 0, 255).astype(np.uint8)

@@ -87,9 +87,11 @@ def _competing_rows(graph: Graph, mates: NDArray[np.intp]) -> NDArray[np.bool_]:
     steps = np.where(is_taken, owner, rows)[graph.indices]
     indices = np.concatenate((steps, unmatched)).astype(np.int32)
     ends = np.append(graph.indptr, graph.nnz + len(unmatched)).astype(np.int32)
-    walk = csr_array((np.ones(len(indices), np.int8), indices, ends), shape=(rows + 1, rows + 1))
+    weights = np.ones(len(indices), np.int8)
+    walk = csr_array((weights, indices, ends), shape=(rows + 1, rows + 1))
+    reached = breadth_first_order(walk, rows, return_predecessors=False)
     is_reached = np.zeros(rows + 1, dtype=np.bool_)
-    is_reached[breadth_first_order(walk, rows, return_predecessors=False)] = True
+    is_reached[reached] = True
     return is_reached[:rows]
 
 
@@ -108,9 +110,11 @@ def _full_matching(
     # SciPy first tests whether a matching exists, which can take seconds. With a feasible partner in front of each row,
     # it finds one at once.
     feasible = np.repeat(part_column[mates[row_numbers]], np.diff(part.indptr))
-    at = np.flatnonzero(part.indices == feasible)
-    front = part.indptr[:-1]
+    feasible_entries = np.flatnonzero(part.indices == feasible)
+    first_entries = part.indptr[:-1]
     for values in (part.indices, part.data):
-        values[at], values[front] = values[front], values[at]
+        moved = values[first_entries]
+        values[first_entries] = values[feasible_entries]
+        values[feasible_entries] = moved
     first, second = min_weight_full_bipartite_matching(part)
     return row_numbers[first], column_numbers[second]

@@ -106,9 +106,9 @@ class Candidates:
         else:
             second, first = best_matching(graph.T.tocsr())
         order = np.argsort(first)
-        matched = self._pixels[rows[first[order]]]
-        matched_target = self._target_pixels[columns[second[order]]]
-        return EdgeMatch(matched, matched_target)
+        matched_rows = rows[first[order]]
+        matched_columns = columns[second[order]]
+        return EdgeMatch(self._pixels[matched_rows], self._target_pixels[matched_columns])
 
     def _chosen(self, prediction: Mask | None) -> NDArray[np.bool_]:
         """Return which pixels of the first map belong to `prediction`."""
@@ -129,7 +129,8 @@ def _within_reach(
     offsets = _offsets(radius_px)
     margin = int(radius_px)
     # The margin keeps steps inside: none leads beyond the end of a row into the next.
-    numbers = np.where(target, np.cumsum(target).reshape(target.shape) - 1, -1).astype(np.int32)
+    running_numbers = np.cumsum(target).reshape(target.shape) - 1
+    numbers = np.where(target, running_numbers, -1).astype(np.int32)
     numbers = np.pad(numbers, margin, constant_values=-1)
     width = numbers.shape[1]
     flat_numbers = numbers.reshape(-1)
@@ -151,7 +152,8 @@ def _within_reach(
 
 def _offsets(radius_px: float) -> NDArray[np.intp]:
     """Return the steps (row, column) no longer than the radius, in row-major order."""
-    reach = np.arange(-int(radius_px), int(radius_px) + 1)
+    farthest = int(radius_px)
+    reach = np.arange(-farthest, farthest + 1)
     row, column = np.meshgrid(reach, reach, indexing="ij")
     is_near = row**2 + column**2 <= radius_px**2
     return np.stack([row[is_near], column[is_near]], axis=1)

@@ -85,14 +85,16 @@ def summarise_edges(
         best_counts = best_counts + one.table[best]
     recall, precision = _rates(pooled)
     best_recall, best_precision = _rates(best_counts)
-    points = zip(thresholds.tolist(), recall.tolist(), precision.tolist(), strict=True)
+    points = np.stack([thresholds, recall, precision], axis=1)
+    curve = [EdgePoint(*point) for point in points.tolist()]
+    images = [_best_point(one.thresholds, one.recall, one.precision) for one in counts]
     return EdgeSummary(
         ods=_best_point(thresholds, recall, precision),
         ois=EdgePoint(float("nan"), float(best_recall), float(best_precision)),
         ap=_average_precision(recall, precision, occurrence),
         r50=recall_at_precision(recall, precision, 0.5),
-        curve=tuple(EdgePoint(*point) for point in points),
-        images=tuple(_best_point(one.thresholds, one.recall, one.precision) for one in counts),
+        curve=tuple(curve),
+        images=tuple(images),
     )
 
 

@@ -52,7 +52,9 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
 
 def region_iou_table(shared: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the IoU of each pair of regions from their shared pixels, (I, J)."""
-    union = shared.sum(axis=1)[:, None] + shared.sum(axis=0)[None] - shared
+    areas = shared.sum(axis=1)[:, None]
+    target_areas = shared.sum(axis=0)[None]
+    union = areas + target_areas - shared
     return shared / union
 
 
@@ -69,8 +71,10 @@ def rand_index(shared: NDArray[np.int64]) -> float:
     pairs = n * (n - 1) / 2
     if not pairs:
         return 1.0  # a single pixel has no pair to disagree on
-    row_squares = float((shared.sum(axis=1, dtype=np.float64) ** 2).sum())
-    column_squares = float((shared.sum(axis=0, dtype=np.float64) ** 2).sum())
+    row_sums = shared.sum(axis=1, dtype=np.float64)
+    column_sums = shared.sum(axis=0, dtype=np.float64)
+    row_squares = float((row_sums**2).sum())
+    column_squares = float((column_sums**2).sum())
     squares = float((shared.astype(np.float64) ** 2).sum())
     disagreements = (column_squares + row_squares) / 2 - squares
     return 1 - disagreements / pairs
@@ -96,7 +100,7 @@ class RegionCounts:
             annotators.
         area: number of pixels of all target regions.
         best: the same sum with the best segmentation for each region.
-        given_covered: (T,), the reverse: the best IoU of each segmented region with any region of
+        reverse_covered: (T,), the reverse: the best IoU of each segmented region with any region of
             any annotator, weighted by area.
         rand: (T,), Rand index, mean over the annotators.
         information: (T,), variation of information in bits, mean over the annotators.
@@ -106,7 +110,7 @@ class RegionCounts:
     covered: NDArray[np.float64]
     area: float
     best: float
-    given_covered: NDArray[np.float64]
+    reverse_covered: NDArray[np.float64]
     rand: NDArray[np.float64]
     information: NDArray[np.float64]
 
@@ -134,25 +138,36 @@ def count_regions(
             f"segmentations, {len(thresholds)} thresholds, {len(references)} people"
         )
     best_ious: list[NDArray[np.float64]] = []
-    given_covered: list[float] = []
+    reverse_covered: list[float] = []
     rand: list[float] = []
     information: list[float] = []
     target_areas: list[NDArray[np.int64]] = []
     for segmentation in segmentations:
-        tables = [shared_px(segmentation, reference) for reference in references]
-        best_of_each = [region_iou_table(table).max(axis=0) for table in tables]
+        tables: list[NDArray[np.int64]] = []
+        best_of_each: list[NDArray[np.float64]] = []
+        target_areas = []  # the same for every segmentation
+        rand_of_each: list[float] = []
+        information_of_each: list[float] = []
+        for reference in references:
+            table = shared_px(segmentation, reference)
+            tables.append(table)
+            best_of_each.append(region_iou_table(table).max(axis=0))
+            target_areas.append(table.sum(axis=0))
+            rand_of_each.append(rand_index(table))
+            information_of_each.append(variation_of_information(table))
         best_ious.append(np.concatenate(best_of_each))
-        target_areas = [table.sum(axis=0) for table in tables]  # the same for every segmentation
-        given_covered.append(_reverse_covering(tables))
-        rand.append(float(np.mean([rand_index(table) for table in tables])))
-        information.append(float(np.mean([variation_of_information(table) for table in tables])))
+        reverse_covered.append(_reverse_covering(tables))
+        rand.append(float(np.mean(rand_of_each)))
+        information.append(float(np.mean(information_of_each)))
     areas = np.concatenate(target_areas).astype(np.float64)
+    covered = [(best * areas).sum() for best in best_ious]
+    best_of_all = np.max(best_ious, axis=0)
     return RegionCounts(
         thresholds=np.asarray(thresholds, dtype=np.float64),
-        covered=np.array([(best * areas).sum() for best in best_ious]),
+        covered=np.array(covered),
         area=float(areas.sum()),
-        best=float((np.max(best_ious, axis=0) * areas).sum()),
-        given_covered=np.array(given_covered),
+        best=float((best_of_all * areas).sum()),
+        reverse_covered=np.array(reverse_covered),
         rand=np.array(rand),
         information=np.array(information),
     )
@@ -208,7 +223,7 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
     for one in counts:
         best = int(one.covered.argmax())
         covering = one.covered[best] / one.area
-        images.append((one.thresholds[best], covering, one.given_covered[best]))
+        images.append((one.thresholds[best], covering, one.reverse_covered[best]))
     covering_ois = sum(one.covered.max() for one in counts) / area
     rand_ois = np.mean([one.rand.max() for one in counts])
     information_ois = np.mean([one.information.min() for one in counts])
@@ -233,7 +248,8 @@ def _reverse_covering(tables: Sequence[NDArray[np.int64]]) -> float:
     areas = tables[0].sum(axis=1)
     best_of_each = [region_iou_table(table).max(axis=1) for table in tables]
     best = np.max(best_of_each, axis=0)
-    return float((best * areas).sum() / areas.sum())
+    covered = (best * areas).sum()
+    return float(covered / areas.sum())
 
 
 def _largest(labels: NDArray[Any]) -> int:

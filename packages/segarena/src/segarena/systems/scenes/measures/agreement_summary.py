@@ -67,8 +67,10 @@ def summarise_agreement(
         pairs = image.pairs
         regions.append(_finite([pair.regions for pair in pairs]))
         edges.append(_finite([pair.edges for pair in pairs]))
-        order.append(_defined([(pair.order_same, pair.order_pairs) for pair in pairs]))
-        names.append(_defined([(pair.names_same, pair.names) for pair in pairs]))
+        same_orders = [(pair.order_same, pair.order_pairs) for pair in pairs]
+        same_names = [(pair.names_same, pair.names) for pair in pairs]
+        order.append(_defined(same_orders))
+        names.append(_defined(same_names))
         rates = [(human.precision, human.recall) for human in image.humans]
         humans.append(np.array(rates).reshape(-1, 2))
     # One generator for all, in the order of the calls below: the random stream is part of the results.

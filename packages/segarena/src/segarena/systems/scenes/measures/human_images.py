@@ -84,7 +84,8 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
         if not splits or split in splits:
             images.append(HumanImage(id=file.stem, split=split, path=file))
     if not images:
-        known = ", ".join(sorted({split for split, _ in found})) or "none"
+        known_splits = {split for split, _ in found}
+        known = ", ".join(sorted(known_splits)) or "none"
         wanted = f" of {list(splits)}" if splits else ""
         raise DatasetMissing(
             f"{path}: expected annotations{wanted}, found splits: {known}; "

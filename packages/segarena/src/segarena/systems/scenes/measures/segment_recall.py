@@ -110,9 +110,11 @@ class SegmentRecallMeter:
             raise InvalidInput(
                 f"expected a finite score per segment, got {len(scores)} for {len(segments)} segments"
             )
+        # No limit is above the last one, so further segments never count.
         order = np.argsort(-values, kind="stable")[: self._most[-1]]
         best = [segments[index] for index in order]
-        ious = mask_ious(best, [region.mask for region in regions])
+        region_masks = [region.mask for region in regions]
+        ious = mask_ious(best, region_masks)
         occlusion = [region.occlusion for region in regions]
         is_stuff = [region.is_stuff for region in regions]
         self.add_ious(ious, occlusion, is_stuff)
@@ -139,7 +141,9 @@ class SegmentRecallMeter:
         for (kind, name), hits in self._hits.items():
             regions = self._regions[kind, name]
             for most, found in zip(self._most, hits, strict=True):
-                recall = float((found / regions).mean()) if regions else self._none_value
+                recall = self._none_value
+                if regions:
+                    recall = float((found / regions).mean())
                 results.append(SegmentRecall(kind, name, most, recall, regions))
         return results
 
@@ -157,14 +161,16 @@ def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.f
         return np.zeros((len(segments), len(regions)))
     # Float32 sums are exact up to 2 ** 24 pixels; larger images need the slower type.
     dtype = np.float32 if segments[0].size <= 1 << 24 else np.float64
-    region_rows = np.stack([mask.reshape(-1) for mask in regions]).astype(dtype)
-    region_px = np.array([np.count_nonzero(mask) for mask in regions])
+    region_rows = np.stack(regions).reshape(len(regions), -1)
+    region_px = np.count_nonzero(region_rows, axis=1)
+    region_columns = region_rows.astype(dtype).T
     tables: list[NDArray[np.float64]] = []
+    # In parts: one row is a whole image in floating point.
     for start in range(0, len(segments), _AT_ONCE):
         part = segments[start : start + _AT_ONCE]
-        segment_rows = np.stack([mask.reshape(-1) for mask in part]).astype(dtype)
-        shared = (segment_rows @ region_rows.T).astype(np.float64)
-        segment_px = np.array([np.count_nonzero(mask) for mask in part])
+        segment_rows = np.stack(part).reshape(len(part), -1)
+        segment_px = np.count_nonzero(segment_rows, axis=1)
+        shared = (segment_rows.astype(dtype) @ region_columns).astype(np.float64)
         union = segment_px[:, None] + region_px[None] - shared
         tables.append(shared / np.maximum(union, 1))
     return np.concatenate(tables)

@@ -49,8 +49,11 @@ def fill_polygon(
         return Patch((slice(0, 0), slice(0, 0)), np.zeros((0, 0), dtype=np.bool_))
     # No image reaches this far, and larger numbers would overflow the integers below.
     points = np.clip(points, -_LARGEST_COORDINATE, _LARGEST_COORDINATE)
-    top, left = np.maximum(np.floor(points.min(axis=0)).astype(int) - 1, 0).tolist()
-    bottom, right = np.minimum(np.ceil(points.max(axis=0)).astype(int) + 1, shape).tolist()
+    # A pixel of margin on every side, since the COCO rule may round outlines outwards.
+    lowest = np.floor(points.min(axis=0)).astype(int) - 1
+    highest = np.ceil(points.max(axis=0)).astype(int) + 1
+    top, left = np.maximum(lowest, 0).tolist()
+    bottom, right = np.minimum(highest, shape).tolist()
     window = (slice(top, max(top, bottom)), slice(left, max(left, right)))
     if rule == "pixel-centre":
         mask = _fill_pixel_centres(points, window)
@@ -90,20 +93,31 @@ def _fill_pixel_centres(points: Points, window: Window) -> Mask:
     # All edges run downwards, so that neighbours that share one compute the same pixels on it.
     tops = np.where(is_down, points, ends)
     bottoms = np.where(is_down, ends, points)
-    first_rows = np.clip(np.ceil(tops[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
-    end_rows = np.clip(np.ceil(bottoms[:, 0] - 0.5), rows.start, rows.stop).astype(np.int64)
+    first_rows = _first_centres(tops[:, 0], rows)
+    end_rows = _first_centres(bottoms[:, 0], rows)
     counts = end_rows - first_rows
     # One entry for each edge and each row that it crosses.
     edge = np.repeat(np.arange(len(points)), counts)
-    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    first_entries = np.cumsum(counts) - counts
+    step = np.arange(counts.sum()) - first_entries[edge]
     row = step + first_rows[edge]
-    slope = (bottoms[edge, 1] - tops[edge, 1]) / (bottoms[edge, 0] - tops[edge, 0])
-    across = tops[edge, 1] + (row + 0.5 - tops[edge, 0]) * slope
-    column = np.clip(np.ceil(across - 0.5), columns.start, columns.stop).astype(np.int64)
+    top_row, top_column = tops[edge].T
+    bottom_row, bottom_column = bottoms[edge].T
+    slope = (bottom_column - top_column) / (bottom_row - top_row)
+    across = top_column + (row + 0.5 - top_row) * slope
+    column = _first_centres(across, columns)
     # One more column takes the toggles at the right border of the window.
-    flat = (row - rows.start) * (width + 1) + column - columns.start
-    toggles = _odd_counts(flat, height * (width + 1)).reshape(height, width + 1)
-    return np.bitwise_xor.accumulate(toggles, axis=1)[:, :width]
+    stride = width + 1
+    flat = (row - rows.start) * stride + column - columns.start
+    toggles = _odd_counts(flat, height * stride).reshape(height, stride)
+    filled = np.bitwise_xor.accumulate(toggles, axis=1)
+    return filled[:, :width]
+
+
+def _first_centres(positions: NDArray[np.float64], side: slice) -> NDArray[np.int64]:
+    """Return the first pixel of a side of the window whose centre is at or behind each position."""
+    pixels = np.ceil(positions - 0.5)
+    return np.clip(pixels, side.start, side.stop).astype(np.int64)
 
 
 def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
@@ -116,11 +130,14 @@ def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
     fine = np.where(across[here] < across[before], across[here], across[here] - 1)
     column = (fine + 0.5) / _FINENESS - 0.5
     is_whole = np.floor(column) == column
-    kept = is_whole & (column >= 0) & (column <= width - 1)
+    is_toggle = is_whole & (column >= 0) & (column <= width - 1)
     higher = np.minimum(down[here], down[before])
-    row = np.ceil(np.clip((higher + 0.5) / _FINENESS - 0.5, 0, height))
-    kept_columns = column[kept].astype(np.int64) - columns.start
-    flat = kept_columns * height + row[kept].astype(np.int64)
+    centre = (higher + 0.5) / _FINENESS - 0.5
+    row = np.ceil(np.clip(centre, 0, height))
+    toggled_columns = column[is_toggle].astype(np.int64) - columns.start
+    toggled_rows = row[is_toggle].astype(np.int64)
+    # Column by column, as COCO's run lengths go.
+    flat = toggled_columns * height + toggled_rows
     size = (columns.stop - columns.start) * height
     # A toggle below the last row acts at the top of the next column: an open run continues there.
     toggles = _odd_counts(flat, size + 1)[:size]

@@ -25,9 +25,9 @@ _ROUNDING = 4 * np.finfo(np.float64).eps
 _PAIRS_AT_ONCE = 1 << 18
 
 
+# A scribble can cross itself millions of times, and every crossing becomes a defect in a report.
 _MOST_CROSSINGS = 1000
-
-
+# Far beyond any image, and small enough that products of coordinates stay finite.
 _LARGEST_COORDINATE = 1e9
 
 
@@ -112,28 +112,38 @@ def convex_hull(points: Points) -> Points:
 
 def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
     """Return the side of the line from `a` to `b` on which `c` lies: 1, -1, or 0 on the line. Exact."""
-    left = (b[0] - a[0]) * (c[1] - a[1])
-    right = (b[1] - a[1]) * (c[0] - a[0])
-    if abs(left - right) > _ROUNDING * (abs(left) + abs(right)):
+    a_row, a_column = a
+    b_row, b_column = b
+    c_row, c_column = c
+    left = (b_row - a_row) * (c_column - a_column)
+    right = (b_column - a_column) * (c_row - a_row)
+    error_bound = _ROUNDING * (abs(left) + abs(right))
+    if abs(left - right) > error_bound:
         return 1 if left > right else -1
     # Too close to call in floating point: repeat with fractions.
-    a_row = Fraction(a[0])
-    a_column = Fraction(a[1])
-    exact_left = (Fraction(b[0]) - a_row) * (Fraction(c[1]) - a_column)
-    exact_right = (Fraction(b[1]) - a_column) * (Fraction(c[0]) - a_row)
+    down_to_b = Fraction(b_row) - Fraction(a_row)
+    right_to_b = Fraction(b_column) - Fraction(a_column)
+    down_to_c = Fraction(c_row) - Fraction(a_row)
+    right_to_c = Fraction(c_column) - Fraction(a_column)
+    exact_left = down_to_b * right_to_c
+    exact_right = right_to_b * down_to_c
     return (exact_left > exact_right) - (exact_left < exact_right)
 
 
 def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
     """Return `orientation` for each row of three (N, 2) arrays."""
-    left = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
-    right = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+    a_row, a_column = a.T
+    b_row, b_column = b.T
+    c_row, c_column = c.T
+    left = (b_row - a_row) * (c_column - a_column)
+    right = (b_column - a_column) * (c_row - a_row)
     sides = np.sign(left - right).astype(np.int8)
     # Products with a factor of zero are exact, so edges along the axes need no second look.
-    left_is_zero = (b[:, 0] == a[:, 0]) | (c[:, 1] == a[:, 1])
-    right_is_zero = (b[:, 1] == a[:, 1]) | (c[:, 0] == a[:, 0])
+    left_is_zero = (b_row == a_row) | (c_column == a_column)
+    right_is_zero = (b_column == a_column) | (c_row == a_row)
     is_exact = left_is_zero & right_is_zero
-    is_close = np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right))
+    error_bound = _ROUNDING * (np.abs(left) + np.abs(right))
+    is_close = np.abs(left - right) <= error_bound
     for index in np.flatnonzero(~is_exact & is_close):
         sides[index] = orientation(a[index].tolist(), b[index].tolist(), c[index].tolist())
     return sides
@@ -152,7 +162,8 @@ def crossings(points: Points) -> list[Crossing]:
     found: list[Crossing] = []
     for first, second in _near_pairs(points, ends):
         hit = _meets(points, ends, first, second)
-        for one, other in zip(first[hit].tolist(), second[hit].tolist(), strict=True):
+        pairs = np.stack([first[hit], second[hit]], axis=1)
+        for one, other in pairs.tolist():
             row, column = _intersection(points[one], ends[one], points[other], ends[other])
             found.append(Crossing(one, other, row, column))
         if len(found) >= _MOST_CROSSINGS:
@@ -283,14 +294,17 @@ def _meets(
 
 def _intersection(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
     """Return a point of edge a-b that lies on edge c-d, (row, column)."""
-    across = b - a
-    along = d - c
-    determinant = across[0] * along[1] - across[1] * along[0]
+    first_edge = b - a
+    down, right = first_edge
+    other_down, other_right = d - c
+    start_down, start_right = c - a
+    determinant = down * other_right - right * other_down
     if determinant == 0:
         return _shared_end(a, b, c, d)
-    share = ((c[0] - a[0]) * along[1] - (c[1] - a[1]) * along[0]) / determinant
-    point = a + np.clip(share, 0, 1) * across
-    return float(point[0]), float(point[1])
+    share = (start_down * other_right - start_right * other_down) / determinant
+    # Rounding can put the share just outside the edge.
+    row, column = a + np.clip(share, 0, 1) * first_edge
+    return float(row), float(column)
 
 
 def _shared_end(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:

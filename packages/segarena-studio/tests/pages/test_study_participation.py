@@ -120,7 +120,7 @@ def test_links_that_are_not_ours_full_or_ended_let_nobody_in(served, made, link)
     assert "number of participants" in late.client.get(late.base).text
     with served.site.database.writing() as session:
         session.get(StudyLink, int(narrow.partition("-")[0])).ended_at = 1.0
-    assert "does not lead here" in late.client.get(late.base).text
+    assert "is no longer valid" in late.client.get(late.base).text
 
 
 def test_a_study_for_phones_takes_no_computers(served):

@@ -236,7 +236,7 @@ def test_links_are_made_and_ended_and_a_study_is_closed_and_deleted(served, lead
     step = taker.post("batch").json()
     taker.give(step, answer((10, 10), pointer="touch"))
     leader.post(f"{place}/links/{text}/end", data={"key": key})
-    assert "does not lead here" in served.client().get(f"/studio/take/{text}").text
+    assert "is no longer valid" in served.client().get(f"/studio/take/{text}").text
     leader.post(place, data={"key": key, "state": "closed"})
     assert taker.next()["state"] == "working"
     leader.post(place, data={"key": key, "state": "deleted"})

@@ -30,7 +30,7 @@ def test_all_rounds_come_out_and_the_kept_ones_as_they_were(run):
         np.testing.assert_array_equal(
             decode_rle(again.rle, again.shape), decode_rle(data, tuple(shape))
         )
-    assert f"all {own.height} kept answers came out as they were" in told
+    assert f"all {own.height} stored answers are reproduced" in told
 
 
 def test_code_that_a_run_names_is_not_run_untold(make_run, make_ramps):

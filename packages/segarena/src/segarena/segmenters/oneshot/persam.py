@@ -56,7 +56,7 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
     def __post_init__(self) -> None:
         # torch is an optional dependency, and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.inference_options import ImageOptions
-        from segarena.segmenters.oneshot.guided_network import GuidedNetwork
+        from segarena.segmenters.oneshot.networks.guided_network import GuidedNetwork
 
         options = ImageOptions(multimask="always", threshold=self.threshold)
         self.load(self.family)

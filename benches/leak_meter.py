@@ -17,11 +17,11 @@ import numpy as np
 
 from segarena.dialogue import Prediction
 from segarena.engine.session import Rules, Session
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.samples import Sample, Target, VideoSample
-from segarena.segmenters.drawing.nearest import blind_labels
+from segarena.segmenters.drawing.nearest_prompt import blind_labels
 from segarena_server.challenges.leak_meter import measure_leak
 
 CLICKS = (1, 3, 5, 10, 20, 40, 60)
@@ -36,7 +36,7 @@ def told(
     """Return after so many rounds the blind IoU (of a video in its best frame), and the seconds it took to measure."""
     last, found = max(rounds), {}
     rules = Rules(benchmark="", dataset="", metrics=(), rounds=last + 1)
-    start, who = begin(sample, target), build("user", PluginSpec.of(user))
+    start, who = empty_comparison(sample, target), build("user", PluginSpec.of(user))
     session = Session(
         rules=rules, sample=sample, target=target, start=start, user=who, user_name=user
     )

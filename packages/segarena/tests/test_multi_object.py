@@ -9,7 +9,12 @@ from hypothesis.extra import numpy as npst
 from segarena import Target, VideoSample, VolumeSample
 from segarena.comparison import Comparison
 from segarena.errors import InvalidMask
-from segarena.multi_object import ObjectsComparison, ObjectsReference, begin, compare
+from segarena.multi_object import (
+    ObjectsComparison,
+    ObjectsReference,
+    compare_prediction,
+    empty_comparison,
+)
 
 labels = npst.arrays(np.uint8, (2, 3, 4), elements=st.integers(0, 4))
 
@@ -52,10 +57,10 @@ def test_what_is_remembered_is_computed_once():
 def test_a_dialogue_begins_with_nothing_predicted_whatever_the_target_is():
     mask = np.ones((2, 3, 4), dtype=bool)
     volume = VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(5.0, 1.0, 2.0))
-    one = begin(volume, Target(id="a", mask=mask))
+    one = empty_comparison(volume, Target(id="a", mask=mask))
     assert (one.prediction_area, one.target_area, one.spacing_mm) == (0, 24, (5.0, 1.0, 2.0))
-    assert compare(mask, one).spacing_mm == (5.0, 1.0, 2.0)
+    assert compare_prediction(mask, one).spacing_mm == (5.0, 1.0, 2.0)
     video = VideoSample(id="w", frames=[np.zeros((3, 4, 3), np.uint8)] * 2, frame_shape=(3, 4))
-    several = begin(video, Target(id="all", mask=np.full((2, 3, 4), 2, dtype=np.uint8)))
+    several = empty_comparison(video, Target(id="all", mask=np.full((2, 3, 4), 2, dtype=np.uint8)))
     assert (several.objects, several.prediction.max()) == (2, 0)
-    assert compare(several.target, several).one(2).intersection == 24
+    assert compare_prediction(several.target, several).one(2).intersection == 24

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from segarena.errors import PluginInvalid
-from segarena.options import find_fault, options_of, show_options
-from segarena.registry import build, kinds, names
+from segarena.options import find_option_error, format_options, options_of
+from segarena.registry import build, plugin_kinds, plugins_by_name
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -76,7 +76,7 @@ class Takes:
     ],
 )
 def test_what_fits_is_taken(given):
-    assert find_fault(Takes, given) == ""
+    assert find_option_error(Takes, given) == ""
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_what_fits_is_taken(given):
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(given, fault):
-    assert find_fault(Takes, given).startswith(fault)
+    assert find_option_error(Takes, given).startswith(fault)
 
 
 def test_options_are_shown_as_one_writes_them_and_explained_by_the_docstring():
-    assert show_options(Takes).startswith("rule='stop', maybe=None, several='stop'")
+    assert format_options(Takes).startswith("rule='stop', maybe=None, several='stop'")
     meanings = {option.name: option.meaning for option in options_of(Takes)}
     assert meanings["rule"] == "what happens when all is well."
     assert meanings["side_px"] == "of a square: 3 pixels."
@@ -153,15 +153,15 @@ def test_the_registry_refuses_what_does_not_fit_in_one_line(kind, written, messa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", plugin_kinds())
 def test_the_defaults_of_every_plugin_fit_its_own_annotations(kind):
-    for name, factory in names(kind).items():
+    for name, factory in plugins_by_name(kind).items():
         for option in options_of(factory):
             assert option.is_required or option.fault(option.default) == "", name
 
 
 def test_every_option_of_a_benchmark_is_explained():
-    for name, factory in names("benchmark").items():
+    for name, factory in plugins_by_name("benchmark").items():
         if factory.__module__.startswith("segarena."):
             assert all(option.meaning for option in options_of(factory)), (
                 name,

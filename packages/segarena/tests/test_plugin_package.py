@@ -9,7 +9,7 @@ from rich.console import Console
 
 from segarena import evaluate
 from segarena.errors import PluginError
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena.reports import terminal_table, write_report
 from segarena.reports.page_parts import FigureRow, Fold, Html, Note, Section, are_empty
 from segarena.reports.pages import Page, page, page_of
@@ -76,7 +76,7 @@ def test_its_command_is_in_the_help_and_runs(segarena, run):
 
 
 def test_its_plugins_are_listed(segarena):
-    assert "sample-setbacks" in names("statistic")
+    assert "sample-setbacks" in plugins_by_name("statistic")
     assert "sample-steady" in segarena("list", "benchmarks").stdout
 
 

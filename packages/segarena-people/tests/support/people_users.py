@@ -3,7 +3,7 @@
 import numpy as np
 
 from segarena.dialogue import Dialogue
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.prompts import Box, Click, Scribble
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
@@ -104,7 +104,7 @@ def write_people(folder, drawers, *, images=24, seed=7, labels=("leaf",)):
         )
         for person, user in drawers.items():
             turn = Turn(
-                sample=sample, target=target, dialogue=Dialogue(), comparison=begin(sample, target),
+                sample=sample, target=target, dialogue=Dialogue(), comparison=empty_comparison(sample, target),
                 rng=np.random.default_rng([seed, number, len(rows)]),
             )  # fmt: skip
             label = labels[number % len(labels)]

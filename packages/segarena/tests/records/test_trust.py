@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from segarena.errors import NotTrusted, RunConflict
+from segarena.errors import RunConflict, UntrustedPlugin
 from segarena.records.configuration import PluginRecord
 from segarena.records.trust import rebuild_plugin
 from segarena.registry import build, only_built_in
@@ -84,9 +84,9 @@ def test_neither_does_a_statistic_of_a_summary(hostile, evil, segarena):
 
 def test_nor_an_option_of_what_is_part_of_segarena(evil):
     used = PluginRecord(name="votes", options={"segmenter": f"{evil}:D"})
-    with pytest.raises(NotTrusted):
+    with pytest.raises(UntrustedPlugin):
         rebuild_plugin("segmenter", used)
-    with only_built_in(), pytest.raises(NotTrusted):
+    with only_built_in(), pytest.raises(UntrustedPlugin):
         build("dataset", f"{evil}:D")
 
 
@@ -97,7 +97,7 @@ def test_nor_the_folder_of_a_session(hostile, small_run):
 
 def test_plug_ins_of_other_packages_are_not_built_either():
     assert rebuild_plugin("dataset", PluginRecord(name="demo")).name == "demo"
-    with pytest.raises(NotTrusted, match="sample-squares is not part of segarena"):
+    with pytest.raises(UntrustedPlugin, match="sample-squares is not part of segarena"):
         rebuild_plugin("dataset", PluginRecord(name="sample-squares"))
     assert (
         rebuild_plugin("dataset", PluginRecord(name="sample-squares"), trust=True).name

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena.reports import write_report
 from segarena.reports.baselines import floors_of
 from segarena.reports.pages import page_of
@@ -90,6 +90,6 @@ def test_alone_it_is_a_run_as_any_other(paths, make_run, make_ramps):
 
 def test_a_folder_of_its_former_name_is_one_too(make_run, make_ramps, paths):
     old = make_run(make_ramps(), "old", segmenter={"kind": "segmenter", "name": "nearest-prompt"})
-    assert "nearest-prompt" not in names("segmenter")
+    assert "nearest-prompt" not in plugins_by_name("segmenter")
     runs = read_runs([paths[0], old])
     assert [run.label for run in floors_of(runs)] == ["image-blind"]

@@ -11,7 +11,7 @@ from PIL import Image
 import segarena
 from segarena.arrays.rle import encode_rle
 from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
-from segarena.files.images import read_values
+from segarena.files.images import read_mask_values
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.registry import build
 from segarena.reports.mask_export import export_masks
@@ -46,7 +46,7 @@ def test_masks_of_images_measure_as_the_table_says(run, tmp_path, round_):
     assert {row["round"] for row in rows} <= ({"1", "2"} if round_ else {"1", "2", "3", "4"})
     dataset = build("dataset", "sample-squares(count=2)")
     for row in rows:
-        values = read_values(tmp_path / "masks" / row["file"])
+        values = read_mask_values(tmp_path / "masks" / row["file"])
         assert set(np.unique(values)) <= {0, 255}
         assert iou(values > 0, dataset.load(row["sample"]).targets[0].mask) == float(row["iou"])
 
@@ -126,7 +126,7 @@ def test_a_coco_file_holds_the_masks_of_the_pngs(run, tmp_path):
             value = 1 - value
         rows_, columns = annotation["segmentation"]["size"]
         mask = np.array(flat).reshape(columns, rows_).T
-        assert (mask * 255 == read_values(tmp_path / "png" / file)).all()
+        assert (mask * 255 == read_mask_values(tmp_path / "png" / file)).all()
         ys, xs = np.nonzero(mask)
         box = [xs.min(), ys.min(), np.ptp(xs) + 1, np.ptp(ys) + 1]
         assert (annotation["area"], annotation["bbox"]) == (mask.sum(), box)

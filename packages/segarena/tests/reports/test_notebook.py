@@ -5,7 +5,7 @@ import re
 import pytest
 
 import segarena
-from segarena.registry import names
+from segarena.registry import plugins_by_name
 from segarena.reports.sheets import Sheet
 
 HOSTILE = "<script>alert(1)</script>"
@@ -57,9 +57,9 @@ def test_names_stay_text(make_run, make_dialogue):
 
 
 def test_plug_ins_and_forecasts_are_tables():
-    html = names("segmenter")._repr_html_()
+    html = plugins_by_name("segmenter")._repr_html_()
     shown = set(re.findall(r"<tr><td>([^<]*)</td>", html))
-    assert shown == set(names("segmenter"))
+    assert shown == set(plugins_by_name("segmenter"))
     cost = segarena.forecast(
         "clicks", segmenter="nothing", dataset="demo", limit=1, rounds=1, timed=1
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from segarena.errors import NotTrusted, PluginInvalid
+from segarena.errors import PluginInvalid, UntrustedPlugin
 from segarena.records.trust import restrict_plugins
 from segarena.registry import find
 from segarena.reports.pages import page_of
@@ -40,7 +40,7 @@ def is_guarded():
     """Tell whether code that a run folder names would be refused here."""
     try:
         find("segmenter", "none.py:Mine")
-    except NotTrusted:
+    except UntrustedPlugin:
         return True
     except PluginInvalid:
         return False

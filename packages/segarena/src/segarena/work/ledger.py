@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from segarena.errors import RunConflict, StoreError
-from segarena.files.atomic_write import cannot_write, write_whole
+from segarena.files.atomic_write import write_atomic, write_error
 
 LEDGER_FORMAT = 1
 _CRC = b',"crc":"%08x"}'
@@ -94,7 +94,7 @@ class Ledger:
             try:
                 os.fsync(self._file.fileno())
             except OSError as error:
-                raise cannot_write(self.path, error) from error
+                raise write_error(self.path, error) from error
         self._synced = time.monotonic()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Ledger:
                 raise OSError(28, "No space left on device")
         except OSError as error:
             self._file.truncate(end)
-            raise cannot_write(self.path, error) from error
+            raise write_error(self.path, error) from error
         if time.monotonic() - self._synced >= self._sync_s:
             self.sync()
 
@@ -195,7 +195,7 @@ def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, 
         ) from error
     entries: list[Mapping[str, Any]] = [{"ledger": LEDGER_FORMAT, "identity": identity}]
     entries.extend({"unit": unit, "value": value} for unit, value in done.items())
-    write_whole(path, b"".join(map(encode_line, entries)))
+    write_atomic(path, b"".join(map(encode_line, entries)))
 
 
 def refuse_other_work(place: Path, existing: Any, asked: Any) -> None:
@@ -246,7 +246,7 @@ def _open(path: Path) -> BinaryIO:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b", buffering=0)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise write_error(path, error) from error
     file.seek(0)
     return file
 

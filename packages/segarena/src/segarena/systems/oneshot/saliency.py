@@ -17,7 +17,7 @@ from segarena.arrays.saliency import SaliencyMap, boundary_contrast, spectral_re
 from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
 from segarena.files.images import read_size
 from segarena.files.npy import read_arrays
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.registry import find
 from segarena.samples import ImageSample, as_image
 
@@ -65,7 +65,7 @@ def build_saliency(written: str) -> SaliencyFunction:
 
 def _read(folder: Path, sample_id: str) -> NDArray[Any]:
     for suffix in _SUFFIXES:
-        file = within(folder, f"{sample_id}{suffix}")
+        file = safe_join(folder, f"{sample_id}{suffix}")
         if file.is_file():
             return _numbers(file)
     others = ", ".join(_SUFFIXES[1:])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import UnitDied, UnitFailed, WorkersInvalid
-from segarena.version import COMPUTING
+from segarena.version import NUMERIC_PACKAGES
 from segarena.work.cluster import node_actor
 from segarena.work.jobs import Outcome, UnitFailure, UnitResult, with_unit
 from segarena.work.task_queue import TaskQueue
@@ -150,7 +150,7 @@ class RayPool:
             limit_s,
             str(Path.cwd()),
             path,
-            node_actor.versions(("segarena", *COMPUTING)),
+            node_actor.versions(("segarena", *NUMERIC_PACKAGES)),
         )
 
     def _start_worker(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import cannot_write
+from segarena.files.atomic_write import write_error
 from segarena.work.sharing.claim_state import ClaimEntry, ClaimState
 from segarena.work.sharing.presence import folder_removed
 
@@ -81,7 +81,7 @@ class ClaimLog:
                     f"{self._folder}: --share needs a file system with hard links; leave it out"
                 )
                 raise StoreError(without) from error
-            raise cannot_write(self._folder, error) from error
+            raise write_error(self._folder, error) from error
         finally:
             with suppress(OSError):
                 part.unlink()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from segarena.errors import RunConflict, SegarenaError
-from segarena.files.atomic_write import cannot_write, is_leftover
+from segarena.files.atomic_write import is_leftover, write_error
 from segarena.work.sharing.presence import Presence, present_sharers
 
 _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry|lock")
@@ -37,7 +37,7 @@ def shared_lock(path: Path) -> Generator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a+b", buffering=0)
         except OSError as error:
-            raise cannot_write(path, error) from error
+            raise write_error(path, error) from error
         with file:
             if _try_lock(file, fcntl.LOCK_SH) is not False and _is_at(path, file):
                 yield

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import SegarenaError, StoreError
-from segarena.files.atomic_write import cannot_write, write_whole
+from segarena.files.atomic_write import write_atomic, write_error
 from segarena.version import __version__
 
 EXPIRE_S = 60.0
@@ -160,7 +160,7 @@ class Presence:
             os.utime(file)
             now = file.stat().st_mtime
         except OSError as error:
-            raise cannot_write(file, error) from error
+            raise write_error(file, error) from error
         if before is None or now - before > self._expire_s:
             self._lapsed.set()
         return now
@@ -169,8 +169,8 @@ class Presence:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(self._folder, error) from error
-        write_whole(self._file(self.me.token), msgspec.json.encode(self.me))
+            raise write_error(self._folder, error) from error
+        write_atomic(self._file(self.me.token), msgspec.json.encode(self.me))
 
     def _file(self, token: str) -> Path:
         return self._folder / f"{token}{_ENDING}"

@@ -147,7 +147,7 @@ def test_a_damaged_word_before_the_header_is_told_before_itk_takes_it_for_a_leng
 
 def test_a_series_may_have_as_many_voxels_as_a_volume(ct_at, monkeypatch):
     monkeypatch.setenv(
-        limits.VARIABLE, str(limits.DEFAULT // 2**23)
+        limits.PIXEL_LIMIT_VARIABLE, str(limits.DEFAULT_PIXEL_LIMIT // 2**23)
     )  # 256 voxels in place of 2^31; a slice has 80
     with pytest.raises(
         SampleInvalid, match=r"CT series .*: expected at most 2.. voxels, the header promises 480"
@@ -163,7 +163,7 @@ def test_a_segmentation_may_claim_as_many_voxels_as_a_volume(
     path = write_seg(tmp_path / "seg.dcm", told, masks, all_frames=False)
     assert len(read_segmentation(path, grid).masks) == 2
     with monkeypatch.context() as patch:  # what its segments come to on the CT
-        patch.setenv(limits.VARIABLE, str(limits.DEFAULT * 800 // 2**31))
+        patch.setenv(limits.PIXEL_LIMIT_VARIABLE, str(limits.DEFAULT_PIXEL_LIMIT * 800 // 2**31))
         with pytest.raises(
             SampleInvalid, match=r"seg\.dcm: its segments: expected at most .* promises 960"
         ):

@@ -148,7 +148,7 @@ def test_an_idc_manifest_lists_the_bucket_page_by_page(server, web, tmp_path):
     ids=["no xml", "document type", "many tags", "long"],
 )
 def test_another_answer_of_the_bucket_is_one_line(server, web, tmp_path, answer, said, monkeypatch):
-    monkeypatch.setenv(limits.VARIABLE, "1000000")
+    monkeypatch.setenv(limits.PIXEL_LIMIT_VARIABLE, "1000000")
     (tmp_path / "m.s5cmd").write_text("cp s3://b/aa/* .\n")
     server.files["/b/?list-type=2&prefix=aa%2F"] = answer
     with pytest.raises(DatasetError, match=said):

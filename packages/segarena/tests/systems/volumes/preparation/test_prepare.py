@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, StoreError
-from segarena.files.atomic_write import cannot_write
+from segarena.files.atomic_write import write_error
 from segarena.systems.volumes.files.volume_io import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set
@@ -261,7 +261,7 @@ def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeyp
 
     def full_at_the_second(image, path):
         if path.name.startswith("002"):
-            raise cannot_write(path, OSError(28, "No space left on device"))
+            raise write_error(path, OSError(28, "No space left on device"))
         write(image, path)
 
     with monkeypatch.context() as patch:

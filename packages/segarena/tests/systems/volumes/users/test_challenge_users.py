@@ -11,7 +11,7 @@ from scipy import ndimage
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.prompts import Box, Click, Limits, Scribble, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn
@@ -173,7 +173,7 @@ def test_images_are_refused(text):
                 sample=image,
                 target=target,
                 dialogue=Dialogue(),
-                comparison=begin(image, target),
+                comparison=empty_comparison(image, target),
                 rng=np.random.default_rng(0),
             )
         )

@@ -11,7 +11,7 @@ from scipy import ndimage
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Lift, Prediction
 from segarena.errors import InvalidInput, PluginInvalid
-from segarena.multi_object import begin
+from segarena.multi_object import empty_comparison
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn
@@ -244,7 +244,7 @@ def test_ignored_voxels_are_not_prompted():
             sample=sample,
             target=given,
             dialogue=Dialogue(),
-            comparison=begin(sample, given),
+            comparison=empty_comparison(sample, given),
             rng=np.random.default_rng(0),
         )
     )
@@ -317,7 +317,7 @@ def test_images_are_refused():
                 sample=image,
                 target=target,
                 dialogue=Dialogue(),
-                comparison=begin(image, target),
+                comparison=empty_comparison(image, target),
                 rng=np.random.default_rng(0),
             )
         )

@@ -47,20 +47,26 @@ def save_click_picture(
         for name, model_map in models.items():
             panels.append(_add_title(_heat_picture(instance, model_map), name))
         picture = np.hstack(panels)
-    write_atomic(path, cv2.imencode(path.suffix, picture)[1].tobytes())
+    encoded = cv2.imencode(path.suffix, picture)[1]
+    write_atomic(path, encoded.tobytes())
 
 
 def _heat_picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the photograph (BGR), at most 1024 pixels a side, with heat and outline."""
     scale = min(1.0, LONG_SIDE_PX / max(values.shape))
-    size = (max(1, round(values.shape[1] * scale)), max(1, round(values.shape[0] * scale)))
-    image_bgr = instance.image[:, :, ::-1]
+    width = max(1, round(values.shape[1] * scale))
+    height = max(1, round(values.shape[0] * scale))
+    size = (width, height)
+    image_bgr = instance.image[:, :, ::-1]  # OpenCV writes blue first
     photograph = np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA))
-    heat = cv2.resize(np.asarray(values, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
+    density = np.asarray(values, dtype=np.float32)
+    heat = cv2.resize(density, size, interpolation=cv2.INTER_AREA)
+    # The lower limit keeps an empty map from dividing by zero.
     highest = max(float(heat.max()), np.finfo(np.float32).tiny)
     # The square root makes low densities visible.
     heat = np.sqrt(heat / highest)
-    colours = np.asarray(cv2.applyColorMap((255 * heat).astype(np.uint8), cv2.COLORMAP_INFERNO))
+    levels = (255 * heat).astype(np.uint8)
+    colours = np.asarray(cv2.applyColorMap(levels, cv2.COLORMAP_INFERNO))
     opacity = HEAT_SHARE * heat[:, :, None]
     blended = photograph * (1 - opacity) + colours * opacity
     picture = np.ascontiguousarray(blended.astype(np.uint8))

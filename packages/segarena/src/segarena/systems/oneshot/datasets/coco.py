@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 import polars as pl
 
-from segarena.datasets.listed_dataset import existing_folder
+from segarena.datasets.listed_dataset import require_folder
 from segarena.errors import DatasetError
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
@@ -71,7 +71,7 @@ class Coco20i(PairDataset):
         seed: int = 0,
         cross_class: CrossClassRule = "keep",
     ) -> None:
-        source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", COCO_LAYOUT))
+        source = coco_source(require_folder(Path(path).expanduser(), "COCO-20i", COCO_LAYOUT))
         table = read_or_draw_pairs(
             pairs,
             source.items,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from segarena.datasets.listed_dataset import existing_folder
+from segarena.datasets.listed_dataset import require_folder
 from segarena.errors import DatasetError, DatasetMissing
-from segarena.files.images import IMAGE_SUFFIXES, list_files
-from segarena.files.safe_paths import within
+from segarena.files.images import IMAGE_SUFFIXES, list_image_files
+from segarena.files.safe_paths import safe_join
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource
 from segarena.systems.oneshot.pairs.pair_dataset import CrossClassRule, PairDataset
@@ -69,10 +69,10 @@ def folder_source(root: Path) -> FileSource:
         DatasetMissing: a folder does not exist, or holds no mask.
         DatasetError: two images differ only in their ending.
     """
-    images = _by_name(existing_folder(root / "images", "images", FOLDER_LAYOUT))
-    masks = existing_folder(root / "masks", "masks per class", FOLDER_LAYOUT)
+    images = _by_name(require_folder(root / "images", "images", FOLDER_LAYOUT))
+    masks = require_folder(root / "masks", "masks per class", FOLDER_LAYOUT)
     files: dict[ClassImage, Path] = {}
-    for file in list_files(masks):
+    for file in list_image_files(masks):
         label, _, stem = file.relative_to(masks).with_suffix("").as_posix().partition("/")
         if stem:
             sorted_by_class = f"{label}/{stem}"
@@ -89,16 +89,16 @@ def folder_source(root: Path) -> FileSource:
 
 
 def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
-    return images.get(image) or within(folder, f"{image}.jpg")
+    return images.get(image) or safe_join(folder, f"{image}.jpg")
 
 
 def _mask_file(folder: Path, files: Mapping[ClassImage, Path], label: str, image: str) -> Path:
-    return files.get((label, image)) or within(folder, f"{label}/{image.rpartition('/')[2]}.png")
+    return files.get((label, image)) or safe_join(folder, f"{label}/{image.rpartition('/')[2]}.png")
 
 
 def _by_name(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for file in list_files(folder):
+    for file in list_image_files(folder):
         key = file.relative_to(folder).with_suffix("").as_posix()
         if key in found:
             raise DatasetError(

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, existing_folder, some
+from segarena.datasets.listed_dataset import CheckTally, abbreviate_names, require_folder
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.images import read_colours, read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_mask_colours, read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.systems.oneshot.pairs.image_sources import ClassImage, FileSource, files_by_stem
@@ -60,7 +60,7 @@ class Fss1000(PairDataset):
         seed: int = 0,
         cross_class: CrossClassRule = "keep",
     ) -> None:
-        source = fss_source(existing_folder(Path(path).expanduser(), "FSS-1000", FSS_LAYOUT))
+        source = fss_source(require_folder(Path(path).expanduser(), "FSS-1000", FSS_LAYOUT))
         table = read_or_draw_pairs(
             pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset="fss1000"
         )
@@ -73,7 +73,7 @@ class Fss1000(PairDataset):
             what = "masks have coloured pixels; their blue channel is taken, as the authors do"
             yield Finding(
                 is_error=False,
-                message=f"{len(coloured)} {what}: {some(list(map(str, coloured)), 3)}",
+                message=f"{len(coloured)} {what}: {abbreviate_names(list(map(str, coloured)), 3)}",
             )
 
     def _mask_files(self) -> list[Path]:
@@ -111,7 +111,7 @@ def fss_source(root: Path) -> FileSource:
 
 def _image_file(root: Path, folders: Mapping[str, Path], image: str) -> Path:
     label, _, number = image.rpartition("/")
-    return within(folders.get(label) or within(root, label or "-"), f"{number}.jpg")
+    return safe_join(folders.get(label) or safe_join(root, label or "-"), f"{number}.jpg")
 
 
 def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) -> Path:
@@ -121,14 +121,14 @@ def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) 
 
 def _values(file: Path) -> NDArray[np.int32]:
     try:
-        return read_values(file)
+        return read_mask_values(file)
     except InvalidMask:
-        return read_colours(file)[..., _BLUE].astype(np.int32)
+        return read_mask_colours(file)[..., _BLUE].astype(np.int32)
 
 
 def _is_coloured(file: Path) -> bool:
     """Tell whether a mask file has colours instead of grey values or a palette."""
-    for read, is_coloured in ((read_values, False), (read_colours, True)):
+    for read, is_coloured in ((read_mask_values, False), (read_mask_colours, True)):
         with suppress(InvalidMask):
             read(file)
             return is_coloured

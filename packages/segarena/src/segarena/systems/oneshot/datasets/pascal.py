@@ -8,9 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from segarena.datasets.listed_dataset import existing_folder
+from segarena.datasets.listed_dataset import require_folder
 from segarena.errors import DatasetMissing
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.folds import PASCAL_CLASSES, fold_of
 from segarena.systems.oneshot.pairs.image_sources import (
@@ -72,7 +72,7 @@ class Pascal5i(PairDataset):
         cross_class: CrossClassRule = "keep",
     ) -> None:
         source = pascal_source(
-            existing_folder(Path(path).expanduser(), "PASCAL-5i", PASCAL_LAYOUT), masks
+            require_folder(Path(path).expanduser(), "PASCAL-5i", PASCAL_LAYOUT), masks
         )
         table = read_or_draw_pairs(
             pairs,
@@ -108,7 +108,7 @@ def pascal_source(root: Path, masks: MaskLayout = "auto") -> FileSource:
 
 
 def _in_parts(folder: Path, label: str, image: str) -> Path:
-    files = [within(folder, f"{part}/{label}/{image}.png") for part in _PARTS]
+    files = [safe_join(folder, f"{part}/{label}/{image}.png") for part in _PARTS]
     return next((file for file in files if file.is_file()), files[-1])
 
 

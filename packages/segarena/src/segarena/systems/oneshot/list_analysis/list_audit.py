@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 
 import polars as pl
 
-from segarena.datasets.listed_dataset import some
+from segarena.datasets.listed_dataset import abbreviate_names
 from segarena.systems.oneshot.pairs.folds import FOLD_RULES, FoldRule, fold_classes
 from segarena.systems.oneshot.pairs.image_sources import ImageSource
 from segarena.systems.oneshot.pairs.item_names import NameConvention
@@ -140,7 +140,7 @@ def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
     percent = 100 * rows.height / table.height
     message = (
         f"{rows.height} rows ({percent:.1f} %) show another class than they ask for, "
-        f"{len(couples)} couples: {some(couples, 8)}; leave them out with drop_cross_class"
+        f"{len(couples)} couples: {abbreviate_names(couples, 8)}; leave them out with drop_cross_class"
     )
     yield "cross-class", rows.height, message
 
@@ -148,7 +148,7 @@ def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
 def _find_self_pairs(table: pl.DataFrame) -> Iterator[FindingParts]:
     rows = table.filter(is_self_pair(table))
     if rows.height:
-        names = some(pair_ids(rows).to_list(), 3)
+        names = abbreviate_names(pair_ids(rows).to_list(), 3)
         yield "self-pairs", rows.height, f"{rows.height} rows show the query image itself: {names}"
 
 
@@ -181,7 +181,7 @@ def _find_uneven_classes(table: pl.DataFrame) -> Iterator[FindingParts]:
         names = [f"{label} ({count})" for label, count in small.iter_rows()]
         message = (
             f"{small.height} classes have far fewer rows than most ({typical:.0f}): "
-            f"{some(names, 8)}"
+            f"{abbreviate_names(names, 8)}"
         )
         yield "uneven-classes", small.height, message
 
@@ -205,7 +205,7 @@ def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
         message = f"the classes {fits} the convention {rule!r}"
         yield "fold-convention", table.height, message
     if foreign[rule].height:
-        labels = some(_class_names(foreign[rule], int), 8)
+        labels = abbreviate_names(_class_names(foreign[rule], int), 8)
         message = (
             f"{foreign[rule].height} rows ask for classes that fold {fold} ({rule}) trains on: "
             f"{labels}"
@@ -216,9 +216,7 @@ def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
 def _find_odd_names(table: pl.DataFrame) -> Iterator[FindingParts]:
     odd = [label for label in _class_names(table) if _is_odd(label)]
     if odd:
-        message = (
-            f"{len(odd)} class names with odd characters, or a 0 in place of one: {some(odd, 8)}"
-        )
+        message = f"{len(odd)} class names with odd characters, or a 0 in place of one: {abbreviate_names(odd, 8)}"
         yield "odd-names", len(odd), message
 
 
@@ -268,7 +266,7 @@ def _find_train_leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iter
         labels = _class_names(rows)
         message = (
             f"{rows.height} rows ask for {len(labels)} of {table['class'].n_unique()} classes that "
-            f"the model was trained on: {some(labels, 8)}"
+            f"the model was trained on: {abbreviate_names(labels, 8)}"
         )
         yield "train-class-leak", rows.height, message
 
@@ -291,12 +289,12 @@ def _find_class_list_defects(
     unused = sorted(claimed - present)
     if unused:
         names = [_with_close_match(name, unlisted) for name in unused]
-        message = f"{len(unused)} names of the class list are in no pair: {some(names, 12)}"
+        message = (
+            f"{len(unused)} names of the class list are in no pair: {abbreviate_names(names, 12)}"
+        )
         yield "class-list", len(unused), message
     if unlisted:
-        message = (
-            f"{len(unlisted)} classes of pairs are not in the class list: {some(unlisted, 12)}"
-        )
+        message = f"{len(unlisted)} classes of pairs are not in the class list: {abbreviate_names(unlisted, 12)}"
         yield "class-list", len(unlisted), message
     surplus = len(class_list) - len(claimed)
     if surplus:
@@ -326,7 +324,7 @@ def _find_missing_files(
     for label, image in needed:
         missing.update(str(file) for file in files.missing(label, image))
     if missing:
-        message = f"{len(missing)} files do not exist: {some(sorted(missing), 3)}"
+        message = f"{len(missing)} files do not exist: {abbreviate_names(sorted(missing), 3)}"
         yield "missing-files", len(missing), message
 
 

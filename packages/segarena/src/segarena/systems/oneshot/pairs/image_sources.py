@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.images import read_image, read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_image, read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.samples import Mask
 
 ClassImage: TypeAlias = tuple[str, str]
@@ -78,7 +78,7 @@ class FileSource:
     mask_file: Callable[[str, str], Path]
     list_items: Callable[[], Iterable[ClassImage]]
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
-    read_mask: Callable[[Path], NDArray[np.int32]] = read_values
+    read_mask: Callable[[Path], NDArray[np.int32]] = read_mask_values
     has_labels: bool = False
 
     @cached_property
@@ -137,18 +137,18 @@ def binarize_mask(values: NDArray[np.int32], file: Path) -> Mask:
 
 def jpeg_path(folder: Path, image: str) -> Path:
     """Return the JPEG of an image in a folder."""
-    return within(folder, f"{image}.jpg")
+    return safe_join(folder, f"{image}.jpg")
 
 
 def label_map_path(folder: Path, label: str, image: str) -> Path:
     """Return the label map of an image, the same for all classes."""
     del label
-    return within(folder, f"{image}.png")
+    return safe_join(folder, f"{image}.png")
 
 
 def class_mask_path(folder: Path, label: str, image: str) -> Path:
     """Return the mask called CLASS_IMAGE.png."""
-    return within(folder, f"{label}_{image}.png")
+    return safe_join(folder, f"{label}_{image}.png")
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
@@ -159,7 +159,7 @@ def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage
     """
     known = set(classes)
     for image, file in files_by_stem(folder, (".png",)).items():
-        for value in np.unique(read_values(file)).tolist():
+        for value in np.unique(read_mask_values(file)).tolist():
             if value in known:
                 yield str(value), image
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.parquet import read_parquet
 from segarena.records.parquet_tables import parquet_bytes
 
@@ -173,9 +173,9 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
     table = pairs_table(pairs)
     _check_suffix(file)
     if file.suffix == ".parquet":
-        write_whole(file, parquet_bytes(table))
+        write_atomic(file, parquet_bytes(table))
     elif file.suffix == ".jsonl":
-        write_whole(file, table.write_ndjson())
+        write_atomic(file, table.write_ndjson())
     else:
         lists = pl.col(*_LIST_COLUMNS).list
         has_separator = lists.eval(pl.element().str.contains(_SEPARATOR)).list.any()
@@ -183,7 +183,7 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
             raise DatasetError(
                 f"{file}: names of images or classes hold spaces; write .jsonl or .parquet instead"
             )
-        write_whole(file, table.with_columns(lists.join(_SEPARATOR)).write_csv())
+        write_atomic(file, table.with_columns(lists.join(_SEPARATOR)).write_csv())
 
 
 def _read_text(file: Path) -> pl.DataFrame:

@@ -15,9 +15,9 @@ from typing import Any, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
-from segarena.files.atomic_write import write_whole
-from segarena.files.limits import check_pixels, most_pixels
-from segarena.files.safe_paths import within
+from segarena.files.atomic_write import write_atomic
+from segarena.files.limits import check_pixels, pixel_limit
+from segarena.files.safe_paths import safe_join
 from segarena.systems.oneshot.pairs.image_lists import is_image_list
 from segarena.systems.oneshot.pairs.item_names import (
     ListItem,
@@ -164,8 +164,8 @@ def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
         class_numbers = {label: number for number, label in enumerate(classes)}
         rows = part.iter_rows(named=True)
         lines = [" ".join(_row_fields(row, convention, class_numbers)) for row in rows]
-        file = within(Path(folder), f"{name}.txt")
-        write_whole(file, "\n".join(lines) + "\n")
+        file = safe_join(Path(folder), f"{name}.txt")
+        write_atomic(file, "\n".join(lines) + "\n")
         written.append(file)
     return written
 
@@ -200,7 +200,7 @@ def _read_fields(file: Path) -> list[list[str]]:
         is_compressed = file.suffix == ".gz"
         with gzip.open(file) if is_compressed else file.open("rb") as stream:
             # Bounded, since a small compressed file may hold far more than fits into memory.
-            data = stream.read(most_pixels() + 1)
+            data = stream.read(pixel_limit() + 1)
         check_pixels(len(data), file, error=DatasetError)
         rows = [line.split() for line in data.decode().splitlines()]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:

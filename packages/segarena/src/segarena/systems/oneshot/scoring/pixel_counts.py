@@ -16,8 +16,8 @@ import polars as pl
 
 from segarena.comparison import Comparison
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
-from segarena.files.images import read_values
-from segarena.files.safe_paths import within
+from segarena.files.images import read_mask_values
+from segarena.files.safe_paths import safe_join
 from segarena.records.row_types import read_attributes
 from segarena.samples import Target
 from segarena.systems.oneshot.measures.void_pixels import VoidPixelCounts
@@ -175,10 +175,10 @@ def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCo
     for sample_id in dataset.sample_ids:
         sample = dataset.load(sample_id)
         for target in sample.targets:
-            file = within(root, f"{target.id}.png")
+            file = safe_join(root, f"{target.id}.png")
             if has_one_list:
                 row_number = target.id.rpartition("/")[2]
-                short = within(root, f"{row_number}.png")
+                short = safe_join(root, f"{row_number}.png")
                 file = short if short.is_file() else file
             try:
                 pixels = _count_mask_file(file, target)
@@ -278,7 +278,7 @@ def _pair_columns(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_mask_file(file: Path, target: Target) -> dict[str, float]:
-    values = read_values(file)
+    values = read_mask_values(file)
     if values.shape != target.mask.shape:
         raise InvalidMask(
             f"{file}: expected a mask of shape {target.mask.shape}, got {values.shape}"

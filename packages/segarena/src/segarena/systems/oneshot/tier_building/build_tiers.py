@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.records.parquet_tables import parquet_bytes
 from segarena.samples import Mask
@@ -128,7 +128,7 @@ def build_tiers(
     if not pairs.height:
         raise DatasetError("no pair could be drawn: no class has two images; give more images")
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "items.parquet", parquet_bytes(items))
+    write_atomic(out / "items.parquet", parquet_bytes(items))
     write_pairs(pairs, out / "pairs.parquet")
     write_pairs(pairs, out / "pairs.jsonl")
     written = [out / name for name in ("items.parquet", "pairs.jsonl", "pairs.parquet")]
@@ -156,7 +156,7 @@ def build_tiers(
         "classes_of_generalization": [asdict(decision) for decision in draws.decisions],
         "files": digests,
     }
-    write_whole(out / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(out / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return TierBuild(pairs=pairs, items=items, manifest=manifest)
 
 

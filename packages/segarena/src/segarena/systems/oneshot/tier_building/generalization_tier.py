@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.systems.oneshot.tier_building.pair_sampling import (
     MeasuredItems,
     PairQuotas,
@@ -117,8 +117,8 @@ def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[
         (kept if decision.keep else dropped).append(line)
     keep_file = folder / "keep.txt"
     drop_file = folder / "drop.txt"
-    write_whole(keep_file, "".join(kept))
-    write_whole(drop_file, "".join(dropped))
+    write_atomic(keep_file, "".join(kept))
+    write_atomic(drop_file, "".join(dropped))
     return [keep_file, drop_file]
 
 

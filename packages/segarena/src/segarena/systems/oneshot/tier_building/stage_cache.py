@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.records.parquet_tables import parquet_bytes
 from segarena.systems.oneshot.pairs.image_sources import ClassImage
@@ -102,14 +102,14 @@ def run_stage(
                 )
             rows = _item_rows(items, units, ledger.done)
             table = pl.DataFrame(rows, schema={**_KEY_COLUMNS, **columns})
-            write_whole(table_file, parquet_bytes(table))
+            write_atomic(table_file, parquet_bytes(table))
             manifest = {
                 "digest": digest,
                 "table": sha256_of_file(table_file),
                 "parameters": parameters,
                 "items": len(items),
             }
-            write_whole(manifest_file, json.dumps(manifest, indent=1) + "\n")
+            write_atomic(manifest_file, json.dumps(manifest, indent=1) + "\n")
         ledger.discard()
     return table
 

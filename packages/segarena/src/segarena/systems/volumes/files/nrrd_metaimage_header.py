@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from segarena.errors import DatasetError, InvalidImage
-from segarena.files.safe_paths import within
+from segarena.files.safe_paths import safe_join
 
 _HEADER_BYTES = 1 << 20
 _LONGEST_LINE = 1000
@@ -146,7 +146,7 @@ def _data_file(name: str, path: Path) -> Path:
         return path
     if name.split(" ")[0] == "LIST" or "%" in name:
         raise ValueError(f"several data files, {name[:60]!r}")
-    data = within(path.parent, name)
+    data = safe_join(path.parent, name)
     if not data.is_file():
         raise ValueError(f"no data file {name[:60]!r} beside it")
     return data

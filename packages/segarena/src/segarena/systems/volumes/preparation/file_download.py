@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetError
-from segarena.files.atomic_write import cannot_write
-from segarena.files.zip_archives import unpack
+from segarena.files.atomic_write import write_error
+from segarena.files.zip_archives import extract_zip
 from segarena.systems.volumes.preparation.download_client import DownloadClient
 from segarena.systems.volumes.preparation.download_sources import DownloadSource, RemoteFile
 from segarena.work.executors import make_executor
@@ -40,7 +40,7 @@ def download_files(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise write_error(folder, error) from error
     files = source.files(folder, client)
     progress = _ByteProgress(on_progress)
     reporting_client = client.with_progress(progress.update_bytes)
@@ -87,7 +87,7 @@ def _download_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> Non
         elif not (folder / file.folder).exists():
             _download_folder(file, folder, web)
     except OSError as error:
-        raise cannot_write(folder / file.path, error) from error
+        raise write_error(folder / file.path, error) from error
 
 
 def _download_folder(file: RemoteFile, folder: Path, web: DownloadClient) -> None:
@@ -95,7 +95,7 @@ def _download_folder(file: RemoteFile, folder: Path, web: DownloadClient) -> Non
     target = folder / str(file.folder)
     part = target.with_name(target.name + ".unpacking")
     try:
-        unpack(archive, part)
+        extract_zip(archive, part)
     except DatasetError:
         # The server makes it on the fly, without a stated size: only unpacking shows that it ended early.
         archive.unlink()

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.files.atomic_write import cannot_write, clear_leftovers
-from segarena.files.zip_archives import unpack
+from segarena.files.atomic_write import clear_leftovers, write_error
+from segarena.files.zip_archives import extract_zip
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.published_set import (
     ConvertedCase,
@@ -91,7 +91,7 @@ def prepare_set(
         try:
             unpack_archives(published, download, password=password)
         except OSError as error:
-            raise cannot_write(Path(error.filename or download), error) from error
+            raise write_error(Path(error.filename or download), error) from error
         return _convert_all(published, download, journal, limit, executor, on_progress)
 
 
@@ -112,7 +112,7 @@ def unpack_archives(
     folders: list[Path] = []
     for archive in sorted(archives):
         folder = archive.with_suffix("")
-        unpack(archive, folder, password=password)
+        extract_zip(archive, folder, password=password)
         folders.append(folder)
     return folders
 

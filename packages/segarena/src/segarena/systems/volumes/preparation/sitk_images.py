@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, SampleInvalid
-from segarena.files.atomic_write import whole_path
+from segarena.files.atomic_write import atomic_path
 from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
 from segarena.systems.volumes.files.nrrd_metaimage import read_itk
 from segarena.systems.volumes.files.volume_header import check_size
@@ -128,7 +128,7 @@ def write_image(image: sitk.Image, path: Path) -> None:
     affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
     affine[:3, 3] = image.GetOrigin()
     grid = Grid(image.GetSize(), _LPS_TO_RAS @ affine)
-    with whole_path(path, ending=ENDING) as part:
+    with atomic_path(path, ending=ENDING) as part:
         write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
 
 
@@ -138,7 +138,7 @@ def link_or_copy(file: Path, path: Path) -> None:
     Raises:
         StoreError: neither can be written.
     """
-    with whole_path(path) as part:
+    with atomic_path(path) as part:
         try:
             part.hardlink_to(file)
         except OSError:
@@ -156,7 +156,7 @@ def write_labels(
     if not isinstance(labels, Mapping):
         write_image(_as_image(labels, image), path.with_name(path.name + ENDING))
         return
-    with whole_path(path) as part:
+    with atomic_path(path) as part:
         for name, mask in labels.items():
             write_image(_as_image(mask, image), part / f"{name}{ENDING}")
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from segarena.errors import DatasetError
-from segarena.files.atomic_write import write_whole
+from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256_of_file
 from segarena.systems.volumes.preparation.published_set import DatasetOutput, PublishedSet, RawCase
 from segarena.systems.volumes.preparation.sitk_images import ENDING
@@ -235,7 +235,7 @@ def write_prepared_json(
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def _relative_name(path: Path, download: Path) -> str:

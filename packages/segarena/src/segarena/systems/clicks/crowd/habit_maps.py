@@ -44,7 +44,8 @@ def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
         context = lab.mean(axis=(0, 1))
     difference = np.linalg.norm(lab - context, axis=-1)
     blur_px = max(1.0, 0.06 * max(error.shape))
-    variance = _blur(lab**2, blur_px) - _blur(lab, blur_px) ** 2
+    mean_of_squares = _blur(lab**2, blur_px)
+    variance = mean_of_squares - _blur(lab, blur_px) ** 2
     # Rounding can leave a variance just below zero.
     local_contrast = np.sqrt(np.maximum(variance, 0).sum(axis=-1))
     strength = _rescale(difference, error) + 2 * _rescale(local_contrast, error)
@@ -68,8 +69,10 @@ def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64
     else:
         preferred_row = 0.4
         spread = 0.2
-    rows = (np.arange(error.shape[0]) - box[0].start) / height
-    row_weights = np.exp(-0.5 * ((rows - preferred_row) / spread) ** 2)
+    top = box[0].start
+    rows = (np.arange(error.shape[0]) - top) / height
+    deviations = (rows - preferred_row) / spread
+    row_weights = np.exp(-0.5 * deviations**2)
     return row_weights[:, None] * _relative_depth(error)
 
 
@@ -133,8 +136,9 @@ def _reduce_size(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8]
 
 def _weigh_parts(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
     """Scale the weights so that each part gets the share its area deserves and all sum to 1."""
-    areas = np.bincount(parts.ravel()).astype(np.float64)
-    sums = np.bincount(parts.ravel(), weights.ravel())
+    part_of_pixel = parts.ravel()
+    areas = np.bincount(part_of_pixel).astype(np.float64)
+    sums = np.bincount(part_of_pixel, weights.ravel())
     shares = np.where(sums > 0, areas**1.5, 0)
     shares[0] = 0  # label 0 is the background
     factors = np.divide(shares, sums, out=np.zeros_like(sums), where=sums > 0)
@@ -153,9 +157,11 @@ def _relative_depth(mask: Mask) -> NDArray[np.float64]:
 
 def _rescale(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
     """Map the range of the values on the mask to [0, 1], and clip the other values to it."""
-    low = values[mask].min()
-    high = values[mask].max()
-    return np.clip((values - low) / max(high - low, 1e-9), 0, 1)
+    on_mask = values[mask]
+    low = on_mask.min()
+    # The lower limit keeps a constant image from dividing by zero.
+    spread = max(on_mask.max() - low, 1e-9)
+    return np.clip((values - low) / spread, 0, 1)
 
 
 def _blur(values: NDArray[np.float64], sigma_px: float) -> NDArray[np.float64]:

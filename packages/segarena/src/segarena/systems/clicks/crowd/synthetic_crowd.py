@@ -133,8 +133,10 @@ def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> ND
     mean = np.asarray(sum(weighted), dtype=np.float64)
     height, width = window_shape(window)
     result[window] = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
-    jittered = sum(_blur(result, share) for share in JITTER_SHARE.values())
-    result = np.where(np.asarray(error) >= 0.5, jittered, 0).astype(np.float32)
+    # Half of the people use each device, and the jitter of a device blurs the map.
+    blurred = [_blur(result, share) for share in JITTER_SHARE.values()]
+    is_error = np.asarray(error) >= 0.5
+    result = np.where(is_error, sum(blurred), 0).astype(np.float32)
     return result / result.sum()
 
 
@@ -206,11 +208,14 @@ class _ClickSampler:
         probabilities = list(person.habits.values())
         habit = str(rng.choice(names, p=probabilities))
         sums = self._sums[habit]
-        cell = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+        mass = rng.random() * sums[-1]
+        cell = int(np.searchsorted(sums, mass, side="right"))
         row_column = np.array(np.unravel_index(cell, self._size), dtype=np.float64)
+        # Maps may be reduced: a cell stands for several pixels, of which any may be clicked.
         relative = (row_column + rng.random(2)) / self._size
         start = np.array(window_start(self._window))
-        return start + relative * np.array(window_shape(self._window))
+        extent = np.array(window_shape(self._window))
+        return start + relative * extent
 
     def _sample_slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return a position off the error; any position when hardly any pixel is off it."""

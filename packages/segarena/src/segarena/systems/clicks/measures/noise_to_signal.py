@@ -103,6 +103,6 @@ def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
 
     Source: RClicks, Figure 8; its legend gives the mean over instances.
     """
-    mean_noise = np.asarray(stds, dtype=np.float64).mean(axis=0)
-    mean_signal = np.asarray(means, dtype=np.float64).mean(axis=0)
-    return noise_to_signal(mean_noise, mean_signal)
+    noise = np.asarray(stds, dtype=np.float64)
+    signal = np.asarray(means, dtype=np.float64)
+    return noise_to_signal(noise.mean(axis=0), signal.mean(axis=0))

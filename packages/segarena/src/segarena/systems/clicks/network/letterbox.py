@@ -43,7 +43,8 @@ def view_window(error: NDArray[Any], margin: float | None) -> Window:
     if is_empty(box):
         return whole
     longer = max(window_shape(box))
-    return grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
+    margin_px = max(LEAST_MARGIN_PX, round(margin * longer))
+    return grow_window(box, margin_px, values.shape)
 
 
 @dataclass(frozen=True, slots=True)

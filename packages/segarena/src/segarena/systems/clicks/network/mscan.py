@@ -28,6 +28,7 @@ class DropPath(nn.Module):
         keep = 1 - self.probability
         shape = (len(x),) + (1,) * (x.ndim - 1)
         is_kept = x.new_empty(shape).bernoulli_(keep)
+        # The division keeps the expected value, so that evaluation needs no factor.
         return x * is_kept / keep
 
 
@@ -48,12 +49,14 @@ class SpatialGatingUnit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
         near = self.conv0(x)
+        # A row strip and a column strip together see a large square at little cost.
         strips = (
             self.conv0_2(self.conv0_1(near)),
             self.conv1_2(self.conv1_1(near)),
             self.conv2_2(self.conv2_1(near)),
         )
-        return self.conv3(near + sum(strips)) * x
+        weights = self.conv3(near + sum(strips))
+        return weights * x
 
 
 class Attention(nn.Module):
@@ -94,6 +97,7 @@ class Block(nn.Module):
 
     def __init__(self, channels: int, mlp_ratio: int, drop_path: float) -> None:
         super().__init__()
+        # Attributes have the names of the published checkpoints, here and in the other modules.
         self.layer_scale_1 = nn.Parameter(torch.full((channels,), 0.01))
         self.layer_scale_2 = nn.Parameter(torch.full((channels,), 0.01))
         self.norm1 = nn.BatchNorm2d(channels)

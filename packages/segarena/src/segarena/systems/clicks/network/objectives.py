@@ -41,8 +41,11 @@ def map_correlation(predicted: Tensor, true: Tensor) -> Tensor:
     p = predicted - predicted.mean(dim=PIXEL_AXES, keepdim=True)
     t = true - true.mean(dim=PIXEL_AXES, keepdim=True)
     covariance = (p * t).sum(dim=PIXEL_AXES)
-    variances = p.square().sum(dim=PIXEL_AXES) * t.square().sum(dim=PIXEL_AXES)
-    return covariance / variances.sqrt().clamp_min(1e-30)
+    predicted_variance = p.square().sum(dim=PIXEL_AXES)
+    true_variance = t.square().sum(dim=PIXEL_AXES)
+    deviations = (predicted_variance * true_variance).sqrt()
+    # The limit gives constant maps a correlation of 0, not NaN.
+    return covariance / deviations.clamp_min(1e-30)
 
 
 def _normalise(values: Tensor, epsilon: float) -> Tensor:

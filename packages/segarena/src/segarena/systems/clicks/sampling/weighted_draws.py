@@ -49,9 +49,11 @@ class SamplingWeights:
             high: upper bound, as a share of the total.
             uniform: a random number in [0, 1).
         """
-        if (low, high) == (0.0, 1.0):
-            return _index_at(self.sums, uniform * self.sums[-1])
-        return self._at_rank(low + uniform * (high - low))
+        if low == 0.0 and high == 1.0:
+            mass = uniform * self.sums[-1]
+            return _index_at(self.sums, mass)
+        share = low + uniform * (high - low)
+        return self._at_rank(share)
 
     def draw_published(self, low: float, high: float, uniform: float) -> int:
         """Draw an index from all weights between the weights found at the bounds, as published.
@@ -60,12 +62,15 @@ class SamplingWeights:
         differently, and so can never draw the likeliest pixels of large maps.
         """
         ordered, sums = self._ordered
-        first = int(np.searchsorted(sums, low * sums[-1], side="left"))
-        last = int(np.searchsorted(sums, high * sums[-1], side="right"))
+        total = sums[-1]
+        first = int(np.searchsorted(sums, low * total, side="left"))
+        last = int(np.searchsorted(sums, high * total, side="right"))
         last = min(last, len(sums) - 1)
-        inside = (self.values >= ordered[first]) & (self.values <= ordered[last])
-        kept = np.cumsum(np.where(inside, self.values, 0), dtype=np.float64)
-        return _index_at(kept, uniform * kept[-1])
+        # All weights of these values count, also equal ones beyond the bounds.
+        is_inside = (self.values >= ordered[first]) & (self.values <= ordered[last])
+        values = np.where(is_inside, self.values, 0)
+        sums_inside = np.cumsum(values, dtype=np.float64)
+        return _index_at(sums_inside, uniform * sums_inside[-1])
 
     def _at_rank(self, share: float) -> int:
         """Return the index where the running sum of the sorted weights passes `share` of the total.
@@ -112,9 +117,12 @@ class SamplingWeights:
         self, key: int
     ) -> tuple[NDArray[np.int64], NDArray[np.floating], NDArray[np.float64]]:
         """Return the indices of one class, their weights sorted, and the running sum of those."""
-        inside = np.flatnonzero(self._classes[0] == key)
-        values = self.values[inside]
-        ordered = values if values.min() == values.max() else np.sort(values)
+        keys, _ = self._classes
+        inside = np.flatnonzero(keys == key)
+        ordered = self.values[inside]
+        # In depth maps many classes hold a single value, which needs no sorting.
+        if ordered.min() != ordered.max():
+            ordered = np.sort(ordered)
         return inside, ordered, np.cumsum(ordered, dtype=np.float64)
 
     @cached_property
@@ -129,10 +137,8 @@ class SamplingWeights:
                 values = values.astype(np.float32)
         bits = values.view(np.uint32)
         keys = (bits >> _KEY_SHIFT).astype(np.uint16)
-        masses: NDArray[np.float64] = np.bincount(keys, weights=self.values).astype(
-            np.float64, copy=False
-        )
-        return keys, np.cumsum(masses)
+        masses = np.bincount(keys, weights=self.values)
+        return keys, np.cumsum(masses, dtype=np.float64)
 
     @cached_property
     def _ordered(self) -> tuple[NDArray[np.floating], NDArray[np.float64]]:

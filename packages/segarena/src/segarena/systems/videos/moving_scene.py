@@ -131,9 +131,11 @@ class Blob:
         angle = np.arctan2(down, right)
         outline = np.ones_like(angle)
         for number, wave in enumerate(self.waves, start=2):
+            # In opposite directions, so that the outline deforms instead of just turning.
             direction = (-1) ** number
-            swing = self.phase * number + 2 * np.pi * self.pace * time * direction
-            outline += wave * np.cos(number * angle + np.float32(swing))
+            turn = 2 * np.pi * self.pace * time * direction
+            swing = np.float32(self.phase * number + turn)
+            outline += wave * np.cos(number * angle + swing)
         inside = outline - np.hypot(down, right)
         # The texture spans -2 to 2.
         scale = self.texture.shape[0] / 4
@@ -154,7 +156,10 @@ class Bar:
         del time
         inside = np.minimum(self.width - np.abs(right), 1 - np.abs(down))
         side = self.texture.shape[0]
-        colours = sample_field(self.texture, (down + 2) * (side / 4), (right + 2) * side)
+        # Finer across than along, so that the texture shows on a narrow bar.
+        texture_rows = (down + 2) * (side / 4)
+        texture_columns = (right + 2) * side
+        colours = sample_field(self.texture, texture_rows, texture_columns)
         return _rendering(colours, inside / pixel + 0.5)
 
 

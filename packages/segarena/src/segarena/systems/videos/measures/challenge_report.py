@@ -122,8 +122,11 @@ def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleS
 def _score(sequence: str, scribble_idx: int, rows: pl.DataFrame, metric: str) -> SampleScore:
     interaction: NDArray[Any] = rows["interaction"].to_numpy()
     object_id: NDArray[Any] = rows["object_id"].to_numpy()
-    quality = np.full((object_id.max(), interaction.max()), np.nan)
-    seconds = np.full(interaction.max(), np.nan)
+    objects = object_id.max()
+    interactions = interaction.max()
+    # NaN marks interactions without a row, which 0 would count as a failure.
+    quality = np.full((objects, interactions), np.nan)
+    seconds = np.full(interactions, np.nan)
     quality[object_id - 1, interaction - 1] = rows[metric].to_numpy()
     seconds[interaction - 1] = rows["timing"].to_numpy()
     return SampleScore(

@@ -144,9 +144,11 @@ class JaccardContourMetric:
             if (index, frame) not in target_contours:
                 mask = _object_mask(target[frame], index + 1, void)
                 target_contours[index, frame] = pack_contour(mask, radius_px)
-            predicted = pack_contour(_object_mask(prediction[frame], index + 1, void), radius_px)
-            scores = _pair_scores(predicted, target_contours[index, frame])
-            jaccard[index, frame], contour[index, frame] = scores
+            predicted_mask = _object_mask(prediction[frame], index + 1, void)
+            predicted = pack_contour(predicted_mask, radius_px)
+            j, f = _pair_scores(predicted, target_contours[index, frame])
+            jaccard[index, frame] = j
+            contour[index, frame] = f
         return JaccardContour(jaccard, contour)
 
 

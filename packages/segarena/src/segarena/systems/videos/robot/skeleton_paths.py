@@ -45,7 +45,8 @@ def longest_paths(
         order.
     """
     width = max(1, skeleton.shape[1])
-    pixels = np.stack(np.divmod(np.flatnonzero(skeleton), width), axis=1)
+    rows_columns = np.divmod(np.flatnonzero(skeleton), width)
+    pixels = np.stack(rows_columns, axis=1)
     edges = _edges(pixels)
     if loops == "raster":
         neighbours, root_of = _spanning_forest(edges, len(pixels))
@@ -58,8 +59,10 @@ def longest_paths(
     paths: list[NDArray[np.int64]] = []
     for nodes in components.values():
         if len(nodes) >= min_nodes:
+            # In a tree, the node farthest from any other is one end of a longest path.
             start = _farthest_path(neighbours, nodes[0])[-1]
-            paths.append(pixels[_farthest_path(neighbours, start)])
+            longest = _farthest_path(neighbours, start)
+            paths.append(pixels[longest])
     return paths
 
 
@@ -76,9 +79,10 @@ def _edges(pixels: NDArray[np.int64]) -> list[tuple[int, int]]:
     edges: list[tuple[int, int]] = []
     for offsets in (_ALONG, _ACROSS):
         steps = [row * width + column for row, column in offsets]
-        stops = number_at[positions[:, None] + steps]
-        starts, step = np.nonzero(stops >= 0)
-        edges.extend(zip(starts.tolist(), stops[starts, step].tolist(), strict=True))
+        neighbours = number_at[positions[:, None] + steps]
+        starts, step = np.nonzero(neighbours >= 0)
+        stops = neighbours[starts, step]
+        edges.extend(zip(starts.tolist(), stops.tolist(), strict=True))
     return edges
 
 
@@ -102,7 +106,8 @@ def _spanning_forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbou
             neighbours[stop].append(start)
     for near in neighbours:
         near.sort()
-    return neighbours, [find_root(node) for node in range(nodes)]
+    roots = [find_root(node) for node in range(nodes)]
+    return neighbours, roots
 
 
 def _search_forest(
@@ -149,7 +154,8 @@ def _search_forest(
                     while stop in root_of:
                         undone, _ = root_of.popitem()
                         tried[undone] = 0
-    return neighbours, [root_of[node] for node in range(len(pixels))]
+    roots = [root_of[node] for node in range(len(pixels))]
+    return neighbours, roots
 
 
 def _longest_step(loop: list[int], pixels: NDArray[np.int64]) -> tuple[int, int]:

@@ -54,11 +54,13 @@ def line_prompt(frame: int | None, points: NDArray[Any], object_id: int) -> Scri
 
     With `frame` None it is a line in an image, whose positions have no frame.
     """
-    if frame is None:
-        positions = tuple((row, column) for row, column in points.tolist())
-    else:
-        positions = tuple((float(frame), row, column) for row, column in points.tolist())
-    return Scribble(positions, is_positive=object_id != 0, object_id=object_id)
+    positions: list[tuple[float, ...]] = []
+    for row, column in points.tolist():
+        if frame is None:
+            positions.append((row, column))
+        else:
+            positions.append((float(frame), row, column))
+    return Scribble(tuple(positions), is_positive=object_id != 0, object_id=object_id)
 
 
 def scribbles_from_prompts(
@@ -86,7 +88,8 @@ def scribbles_from_prompts(
     start_time, end_time = times
     for prompt in prompts:
         frame, points, object_id = _line_in_frame(prompt, shape)
-        xy = (points / _spans(shape[1:], fractions))[:, ::-1]
+        relative = points / _spans(shape[1:], fractions)
+        xy = relative[:, ::-1]  # the file has x before y
         line = {
             "path": xy.tolist(),
             "object_id": object_id,
@@ -103,8 +106,10 @@ def to_pixels(path: Any, shape: Shape, fractions: Fractions = "last-pixel") -> N
     Raises:
         InvalidInput: unknown `fractions`.
     """
-    points = np.asarray(path, dtype=np.float64)[:, ::-1] * _spans(shape, fractions)
-    return np.minimum(points, np.asarray(shape) - 1)
+    relative = np.asarray(path, dtype=np.float64)[:, ::-1]  # the file has x before y
+    points = relative * _spans(shape, fractions)
+    last = np.asarray(shape) - 1
+    return np.minimum(points, last)
 
 
 def _spans(shape: Shape, fractions: Fractions) -> NDArray[np.float64]:

@@ -253,7 +253,8 @@ class LocalConnector:
             if entry["is_over"]:
                 session.is_over = True
                 break
-            session.spent_s = -math.inf  # whether it came in time was decided then
+            # The answers were in time when they were given; a replay must not judge that again.
+            session.spent_s = -math.inf
             if session.next() is None:
                 raise StoreError(
                     f"{self._run.path}: the answers about {session.sample.id} do not fit; begin elsewhere"

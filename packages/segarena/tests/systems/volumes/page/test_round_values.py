@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segarena.arrays.quantization import contrast
+from segarena.arrays.quantization import contrast_limits
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
@@ -582,8 +582,8 @@ def test_the_middle_slice_holds_a_part_of_what_is_in_two_pieces():
 
 
 def test_contrast_of_a_volume_without_any():
-    assert contrast(np.full((2, 2, 2), np.nan)) == (0.0, 1.0)
-    low, high = contrast(np.full((2, 2, 2), 7))
+    assert contrast_limits(np.full((2, 2, 2), np.nan)) == (0.0, 1.0)
+    low, high = contrast_limits(np.full((2, 2, 2), 7))
     assert low < high
 
 

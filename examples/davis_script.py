@@ -1,4 +1,4 @@
-"""A script as people write them for the DAVIS Interactive Challenge's package, on videos that need no download.
+"""Run a script written for the DAVIS Interactive Challenge's package, on videos that need no download.
 
 python examples/davis_script.py
 """
@@ -9,7 +9,7 @@ from segarena.davis import DavisInteractiveSession  # was: from davisinteractive
 
 
 def my_model(scribbles, shape):
-    """Give every pixel, in all frames, to the line that is nearest, if it is near."""
+    """Label every pixel, in all frames, with the object of the nearest line within 25 pixels."""
     frames, height, width = shape
     rows, columns = np.mgrid[:height, :width]
     nearest, mask = np.full((height, width), 25.0), np.zeros((height, width), dtype=int)
@@ -22,13 +22,13 @@ def my_model(scribbles, shape):
 
 
 def main():
-    """Take part with two sequences, three interactions each."""
+    """Run a session of two sequences with three interactions each."""
     settings = {
         "max_time": 30 * 3,
         "max_nb_interactions": 3,
         "report_save_dir": "runs/davis_script",
     }
-    # davis_root="DAVIS", subset="val" is what a script for the challenge says here.
+    # A script for the challenge passes davis_root="DAVIS", subset="val" instead of the dataset.
     with DavisInteractiveSession(
         dataset="demo-videos", sequences=["crossing", "alike"], **settings
     ) as session:

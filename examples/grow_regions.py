@@ -1,4 +1,4 @@
-"""A segmenter in one file: a region of like colour grows from every click.
+"""Segmenter in one file: regions of similar colour grow from the clicks.
 
 segarena run clicks --segmenter "examples/grow_regions.py:GrowRegions(tolerance=12)" --dataset demo
 """
@@ -8,10 +8,10 @@ import numpy as np
 
 
 class GrowRegions:
-    """Floods from each click to pixels of like colour; where two floods meet, the nearer click wins.
+    """Segmenter that flood-fills similar colours from each click; where fills overlap, the nearer click wins.
 
     Args:
-        tolerance: how far each CIELAB channel may be from that of the clicked pixel, 0 to 255.
+        tolerance: largest difference of each CIELAB channel to the clicked pixel, 0 to 255.
         smooth_px: radius of a median filter against texture.
     """
 
@@ -21,11 +21,11 @@ class GrowRegions:
         self.tolerance, self.smooth_px = (tolerance,) * 3, smooth_px
 
     def encode(self, sample):
-        """Do once per image what no click changes."""
+        """Convert the image to smoothed CIELAB, once for all clicks."""
         return cv2.medianBlur(cv2.cvtColor(sample.image, cv2.COLOR_RGB2LAB), 2 * self.smooth_px + 1)
 
     def predict(self, encoded, dialogues):
-        """Answer all dialogues about the image, whoever clicks and on what."""
+        """Return a mask for each dialogue about the image."""
         return [self._answer(encoded, dialogue.clicks) for dialogue in dialogues]
 
     def _answer(self, lab, clicks):

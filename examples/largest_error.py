@@ -1,4 +1,4 @@
-"""A metric in one file: how large is the largest wrong patch? An IoU of 0.95 can hide one hole or a thousand specks.
+"""Metric in one file: size of the largest error. An IoU of 0.95 can hide one hole or a thousand specks.
 
 segarena run clicks --segmenter graph --dataset demo --metric examples/largest_error.py:LargestError
 """
@@ -8,9 +8,9 @@ import numpy as np
 
 
 class LargestError:
-    """Pixels of the largest 8-connected patch that is missing, and of the largest that is too much.
+    """Areas in pixels of the largest 8-connected missing region and the largest surplus region.
 
-    0 when there is none, so two empty masks give 0 and 0. Ignored pixels belong to no patch.
+    Without such a region the area is 0, so two empty masks give 0 and 0. Ignored pixels belong to no region.
     """
 
     columns = ("largest_missing_px", "largest_surplus_px")

@@ -1,4 +1,4 @@
-"""The library in ten lines: judge two segmenters, write the report. Without `limit` and `rounds`: the whole of it."""
+"""Evaluate two segmenters and write a report. Remove `limit` and `rounds` to run the whole benchmark."""
 
 import segarena
 

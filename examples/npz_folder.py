@@ -1,4 +1,4 @@
-"""A dataset in one file: a folder of .npz files, each with `image` and one or more arrays `mask_NAME`.
+"""Dataset in one file: a folder of .npz files, each with `image` and one or more arrays `mask_NAME`.
 
 segarena data check examples/npz_folder.py:NpzFolder my_arrays
 segarena run clicks --segmenter graph --dataset "examples/npz_folder.py:NpzFolder(path='my_arrays')"
@@ -15,7 +15,7 @@ from segarena.samples import as_image, as_mask
 
 
 class NpzFolder:
-    """Photographs and masks as NumPy saves them; the samples are named after their files."""
+    """Photographs and masks in NumPy archives; each sample is named after its file."""
 
     name = "npz"
 
@@ -26,7 +26,7 @@ class NpzFolder:
         self.fingerprint = hashlib.sha256(repr(listing).encode()).hexdigest()[:16]
 
     def load(self, sample_id):
-        """Read one file; its masks become targets."""
+        """Read one file and return its image with a target for each mask."""
         with np.load(self._files[sample_id]) as arrays:
             image = as_image(arrays["image"], name=sample_id)
             masks = {name: arrays[name] for name in arrays.files if name.startswith("mask_")}
@@ -36,5 +36,5 @@ class NpzFolder:
         return ImageSample(id=sample_id, image=image, targets=tuple(targets))
 
     def check(self):
-        """Say what is found."""
+        """Report the number of files, as an error if there are none."""
         return [Finding(is_error=not self._files, message=f"{len(self._files)} .npz files")]

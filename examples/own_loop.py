@@ -1,4 +1,4 @@
-"""Hold the loop yourself: your script asks for the next clicks and submits its masks, with any model.
+"""Drive the loop yourself: your script requests the next clicks and submits its masks, with any model.
 
 python examples/own_loop.py
 """
@@ -9,7 +9,7 @@ import segarena
 
 
 def my_model(image, clicks):
-    """Give each pixel to the click that is nearest in colour (0..255 per channel) and place (pixels)."""
+    """Label each pixel like the click nearest in colour (0..255 per channel) and position (pixels)."""
     rows, columns = np.indices(image.shape[:2])
     features = np.dstack([image, rows, columns]).astype(np.float32)
     distances = [np.linalg.norm(features - features[click.position], axis=2) for click in clicks]
@@ -19,7 +19,7 @@ def my_model(image, clicks):
 
 
 def main():
-    """Answer every dialogue about two photographs, five clicks each."""
+    """Answer all dialogues about two photographs, with five clicks each."""
     for session in segarena.sessions(
         "clicks", name="mine", dataset="demo", limit=2, rounds=5, out="runs/own_loop"
     ):
@@ -28,7 +28,7 @@ def main():
         print(
             f"{session.sample.id:12} {session.target.id:16} IoU after {session.answered} clicks: {values['iou']:.3f}"
         )
-    print("look at it: segarena report runs/own_loop")
+    print("Write a report: segarena report runs/own_loop")
 
 
 if __name__ == "__main__":

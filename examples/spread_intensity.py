@@ -1,4 +1,4 @@
-"""A segmenter of volumes in one file: what is about as bright as the prompts, in one piece with them.
+"""Segmenter of volumes in one file: voxels about as bright as the prompted ones and connected to them.
 
 segarena run radioactive --segmenter "examples/spread_intensity.py:SpreadIntensity(width=2)" --dataset phantom
 """
@@ -8,7 +8,7 @@ from scipy import ndimage
 
 
 class SpreadIntensity:
-    """Keeps what is within `width` standard deviations of the prompted voxels, after a Gaussian of `smooth_mm`."""
+    """Segmenter by intensity: within `width` standard deviations of the prompted voxels, after smoothing by `smooth_mm`."""
 
     sample_kinds = frozenset({"volume"})  # without it, `radioactive` would hand over single slices
     prompt_kinds = frozenset({"click", "box"})
@@ -17,12 +17,12 @@ class SpreadIntensity:
         self.width, self.smooth_mm = width, smooth_mm
 
     def encode(self, sample):
-        """Do once per volume what no prompt changes; positions and spacing are (plane, row, column)."""
+        """Smooth the volume, once for all prompts; positions and spacing are (plane, row, column)."""
         sigmas = [self.smooth_mm / edge for edge in sample.spacing_mm]
         return ndimage.gaussian_filter(sample.voxels.astype(np.float32), sigmas)
 
     def predict(self, encoded, dialogues):
-        """Answer all dialogues about the volume, whoever prompts and on what."""
+        """Return a mask for each dialogue about the volume."""
         return [self._answer(encoded, dialogue.prompts) for dialogue in dialogues]
 
     def _answer(self, voxels, prompts):

@@ -1,4 +1,4 @@
-"""A simulated user in one file: means the centre of the error, and hits a place nearby.
+"""Simulated user in one file: aims at the centre of the error and misses slightly.
 
 segarena run clicks --segmenter graph --dataset demo --user centre --user "examples/trembling_hand.py:TremblingHand"
 """
@@ -10,9 +10,9 @@ from segarena.users.centre import CentreClicker
 
 
 class TremblingHand:
-    """Clicks where the centre clicker would, moved by a normal error in both directions.
+    """User that clicks like the centre clicker, with a normally distributed error in both directions.
 
-    The click keeps the sign that was meant, even when the hand slips over the edge of the object.
+    The click keeps the intended sign, even if it lands on the other side of the object's edge.
 
     Args:
         sigma_px: standard deviation of the error along each axis.
@@ -25,11 +25,11 @@ class TremblingHand:
         self._centre = CentreClicker()
 
     def next(self, turn):
-        """Return one click, or None when nothing is wrong any more."""
+        """Return one click, or None if there is no error left."""
         meant = self._centre.click(turn)
         if meant is None:
             return None
-        # The only source of chance is turn.rng: so the run can be repeated, resumed and split over workers.
+        # Use only turn.rng for randomness, so that runs can be repeated, resumed and split over workers.
         hit = np.rint(meant.position + turn.rng.normal(0, self.sigma_px, 2))
         row, column = np.clip(hit, 0, np.subtract(turn.sample.shape, 1)).astype(int).tolist()
         return [Click((row, column), meant.is_positive)]

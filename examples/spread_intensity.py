@@ -8,7 +8,7 @@ from scipy import ndimage
 
 
 class SpreadIntensity:
-    """Segmenter by intensity: within `width` standard deviations of the prompted voxels, after smoothing by `smooth_mm`."""
+    """Voxels within `width` standard deviations of the prompted intensities, after smoothing."""
 
     sample_kinds = frozenset({"volume"})  # without it, `radioactive` would hand over single slices
     prompt_kinds = frozenset({"click", "box"})

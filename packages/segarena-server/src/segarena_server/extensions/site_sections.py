@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -81,14 +82,21 @@ def site_sections() -> Mapping[str, SiteSection]:
 
 @cache
 def static_files(package: str) -> Mapping[str, str]:
-    """Return the stylesheets and JavaScript modules in `static/` of a package, by file name."""
+    """Return the stylesheets and JavaScript modules below `static/` of a package, by path there."""
     folder = files(package) / "static"
-    names = sorted(file.name for file in folder.iterdir())
     texts: dict[str, str] = {}
-    for name in names:
-        if media_type(name):
-            texts[name] = (folder / name).read_text(encoding="utf-8")
+    for name in sorted(_static_names(folder)):
+        texts[name] = folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
     return texts
+
+
+def _static_names(folder: Traversable, prefix: str = "") -> Iterator[str]:
+    """Yield the paths of stylesheets and modules below a folder, such as `folder/module.js`."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _static_names(entry, f"{prefix}{entry.name}/")
+        elif media_type(entry.name):
+            yield f"{prefix}{entry.name}"
 
 
 @cache

@@ -129,7 +129,7 @@ def measure_work(
     for row in session.execute(query):
         sums_in_state = _Sums(
             state=row[2],
-            tasks=row[3],
+            tasks=int(row[3]),
             # PostgreSQL sums whole numbers as decimals.
             regions=int(row[4]),
             points=int(row[5]),

@@ -74,7 +74,7 @@ def test_what_one_machine_evaluates_the_other_serves(machines, api):
 
 
 def test_a_storage_that_is_away_is_told_as_busy_and_by_no_name(machines, s3, monkeypatch):
-    monkeypatch.setattr(remote, "_TIMES", 0)
+    monkeypatch.setattr(remote, "_MAX_RETRIES", 0)
     elsewhere = DataFolder(machines[0].folder.path / "none", "s3://files/event").samples
     s3.trouble = "busy"
     with pytest.raises(StoreUnavailable) as raised:

@@ -161,7 +161,7 @@ def test_a_copy_of_a_server_on_postgresql_has_its_database_as_pg_restore_takes_i
 
 
 def test_a_copy_goes_nowhere_where_something_is(served, tmp_path):
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         back_up(served.site.folder.path, tmp_path)
     with pytest.raises(InvalidInput, match=r"no segarena\.sqlite"):
         back_up(tmp_path, tmp_path / "copy")

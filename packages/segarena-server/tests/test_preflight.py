@@ -54,8 +54,10 @@ def test_every_wrong_line_of_the_file_is_told(tmp_path):
     )
     found = "\n".join(check(tmp_path / "data", config, {}).faults)
     for part in (
-        "hots is not a setting; did you mean 'host'", "port: expected `int`", "workers: expected 0 or more", "without TLS",
-        "roots: expected an absolute path, got 'relative'", "roots: /nowhere is no folder", "limits.soft is not a setting",
+        "hots is not a setting; did you mean 'host'", "port: expected `int`", "workers: expected 0 or more",
+        "without TLS",
+        "roots: expected an absolute path, got 'relative'", "roots: /nowhere is no folder",
+        "limits.soft is not a setting",
         "limits.hard_s: expected `float`", "segmenters: 'sam(': expected NAME",
     ):  # fmt: skip
         assert part in found

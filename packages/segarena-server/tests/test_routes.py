@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from segarena_server.app import ROUTERS
 from segarena_server.auth.permissions import ANYONE, required_role
+from segarena_server.auth.rate_limit import RateLimiter
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
@@ -40,7 +41,7 @@ WHO = {
     ("GET", "/challenges/{slug}/{phase}/board.tex"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board/runs/{run_id}"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board/samples/{sample_number:int}"): EVERYBODY,
-    ("GET", "/static/{room}/{version}/{module}"): EVERYBODY,
+    ("GET", "/static/{section}/{version}/{module:path}"): EVERYBODY,
     ("GET", "/sign-in"): EVERYBODY,
     ("POST", "/sign-in"): EVERYBODY,
     ("POST", "/sign-out"): SIGNED_IN,
@@ -177,7 +178,7 @@ def scene(served):
         "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
-        "sample_number": "1", "room": "studio", "version": "1", "module": "studio.css", "script": "rounds.js",
+        "sample_number": "1", "section": "studio", "version": "1", "module": "studio.css", "script": "rounds.js",
     }  # fmt: skip
     return pages, api, values, number
 
@@ -346,14 +347,10 @@ def test_errors_tell_nothing_of_the_machine(scene, served):
         assert not re.search(r"/tmp|/home|\.py|Traceback|sqlalchemy|SELECT", answer.text)
 
 
-def test_too_many_requests_are_slowed_down(served):
+def test_too_many_requests_are_slowed_down(served, monkeypatch):
     client = served.api("sat_x")
-    served.site.requests._most, before = 5, served.site.requests._most
-    try:
-        answers = [client.get("/ping") for _ in range(8)]
-    finally:
-        served.site.requests._most = before
-        served.site.requests._seen.clear()
+    monkeypatch.setattr(served.site, "requests", RateLimiter(5, 60.0))
+    answers = [client.get("/ping") for _ in range(8)]
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0
     assert answers[-1].json()["retry_after_s"] > 0

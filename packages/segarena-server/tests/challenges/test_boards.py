@@ -274,10 +274,10 @@ def test_of_runs_that_were_chosen_the_last_choice_counts(served):
         assert person.post(f"/runs/{run}/choose", data={"key": key}).status_code == 303
     told = served.person("G Viewer", "viewer").get("/challenges/d/chosen/board.json").json()
     assert [entry["name"] for entry in told["entries"] if entry["chosen"]] == ["run 0"]
-    assert "Choose it again" in person.get(f"/runs/{runs[0]}").text
+    assert "Select this run again" in person.get(f"/runs/{runs[0]}").text
     changed(served, runs[2], state="open")
     assert person.post(f"/runs/{runs[2]}/choose", data={"key": key}).status_code == 409
-    assert "Be judged by" not in person.get(f"/runs/{runs[2]}").text
+    assert "Select this run" not in person.get(f"/runs/{runs[2]}").text
 
 
 def test_a_run_whose_last_reply_is_kept_back_is_on_no_board_yet(served, scene, monkeypatch):

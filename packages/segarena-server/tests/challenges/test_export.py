@@ -57,8 +57,10 @@ def site(tmp_path_factory):
                 "state": "over",
             }
             session.add(
-                Run(id=phase, challenge_id=existing_challenge(site, "spring").id, phase=phase, person_id=person.id, name="mine",
-                    extract=extract(noisy()), **about)
+                Run(
+                    id=phase, challenge_id=existing_challenge(site, "spring").id, phase=phase, person_id=person.id,
+                    name="mine", extract=extract(noisy()), **about,
+                )
             )  # fmt: skip
     yield site
     site.database.close()
@@ -104,7 +106,7 @@ def test_nothing_is_written_over(site, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("mine")
     for out in (tmp_path / "there", tmp_path / "there" / "file"):
-        with pytest.raises(InvalidInput, match="is there already"):
+        with pytest.raises(InvalidInput, match="exists already"):
             export_challenge(site, "spring", out)
     with pytest.raises(InvalidInput, match="no challenge"):
         export_challenge(site, "winter", tmp_path / "x")

@@ -211,10 +211,10 @@ def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     assert "caro-final" in job.failure
     with site.database.writing() as session:
         session.delete(session.get_one(RunFinding, "caro-final"))
-    assert "could not be found" in organiser.get("/organise/challenges/c/audit").text
-    assert "could not be found" in organiser.get("/runs/caro-final").text
+    assert "audit failed" in organiser.get("/organise/challenges/c/audit").text
+    assert "audit failed" in organiser.get("/runs/caro-final").text
     (site.folder.runs / "away").rename(folder)
     assert organiser.post("/organise/runs/caro-final/audit", data={"key": key}).status_code == 303
     wait(site, "caro-final", "done")
     assert audited(site)["caro-final"].finding is not None
-    assert "could not be found" not in organiser.get("/runs/caro-final").text
+    assert "audit failed" not in organiser.get("/runs/caro-final").text

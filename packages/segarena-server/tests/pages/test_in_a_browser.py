@@ -29,7 +29,7 @@ from segarena_server.serving import first_admin_link
 NO_PAGES = {
     "/static/{name}": "a file",
     "/static/reports/{script}": "a file",
-    "/static/{room}/{version}/{module}": "a file",
+    "/static/{section}/{version}/{module:path}": "a file",
     "/oidc": "leads elsewhere",
     "/oidc/back": "leads back",
 }

@@ -51,7 +51,7 @@ def rehearse(client, **form):
 def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
     working, organiser, tmp_path
 ):
-    assert "What came of it" not in organiser.get(PATH).text
+    assert "<h2>Results</h2>" not in organiser.get(PATH).text
     page = rehearse(organiser, phase="final", segmenter="watershed")
     described = description_of(existing_challenge(working.site, "photos"))
     expected = Rehearsal(described, "final", "watershed")
@@ -63,6 +63,7 @@ def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
         blind = sum(leak.peak for leak in place.leaks.values()) / len(place.leaks)
         assert numbers[0] == str(place.turns)
         assert numbers[-1] == f"{blind:.2f}"
+    assert "<h2>Results</h2>" in page.text
     assert "NoC@90" in page.text
     assert "a dialogue has at most 2 rounds" in page.text
     with working.site.database.reading() as session:

@@ -112,8 +112,8 @@ def test_a_participant_of_a_test_sees_prompts_answers_and_seconds_and_nothing_el
     assert f": {hidden}</h1>" in organisers
     assert hidden not in re.sub(r"Sample \d of \d", "", own)
     assert re.search(r"IoU \d\.\d{3}", organisers)
-    assert "Judged in" in organisers
-    assert "Judged in" not in own
+    assert "Evaluated in" in organisers
+    assert "Evaluated in" not in own
 
 
 def test_in_a_practice_the_truth_is_open_and_values_are_rounded(scene):
@@ -163,7 +163,7 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(
         view = sample_view_builder.SampleViewBuilder(
             session, working.site, run, session.get_one(RunSample, (run.id, 0)), eyes, 1
         )
-    assert len(view._drawing().exchanged.turns) == len(turns) - 1
+    assert len(view._rendering().exchanged.turns) == len(turns) - 1
 
 
 def test_what_cannot_be_drawn_is_said_without_its_reason(working, scene, monkeypatch):
@@ -210,7 +210,10 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
     assert first.count(f"/runs/{name}/samples/") == sample_view_builder.SAMPLES_PER_PAGE
     assert "page 1 of 11" in first
     assert last.count(f"/runs/{name}/samples/") == 5
-    assert "No turn has come" in people["ann"].get(f"/runs/{name}/samples/1005").text
+    assert (
+        "There are no turns about this sample yet"
+        in people["ann"].get(f"/runs/{name}/samples/1005").text
+    )
 
 
 def test_samples_of_a_board_are_open_where_the_truth_is(scene):

@@ -40,7 +40,7 @@ def export_challenge(site: Site, slug: str, out: Path) -> Path:
     """
     is_empty_folder = out.is_dir() and not any(out.iterdir())
     if out.exists() and not is_empty_folder:
-        raise InvalidInput(f"{out} is there already; name a place where nothing is")
+        raise InvalidInput(f"{out} exists already; name a new path")
     files = export_files(site, slug)
     if out.suffix == ".zip":
         write_atomic(out, _zipped(slug, files))

@@ -175,7 +175,7 @@ def _run_and_team(alike: tuple[Run, str] | None) -> str:
 def _sheet_row(audited: AuditedRun) -> tuple[Cell, ...]:
     finding = audited.finding
     if audited.failure:
-        status = f"could not be found: {audited.failure}"
+        status = f"audit failed: {audited.failure}"
     elif finding is None:
         status = "to come"
     else:

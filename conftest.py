@@ -199,7 +199,9 @@ def page_widths(test_fonts):
     """Return a function that says how wide a page is, in px, in the machine's font, a wide one and a narrow one."""
 
     def measure(page):
-        page.on("console", lambda message: print(message.text))  # pytest shows it of a test that fails
+        page.on(
+            "console", lambda message: print(message.text)
+        )  # pytest shows it of a test that fails
         widths = {"installed": page.evaluate("document.documentElement.scrollWidth")}
         for name, data in test_fonts.items():
             widths[name] = page.evaluate(MEASURED_IN_FONT, [name, data])

@@ -9,7 +9,17 @@ from typing import Any
 HERE = Path(__file__).parent
 START, END = "<!-- table -->\n", "<!-- end of table -->"
 ORDER = ("clicks", "volumes", "videos", "one example")
-REQUIRED = ("title", "judges", "repository", "commit", "committed", "licence", "weights", "tables", "about")
+REQUIRED = (
+    "title",
+    "judges",
+    "repository",
+    "commit",
+    "committed",
+    "licence",
+    "weights",
+    "tables",
+    "about",
+)
 RAN = (
     "on",
     "segarena",
@@ -28,19 +38,36 @@ FAILED = ("on", "tried", "error")
 
 def read_adapters(folder: Path = HERE) -> dict[str, dict[str, Any]]:
     """Return what each adapter's file says, by the name of its folder, in the order of the table."""
-    found = {path.parent.name: tomllib.loads(path.read_text("utf-8")) for path in folder.glob("*/adapter.toml")}
-    return dict(sorted(found.items(), key=lambda item: (ORDER.index(item[1]["judges"]), "ran" not in item[1], item[0])))
+    found = {
+        path.parent.name: tomllib.loads(path.read_text("utf-8"))
+        for path in folder.glob("*/adapter.toml")
+    }
+    return dict(
+        sorted(
+            found.items(),
+            key=lambda item: (ORDER.index(item[1]["judges"]), "ran" not in item[1], item[0]),
+        )
+    )
 
 
 def table(adapters: dict[str, dict[str, Any]]) -> str:
     """Return the table of all adapters as Markdown."""
-    lines = ["| model | judged by | published figures | environment | really ran |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| model | judged by | published figures | environment | really ran |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for name, facts in adapters.items():
         environment, outcome = "", "no"
         if ran := facts.get("ran"):
             environment = f"Python {ran['python']}, torch {ran['torch']}"
             outcome = f"{ran['on']}, {ran['weights']}: {counted(ran)}"
-        cells = [f"[{facts['title']}]({name}/README.md)", facts["judges"], figures(facts), environment, outcome]
+        cells = [
+            f"[{facts['title']}]({name}/README.md)",
+            facts["judges"],
+            figures(facts),
+            environment,
+            outcome,
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -58,7 +85,10 @@ def figures(facts: dict[str, Any]) -> str:
 def page(name: str, facts: dict[str, Any]) -> str:
     """Return the page of one adapter as Markdown."""
     about = [
-        ("code", f"[{facts['repository'].removeprefix('https://github.com/')}]({facts['repository']})"),
+        (
+            "code",
+            f"[{facts['repository'].removeprefix('https://github.com/')}]({facts['repository']})",
+        ),
         ("commit", f"`{facts['commit']}` of {facts['committed']}"),
         ("licence of the code", facts["licence"]),
         ("weights", facts["weights"]),
@@ -106,7 +136,9 @@ def written(folder: Path = HERE) -> dict[Path, str]:
     front = (folder / "README.md").read_text("utf-8")
     before, _, rest = front.partition(START)
     pages = {folder / "README.md": before + START + table(adapters) + END + rest.partition(END)[2]}
-    return pages | {folder / name / "README.md": page(name, facts) for name, facts in adapters.items()}
+    return pages | {
+        folder / name / "README.md": page(name, facts) for name, facts in adapters.items()
+    }
 
 
 if __name__ == "__main__":

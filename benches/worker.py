@@ -170,9 +170,7 @@ def measure_volumes(repeats: int) -> list[tuple[str, float, float, float | None]
     sample = VolumeSample(id="scan", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
     worker = Worker(f"{sys.executable} {__file__} --serve")
     worker.encode(sample)
-    times = in_turns(
-        {"volume": (lambda: worker.encode(sample), worker.client.pid)}, repeats, 1
-    )
+    times = in_turns({"volume": (lambda: worker.encode(sample), worker.client.pid)}, repeats, 1)
     return [("volume, s", *times["volume"], VOLUME_BAR_S)]
 
 

@@ -40,7 +40,9 @@ class Model:
     ):
         repository = Path(__file__).parent / repository
         if not (repository / "isegm").is_dir():
-            missing = "folder isegm; git clone https://github.com/TitorX/CFR-ICL-Interactive-Segmentation"
+            missing = (
+                "folder isegm; git clone https://github.com/TitorX/CFR-ICL-Interactive-Segmentation"
+            )
             raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
         sys.path.insert(0, str(repository))
         from isegm.inference.predictors import get_predictor
@@ -54,7 +56,11 @@ class Model:
             "NoBRS",
             torch.device(device),
             zoom_in_params={"skip_clicks": -1, "target_size": (zoom_px, zoom_px)},
-            predictor_params={"cascade_step": refinements + 1, "cascade_adaptive": adaptive, "cascade_clicks": 1},
+            predictor_params={
+                "cascade_step": refinements + 1,
+                "cascade_adaptive": adaptive,
+                "cascade_clicks": 1,
+            },
         )
 
     def build(self, weights, trust_pickle):
@@ -108,21 +114,32 @@ class Model:
         """Return the mask, the probabilities it was cut from and the window that was looked at."""
         from isegm.inference.clicker import Click, Clicker
 
-        clicks = [Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks]
+        clicks = [
+            Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks
+        ]
         self.predictor.set_input_image(image)
         if dialogue.logits is not None:
             self.remember(**dialogue.logits)
         with torch.no_grad():
             probabilities = self.predictor.get_prediction(Clicker(init_clicks=clicks))
         window = self.predictor.zoom_in.get_state()[1]
-        carried = {"probabilities": probabilities, "window": None if window is None else np.array(window)}
+        carried = {
+            "probabilities": probabilities,
+            "window": None if window is None else np.array(window),
+        }
         return probabilities > self.threshold, carried
 
     def remember(self, probabilities, window):
         """Bring the predictor into the state after the round before."""
         previous = probabilities[None, None]
         shape = (1, 4, *probabilities.shape)
-        zoomed = (shape, None if window is None else tuple(int(side) for side in window), previous, None, False)
+        zoomed = (
+            shape,
+            None if window is None else tuple(int(side) for side in window),
+            previous,
+            None,
+            False,
+        )
         others = [None] * (len(self.predictor.transforms) - 1)
         self.predictor.set_states(
             {

@@ -48,7 +48,11 @@ class Model:
             self.network = load_is_model(weights, device)
         else:
             torch.manual_seed(0)
-            self.network = get_deeplab_model(backbone=backbone, deeplab_ch=128, aspp_dropout=0.2).to(device).eval()
+            self.network = (
+                get_deeplab_model(backbone=backbone, deeplab_ch=128, aspp_dropout=0.2)
+                .to(device)
+                .eval()
+            )
         for parameter in self.network.parameters():
             parameter.requires_grad = False
         self.predictor = get_predictor(
@@ -68,7 +72,9 @@ class Model:
         from isegm.inference.clicker import Click, Clicker
 
         self.predictor.set_input_image(image)
-        said = [Click(is_positive=click.is_positive, coords=tuple(click.position)) for click in clicks]
+        said = [
+            Click(is_positive=click.is_positive, coords=tuple(click.position)) for click in clicks
+        ]
         for count in range(len(said)):
             probabilities = self.predictor.get_prediction(Clicker(init_clicks=said[: count + 1]))
         return probabilities > self.threshold

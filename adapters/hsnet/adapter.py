@@ -26,7 +26,9 @@ class Model:
     samples = ("image",)
     encodes_with_prompts = True
 
-    def __init__(self, repository="hsnet", weights="", backbone="resnet101", side_px=400, device="cpu"):
+    def __init__(
+        self, repository="hsnet", weights="", backbone="resnet101", side_px=400, device="cpu"
+    ):
         repository = Path(__file__).parent / repository
         if not (repository / "model/hsnet.py").is_file():
             missing = "model/hsnet.py; git clone https://github.com/juhongm999/hsnet"
@@ -43,12 +45,16 @@ class Model:
         self.network = HypercorrSqueezeNetwork(backbone, use_original_imgsize=False)
         if weights:
             checkpoint = torch.load(weights, map_location="cpu", weights_only=True)
-            self.network.load_state_dict({name.replace("module.", "", 1): value for name, value in checkpoint.items()})
+            self.network.load_state_dict(
+                {name.replace("module.", "", 1): value for name, value in checkpoint.items()}
+            )
         self.network.to(device).eval()
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 400, 400); and its shape."""
-        small = cv2.resize(sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR)
+        small = cv2.resize(
+            sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR
+        )
         image = torch.from_numpy((small / 255.0 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape}
 
@@ -61,7 +67,9 @@ class Model:
         """Return the mask in the shape of the query."""
         examples = [prompt for prompt in dialogue.prompts if prompt.kind == "support"]
         masks = [
-            cv2.resize(example.mask.astype(np.uint8), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST)
+            cv2.resize(
+                example.mask.astype(np.uint8), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST
+            )
             for example in examples
         ]
         batch = {
@@ -71,7 +79,10 @@ class Model:
         }
         found = self.network.predict_mask_nshot(batch, nshot=len(examples))[0].cpu().numpy()
         height, width = query["shape"]
-        return cv2.resize(found.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST) == 1
+        return (
+            cv2.resize(found.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST)
+            == 1
+        )
 
 
 def without_download(build):

@@ -29,7 +29,13 @@ class Model:
     samples = ("volume",)
     encodes_with_prompts = True
 
-    def __init__(self, repository="MedSAM2", weights="", settings="configs/sam2.1_hiera_t512.yaml", device="cpu"):
+    def __init__(
+        self,
+        repository="MedSAM2",
+        weights="",
+        settings="configs/sam2.1_hiera_t512.yaml",
+        device="cpu",
+    ):
         repository = Path(__file__).parent / repository
         if not (repository / "sam2").is_dir():
             missing = "folder sam2; git clone https://github.com/bowang-lab/MedSAM2"
@@ -49,15 +55,22 @@ class Model:
         voxels = np.asarray(sample.voxels, dtype=np.float32)
         low, high = np.percentile(voxels, (0.5, 99.5))
         grey = (voxels.clip(low, high) - low) / max(float(high - low), 1e-8)
-        small = np.stack([cv2.resize(each, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC) for each in grey])
+        small = np.stack(
+            [cv2.resize(each, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC) for each in grey]
+        )
         pictures = torch.from_numpy(small)[:, None].repeat(1, 3, 1, 1)
-        pictures = (pictures - torch.tensor(MEAN)[:, None, None]) / torch.tensor(SPREAD)[:, None, None]
+        pictures = (pictures - torch.tensor(MEAN)[:, None, None]) / torch.tensor(SPREAD)[
+            :, None, None
+        ]
         return {"pictures": pictures.to(self.device), "shape": sample.shape}
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask."""
         with torch.inference_mode():
-            return [self.answer(encoded["pictures"], encoded["shape"], dialogue.prompts) for dialogue in dialogues]
+            return [
+                self.answer(encoded["pictures"], encoded["shape"], dialogue.prompts)
+                for dialogue in dialogues
+            ]
 
     def answer(self, pictures, shape, prompts):
         """Return the mask: what was tracked from the lowest prompted slice up, and from the highest one down."""
@@ -66,18 +79,28 @@ class Model:
         for number in sorted(set(slices)):
             here = [prompt for prompt, at in zip(prompts, slices) if at == number]
             clicks = [prompt for prompt in here if prompt.kind == "click"]
-            boxes = [[*prompt.start[:0:-1], *prompt.stop[:0:-1]] for prompt in here if prompt.kind == "box"]
+            boxes = [
+                [*prompt.start[:0:-1], *prompt.stop[:0:-1]]
+                for prompt in here
+                if prompt.kind == "box"
+            ]
             self.network.add_new_points_or_box(
                 state,
                 frame_idx=number,
                 obj_id=1,
-                points=np.array([click.position[:0:-1] for click in clicks], dtype=np.float32) if clicks else None,
-                labels=np.array([click.is_positive for click in clicks], dtype=np.int32) if clicks else None,
+                points=np.array([click.position[:0:-1] for click in clicks], dtype=np.float32)
+                if clicks
+                else None,
+                labels=np.array([click.is_positive for click in clicks], dtype=np.int32)
+                if clicks
+                else None,
                 box=np.array(boxes[-1], dtype=np.float32) if boxes else None,
             )
         mask = np.zeros(shape, dtype=np.bool_)
         for start, is_reverse in ((min(slices), False), (max(slices), True)):
-            for number, _, logits in self.network.propagate_in_video(state, start_frame_idx=start, reverse=is_reverse):
+            for number, _, logits in self.network.propagate_in_video(
+                state, start_frame_idx=start, reverse=is_reverse
+            ):
                 mask[number] = (logits[0, 0] > 0).cpu().numpy()
         return mask
 

@@ -38,7 +38,9 @@ class Model:
         from model.propagation import mod_resnet
         from torchvision import models
 
-        build = models.resnet50  # what is loaded below holds the backbones; nothing is downloaded for them
+        build = (
+            models.resnet50
+        )  # what is loaded below holds the backbones; nothing is downloaded for them
         models.resnet50 = lambda pretrained=False: build()
         mod_resnet.model_zoo.load_url = lambda _url: None
         mod_resnet.load_weights_sequential = lambda *_args: None
@@ -57,7 +59,9 @@ class Model:
 
     def encode(self, sample):
         """Return the frames, normalized, and a place for what their encoder will make of them."""
-        frames = (torch.from_numpy(np.asarray(sample.frames)).float() / 255 - torch.tensor(MEAN)) / torch.tensor(SPREAD)
+        frames = (
+            torch.from_numpy(np.asarray(sample.frames)).float() / 255 - torch.tensor(MEAN)
+        ) / torch.tensor(SPREAD)
         return {"frames": frames.permute(0, 3, 1, 2)[None], "queries": {}}
 
     def predict(self, encoded, dialogues):
@@ -70,7 +74,9 @@ class Model:
         from inference_core import InferenceCore
 
         objects = max(prompt.object_id for prompt in dialogue.prompts)
-        core = InferenceCore(*self.networks[:2], encoded["frames"], objects, mem_profile=0, device=self.device)
+        core = InferenceCore(
+            *self.networks[:2], encoded["frames"], objects, mem_profile=0, device=self.device
+        )
         core.query_buf = encoded["queries"]
         core.q_buf_size = core.t
         for number, prompts in enumerate(dialogue.rounds):

@@ -41,14 +41,20 @@ class Model:
         self.network = PFENet(layers=layers, pretrained=False)
         if weights:
             checkpoint = torch.load(weights, map_location="cpu", weights_only=True)["state_dict"]
-            self.network.load_state_dict({name.replace("module.", "", 1): value for name, value in checkpoint.items()})
+            self.network.load_state_dict(
+                {name.replace("module.", "", 1): value for name, value in checkpoint.items()}
+            )
         self.network.to(device).eval()
 
     def encode(self, sample):
         """Return the image, resized, padded and normalized, with its shape before and after resizing."""
-        height, width = (int(side * self.side_px / max(sample.shape)) // 8 * 8 for side in sample.shape)
+        height, width = (
+            int(side * self.side_px / max(sample.shape)) // 8 * 8 for side in sample.shape
+        )
         square = np.zeros((self.side_px, self.side_px, 3))
-        square[:height, :width] = cv2.resize(sample.image, (width, height), interpolation=cv2.INTER_LINEAR)
+        square[:height, :width] = cv2.resize(
+            sample.image, (width, height), interpolation=cv2.INTER_LINEAR
+        )
         image = torch.from_numpy((square / 255 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape, "size": (height, width)}
 
@@ -66,7 +72,10 @@ class Model:
         logits = self.network(x=query["image"], s_x=images, s_y=masks)
         height, width = query["size"]
         large = torch.nn.functional.interpolate(
-            logits[:, :, :height, :width], size=tuple(query["shape"]), mode="bilinear", align_corners=True
+            logits[:, :, :height, :width],
+            size=tuple(query["shape"]),
+            mode="bilinear",
+            align_corners=True,
         )
         return (large.argmax(dim=1) == 1)[0].cpu().numpy()
 
@@ -74,7 +83,9 @@ class Model:
         """Return an example's mask (1, 473, 473): 1 the object, 0 what is not, 255 padding."""
         height, width = example.encoded["size"]
         mask = np.full((self.side_px, self.side_px), 255.0, dtype=np.float32)
-        small = cv2.resize(example.mask.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST)
+        small = cv2.resize(
+            example.mask.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST
+        )
         mask[:height, :width] = small
         return torch.from_numpy(mask)[None].to(self.device)
 

@@ -73,15 +73,26 @@ class Model:
         self.network = get_model(shape)
         if weights:
             checkpoint = torch.load(weights, map_location="cpu", weights_only=True)["state_dict"]
-            self.network.load_state_dict({name.replace("module.", "", 1): value for name, value in checkpoint.items()})
+            self.network.load_state_dict(
+                {name.replace("module.", "", 1): value for name, value in checkpoint.items()}
+            )
         self.network.to(device).eval()
 
     def encode(self, sample):
         """Return the features of the image, of length 1 at each place, with its shape before and after resizing."""
-        height, width = (int(side * self.side_px / max(sample.shape)) // 8 * 8 for side in sample.shape)
+        height, width = (
+            int(side * self.side_px / max(sample.shape)) // 8 * 8 for side in sample.shape
+        )
         square = np.zeros((self.side_px, self.side_px, 3))
-        square[:height, :width] = cv2.resize(sample.image, (width, height), interpolation=cv2.INTER_LINEAR)
-        image = torch.from_numpy((square / 255 - MEAN) / SPREAD).float().permute(2, 0, 1)[None].to(self.device)
+        square[:height, :width] = cv2.resize(
+            sample.image, (width, height), interpolation=cv2.INTER_LINEAR
+        )
+        image = (
+            torch.from_numpy((square / 255 - MEAN) / SPREAD)
+            .float()
+            .permute(2, 0, 1)[None]
+            .to(self.device)
+        )
         with torch.no_grad():
             features = self.network.extract_features(image)
         return {
@@ -100,10 +111,15 @@ class Model:
 
         examples = [prompt for prompt in dialogue.prompts if prompt.kind == "support"]
         shown = torch.stack([example.encoded["features"] for example in examples], dim=1)
-        masks = torch.stack([self.drawn(example.encoded["size"], example.mask) for example in examples], dim=1)
+        masks = torch.stack(
+            [self.drawn(example.encoded["size"], example.mask) for example in examples], dim=1
+        )
         # Of the query's "truth" only the padding is read; the rest would serve curves of the error.
         padding = self.drawn(query["size"], np.zeros(query["shape"], dtype=np.bool_))[:, None]
-        features, count = query["features"][:, None], torch.tensor([float(len(examples))], device=self.device)
+        features, count = (
+            query["features"][:, None],
+            torch.tensor([float(len(examples))], device=self.device),
+        )
         classifier = Classifier(Namespace(**FITTING))
         classifier.init_prototypes(shown, features, masks, padding, [[1]], None)
         classifier.compute_FB_param(features_q=features, gt_q=padding)
@@ -116,14 +132,18 @@ class Model:
             found = classifier.get_probas(square)[0, 0, 1]
         height, width = query["size"]
         seen = found[None, None, :height, :width]
-        large = torch.nn.functional.interpolate(seen, size=tuple(query["shape"]), mode="bilinear", align_corners=True)
+        large = torch.nn.functional.interpolate(
+            seen, size=tuple(query["shape"]), mode="bilinear", align_corners=True
+        )
         return (large > 0.5)[0, 0].cpu().numpy()
 
     def drawn(self, size, mask):
         """Return a mask (1, 417, 417): 1 the object, 0 what is not, 255 padding."""
         height, width = size
         square = np.full((self.side_px, self.side_px), 255, dtype=np.int64)
-        square[:height, :width] = cv2.resize(mask.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST)
+        square[:height, :width] = cv2.resize(
+            mask.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST
+        )
         return torch.from_numpy(square)[None].to(self.device)
 
 

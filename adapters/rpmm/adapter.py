@@ -38,7 +38,9 @@ class Model:
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         import torchvision
 
-        build = torchvision.models.resnet50  # the checkpoint holds the backbone; nothing is downloaded for it
+        build = (
+            torchvision.models.resnet50
+        )  # the checkpoint holds the backbone; nothing is downloaded for it
         torchvision.models.resnet50 = lambda pretrained=False: build()
         from networks.FRPMMs import OneModel
 
@@ -52,7 +54,9 @@ class Model:
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 481, 481); and its shape."""
-        small = cv2.resize(sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR)
+        small = cv2.resize(
+            sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR
+        )
         image = torch.from_numpy((small / 255.0 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape}
 
@@ -64,7 +68,9 @@ class Model:
     def answer(self, query, dialogue):
         """Return the mask in the shape of the query."""
         example = next(prompt for prompt in dialogue.prompts if prompt.kind == "support")
-        small = cv2.resize(example.mask.astype(np.float32), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST)
+        small = cv2.resize(
+            example.mask.astype(np.float32), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST
+        )
         mask = torch.from_numpy(small)[None, None].to(self.device)
         torch.manual_seed(0)
         logits = self.network(query["image"], example.encoded["image"], mask)[-1]

@@ -36,7 +36,9 @@ class Model:
         settings = Namespace(image_size=256, sam_checkpoint=None, encoder_adapter=True)
         self.network = sam_model_registry["vit_b"](settings).to(device).eval()
         if weights:
-            self.network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True)["model"])
+            self.network.load_state_dict(
+                torch.load(weights, map_location="cpu", weights_only=True)["model"]
+            )
         self.predictor = SammedPredictor(self.network)
 
     def encode(self, sample):

@@ -48,8 +48,12 @@ class Model:
         order, flips = axes_of(sample.affine)
         voxels = np.flip(np.asarray(sample.voxels, dtype=np.float32).transpose(order), flips).copy()
         spacing = np.array([sample.spacing_mm[axis] for axis in order])
-        shape = [max(1, int(side)) for side in np.round(np.array(voxels.shape) * spacing / self.voxel_mm)]
-        small = interpolate(torch.from_numpy(voxels)[None, None], size=shape, mode="trilinear")[0, 0]
+        shape = [
+            max(1, int(side)) for side in np.round(np.array(voxels.shape) * spacing / self.voxel_mm)
+        ]
+        small = interpolate(torch.from_numpy(voxels)[None, None], size=shape, mode="trilinear")[
+            0, 0
+        ]
         return {"voxels": small, "shape": voxels.shape, "order": order, "flips": flips, "cubes": {}}
 
     def predict(self, encoded, dialogues):
@@ -62,17 +66,26 @@ class Model:
         places = np.array([click.position for click in dialogue.clicks])[:, list(encoded["order"])]
         for axis in encoded["flips"]:
             places[:, axis] = encoded["shape"][axis] - 1 - places[:, axis]
-        places = (places + 0.5) * np.array(encoded["voxels"].shape) / np.array(encoded["shape"]) - 0.5
+        places = (places + 0.5) * np.array(encoded["voxels"].shape) / np.array(
+            encoded["shape"]
+        ) - 0.5
         labels = np.array([int(click.is_positive) for click in dialogue.clicks])
         opened = sum(prompt.kind == "click" for prompt in dialogue.rounds[0])
         start = np.round(places[:opened][labels[:opened] == 1].mean(axis=0)).astype(int) - SIDE // 2
-        logits = self.decode(self.features(encoded, tuple(start)), places - start, labels, dialogue.logits)
+        logits = self.decode(
+            self.features(encoded, tuple(start)), places - start, labels, dialogue.logits
+        )
         cube = interpolate(logits, size=(SIDE,) * 3, mode="trilinear")[0, 0].cpu()
         whole = torch.full(encoded["voxels"].shape, -1e3)
         inside, of_cube = overlap(start, whole.shape)
         whole[inside] = cube[of_cube]
-        large = interpolate(whole[None, None], size=encoded["shape"], mode="trilinear")[0, 0].numpy() > 0
-        return np.flip(large, encoded["flips"]).transpose(np.argsort(encoded["order"])), logits.cpu().numpy()
+        large = (
+            interpolate(whole[None, None], size=encoded["shape"], mode="trilinear")[0, 0].numpy()
+            > 0
+        )
+        return np.flip(large, encoded["flips"]).transpose(
+            np.argsort(encoded["order"])
+        ), logits.cpu().numpy()
 
     def features(self, encoded, start):
         """Return what the encoder makes of the cube that begins at `start`, once."""
@@ -87,7 +100,11 @@ class Model:
 
     def decode(self, features, places, labels, before):
         """Return logits (1, 1, 32, 32, 32)."""
-        mask = np.zeros((1, 1) + (SIDE // 4,) * 3, dtype=np.float32) if before is None else before.copy()
+        mask = (
+            np.zeros((1, 1) + (SIDE // 4,) * 3, dtype=np.float32)
+            if before is None
+            else before.copy()
+        )
         points = (
             torch.from_numpy(places).float()[None].to(self.device),
             torch.from_numpy(labels)[None].to(self.device),

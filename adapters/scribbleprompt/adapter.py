@@ -26,7 +26,9 @@ class Model:
     def __init__(self, repository="ScribblePrompt", weights="", device="cpu"):
         repository = Path(__file__).parent / repository
         if not (repository / "scribbleprompt").is_dir():
-            missing = "folder scribbleprompt; git clone https://github.com/halleewong/ScribblePrompt"
+            missing = (
+                "folder scribbleprompt; git clone https://github.com/halleewong/ScribblePrompt"
+            )
             raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
         sys.path.insert(0, str(repository))
         from scribbleprompt.models.unet import ScribblePromptUNet
@@ -42,7 +44,9 @@ class Model:
         self.unet = Network(device=device)
         self.network = self.unet.model.eval()
         if weights:
-            self.network.load_state_dict(torch.load(weights, map_location=device, weights_only=True))
+            self.network.load_state_dict(
+                torch.load(weights, map_location=device, weights_only=True)
+            )
 
     def encode(self, sample):
         """Return the image in grey at 128 px, and its shape."""
@@ -63,18 +67,26 @@ class Model:
             return_logits=True,
             **self.drawn(dialogue.prompts, np.array(self.unet.input_size) / shape),
         )
-        large = torch.nn.functional.interpolate(torch.sigmoid(logits), size=tuple(shape), mode="bilinear")
+        large = torch.nn.functional.interpolate(
+            torch.sigmoid(logits), size=tuple(shape), mode="bilinear"
+        )
         return (large > 0.5)[0, 0].cpu().numpy(), logits.cpu().numpy()
 
     def drawn(self, prompts, scale):
         """Return the prompts as (x, y) at 128 px, as the network's `predict` takes them."""
         clicks = [prompt for prompt in prompts if prompt.kind == "click"]
-        boxes = [np.array([prompt.start, prompt.stop]) for prompt in prompts if prompt.kind == "box"]
+        boxes = [
+            np.array([prompt.start, prompt.stop]) for prompt in prompts if prompt.kind == "box"
+        ]
         given = {}
         if clicks:
             places = np.array([click.position for click in clicks]) * scale
-            given["point_coords"] = torch.from_numpy(places[:, ::-1].astype(np.int64))[None].to(self.device)
-            given["point_labels"] = torch.tensor([[int(click.is_positive) for click in clicks]], device=self.device)
+            given["point_coords"] = torch.from_numpy(places[:, ::-1].astype(np.int64))[None].to(
+                self.device
+            )
+            given["point_labels"] = torch.tensor(
+                [[int(click.is_positive) for click in clicks]], device=self.device
+            )
         if boxes:
             corners = [(box * scale)[:, ::-1].reshape(-1) for box in boxes]
             given["box"] = torch.from_numpy(np.array(corners)).int()[None].to(self.device)
@@ -82,7 +94,9 @@ class Model:
         for prompt in prompts:
             if prompt.kind == "scribble":
                 points = np.round(np.array(prompt.points) * scale).astype(np.int32)
-                cv2.polylines(lines[0 if prompt.is_positive else 1], [points[:, ::-1].copy()], False, 1)
+                cv2.polylines(
+                    lines[0 if prompt.is_positive else 1], [points[:, ::-1].copy()], False, 1
+                )
         if lines.any():
             given["scribbles"] = torch.from_numpy(lines).float()[None].to(self.device)
         return given

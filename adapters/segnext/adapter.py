@@ -24,7 +24,13 @@ class Model:
     samples = ("image",)
 
     def __init__(
-        self, repository="SegNext", weights="", trust_pickle=False, side_px=1024, threshold=0.49, device="cpu"
+        self,
+        repository="SegNext",
+        weights="",
+        trust_pickle=False,
+        side_px=1024,
+        threshold=0.49,
+        device="cpu",
     ):
         repository = Path(__file__).parent / repository
         if not (repository / "segnext/isegm").is_dir():
@@ -80,15 +86,22 @@ class Model:
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask; the probabilities go into the next round."""
-        self.predictor.image_feats, self.predictor.orig_img_shape = encoded["features"], encoded["shape"]
-        self.network.orig_size = encoded["shape"][-2:]  # which the network remembers of the last image encoded
+        self.predictor.image_feats, self.predictor.orig_img_shape = (
+            encoded["features"],
+            encoded["shape"],
+        )
+        self.network.orig_size = encoded["shape"][
+            -2:
+        ]  # which the network remembers of the last image encoded
         return [self.answer(encoded["shape"], dialogue) for dialogue in dialogues]
 
     def answer(self, shape, dialogue):
         """Return the mask and the probabilities it was cut from."""
         from isegm.inference.clicker import Click, Clicker
 
-        clicks = [Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks]
+        clicks = [
+            Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks
+        ]
         previous = torch.zeros((1, 1, *shape[-2:]), device=self.device)
         if dialogue.logits is not None:
             previous = torch.from_numpy(dialogue.logits.copy())[None, None].to(self.device)

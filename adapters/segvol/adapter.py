@@ -29,7 +29,9 @@ class Model:
     def __init__(self, repository="SegVol", weights="", zoom_in=True, device="cpu"):
         repository = Path(__file__).parent / repository
         if not (repository / "segment_anything_volumetric").is_dir():
-            missing = "folder segment_anything_volumetric; git clone https://github.com/BAAI-DCAI/SegVol"
+            missing = (
+                "folder segment_anything_volumetric; git clone https://github.com/BAAI-DCAI/SegVol"
+            )
             raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
         sys.path.insert(0, str(repository))
         if not torch.cuda.is_available():  # the published code says .cuda() throughout
@@ -52,26 +54,38 @@ class Model:
         )
         if weights:
             checkpoint = torch.load(weights, map_location="cpu", weights_only=True)["model"]
-            self.network.load_state_dict({name.replace("module.", "", 1): value for name, value in checkpoint.items()})
+            self.network.load_state_dict(
+                {name.replace("module.", "", 1): value for name, value in checkpoint.items()}
+            )
         self.network = self.network.to(device).eval()
 
     def encode(self, sample):
         """Return intensities between 0 and 1 as published, clipped to what lies above the volume's mean."""
         voxels = np.asarray(sample.voxels, dtype=np.float32)
         above = voxels[voxels > voxels.mean()]
-        low, high = np.percentile(above, (0.05, 99.95)) if above.size else (voxels.min(), voxels.max())
+        low, high = (
+            np.percentile(above, (0.05, 99.95)) if above.size else (voxels.min(), voxels.max())
+        )
         clipped = np.clip(voxels, low, high) - low
-        volume = torch.from_numpy(clipped / max(float(high - low), 1e-8))[None, None].to(self.device)
+        volume = torch.from_numpy(clipped / max(float(high - low), 1e-8))[None, None].to(
+            self.device
+        )
         return {"volume": volume, "small": interpolate(volume, size=WINDOW, mode="nearest-exact")}
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask."""
         with torch.no_grad():
-            return [self.answer(encoded["volume"], encoded["small"], dialogue) for dialogue in dialogues]
+            return [
+                self.answer(encoded["volume"], encoded["small"], dialogue) for dialogue in dialogues
+            ]
 
     def answer(self, volume, small, dialogue):
         """Return the mask: what the small volume shows, replaced by what a close look shows."""
-        from utils.monai_inferers_utils import build_binary_cube, build_binary_points, logits2roi_coor
+        from utils.monai_inferers_utils import (
+            build_binary_cube,
+            build_binary_points,
+            logits2roi_coor,
+        )
 
         shape = volume.shape[2:]
         scale = np.array(WINDOW) / np.array(shape)
@@ -82,7 +96,9 @@ class Model:
             box = torch.from_numpy(corners.clip(min=0)).float()[None].to(self.device)
             drawn = build_binary_cube(box, WINDOW)
         else:
-            places = torch.from_numpy((np.array([click.position for click in dialogue.clicks]) * scale).round())
+            places = torch.from_numpy(
+                (np.array([click.position for click in dialogue.clicks]) * scale).round()
+            )
             labels = torch.tensor([int(click.is_positive) for click in dialogue.clicks])
             places = places.clamp(max=torch.tensor(WINDOW) - 1)
             points = places.float()[None].to(self.device), labels.float()[None].to(self.device)
@@ -92,7 +108,9 @@ class Model:
         window = logits2roi_coor(WINDOW, logits) if self.zoom_in else [None]
         if window[0] is not None:
             part = tuple(slice(int(a), int(b) + 1) for a, b in zip(window[:3], window[3:]))
-            marks = interpolate(drawn[None, None].float(), size=shape, mode="nearest")[0, 0].to(self.device)
+            marks = interpolate(drawn[None, None].float(), size=shape, mode="nearest")[0, 0].to(
+                self.device
+            )
             logits[part] = self.closely(
                 volume[0, 0][part], marks[part], (torch.sigmoid(logits[part]) > 0.5).long(), box
             )

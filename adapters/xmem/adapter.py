@@ -48,7 +48,9 @@ class Model:
         sys.path.insert(0, str(repository))
         from model import resnet
 
-        resnet.model_zoo.load_url = lambda _url: None  # the checkpoint holds the backbones; nothing is downloaded
+        resnet.model_zoo.load_url = lambda _url: (
+            None
+        )  # the checkpoint holds the backbones; nothing is downloaded
         resnet.load_weights_add_extra_dim = lambda *_args: None
         from inference.interact.s2m.s2m_network import deeplabv3plus_resnet50
         from model.network import XMem
@@ -58,15 +60,21 @@ class Model:
         self.settings = dict(SETTINGS)
         self.network, self.drawing = XMem(self.settings), deeplabv3plus_resnet50()
         if weights:
-            self.network.load_weights(torch.load(weights, map_location="cpu", weights_only=True), True)
+            self.network.load_weights(
+                torch.load(weights, map_location="cpu", weights_only=True), True
+            )
         if scribbles:
-            self.drawing.load_state_dict(torch.load(scribbles, map_location="cpu", weights_only=True))
+            self.drawing.load_state_dict(
+                torch.load(scribbles, map_location="cpu", weights_only=True)
+            )
         self.network.to(device).eval()
         self.drawing.to(device).eval()
 
     def encode(self, sample):
         """Return the frames, normalized: (T, 3, H, W)."""
-        frames = (torch.from_numpy(np.asarray(sample.frames)).float() / 255 - torch.tensor(MEAN)) / torch.tensor(SPREAD)
+        frames = (
+            torch.from_numpy(np.asarray(sample.frames)).float() / 255 - torch.tensor(MEAN)
+        ) / torch.tensor(SPREAD)
         return frames.permute(0, 3, 1, 2).to(self.device)
 
     def predict(self, frames, dialogues):
@@ -95,7 +103,9 @@ class Model:
         core = InferenceCore(self.network, self.settings)
         core.set_all_labels(list(range(1, len(mask) + 1)))
         for place, number in enumerate(way):
-            probabilities = core.step(frames[number], mask if place == 0 else None, end=place == len(way) - 1)
+            probabilities = core.step(
+                frames[number], mask if place == 0 else None, end=place == len(way) - 1
+            )
             labels[number] = probabilities.argmax(dim=0).cpu().numpy()
 
     def mask_of(self, frame, labels, prompts, objects):
@@ -105,7 +115,13 @@ class Model:
         drawn = np.full(labels.shape, 255, dtype=np.uint8)
         for prompt in prompts:
             points = np.round(np.array(prompt.points)[:, :0:-1]).astype(np.int32)
-            cv2.polylines(drawn, [points], False, int(prompt.object_id if prompt.is_positive else 0), thickness=3)
+            cv2.polylines(
+                drawn,
+                [points],
+                False,
+                int(prompt.object_id if prompt.is_positive else 0),
+                thickness=3,
+            )
         found = []
         for label in range(1, objects + 1):
             marks = np.stack([labels == label, drawn == label, (drawn != label) & (drawn != 255)])

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample
 
-DType = TypeVar("Kind", bound=np.generic)
-SampleT = TypeVar("AnySample", bound=ImageSample | VolumeSample | VideoSample)
+DType = TypeVar("DType", bound=np.generic)
+SampleT = TypeVar("SampleT", bound=ImageSample | VolumeSample | VideoSample)
 
 
 def read_only(array: NDArray[DType]) -> NDArray[DType]:

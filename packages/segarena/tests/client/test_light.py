@@ -7,7 +7,10 @@ SERVER = {"fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "argon2", 
 
 
 def test_the_client_loads_no_torch_and_nothing_of_a_server():
-    code = "import segarena.client.run_display, segarena.davis, sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = (
+        "import segarena.client.run_display, segarena.davis, sys; "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
     loaded = {
         *subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True

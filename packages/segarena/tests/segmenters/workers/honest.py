@@ -47,9 +47,8 @@ class Honest:
             near = (np.abs(places).max(axis=0) <= self.radius + mean % 2).reshape(mask.shape)
             mask[near] = prompt.is_positive
         elif prompt.kind == "box":
-            mask[tuple(slice(first, last) for first, last in zip(prompt.start, prompt.stop))] ^= (
-                True  # noqa: B905 - 3.7
-            )
+            pairs = zip(prompt.start, prompt.stop)  # noqa: B905 - runs on Python 3.7, where zip is never strict
+            mask[tuple(slice(first, last) for first, last in pairs)] ^= True
         elif prompt.kind == "limits":
             mask[prompt.first : prompt.last + 1] ^= True
         elif prompt.kind in ("scribble", "lasso"):

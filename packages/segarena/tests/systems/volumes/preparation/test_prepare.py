@@ -377,7 +377,10 @@ def test_an_idc_manifest_is_fetched_and_prepared(scan, server, web, tmp_path):
             server.files[f"/open/{uid}/{path.name}"] = path.read_bytes()
             tag = hashlib.md5(path.read_bytes()).hexdigest()
             size = path.stat().st_size
-            contents += f"<Contents><Key>{uid}/{path.name}</Key><ETag>&quot;{tag}&quot;</ETag><Size>{size}</Size></Contents>"
+            contents += (
+                f"<Contents><Key>{uid}/{path.name}</Key><ETag>&quot;{tag}&quot;</ETag>"
+                f"<Size>{size}</Size></Contents>"
+            )
         listing = f"<ListBucketResult>{contents}</ListBucketResult>"
         server.files[f"/open/?list-type=2&prefix={uid}%2F"] = listing.encode()
     source = IdcManifest(collection="livers", bucket_url=server.url + "/{bucket}")

@@ -1,4 +1,4 @@
-// Pictures are sent one after the other, so that thousands can be, and one that is refused keeps no other out.
+// Pictures are sent one after the other, so that thousands can be, and one that is rejected keeps no other out.
 /**
  * What the server tells of files.
  * @typedef {{new: number, known: number, refused: string[]}} Added
@@ -56,8 +56,8 @@ async function sendAll(form, files) {
     }
     bar.value = (place + 1) / files.length;
   }
-  const known = sum.known ? `, ${sum.known} were there already` : "";
-  words.textContent = `${sum.new} added${known}${sum.refused ? `, ${sum.refused} refused` : ""}.`;
+  const known = sum.known ? `, ${sum.known} existed already` : "";
+  words.textContent = `${sum.new} added${known}${sum.refused ? `, ${sum.refused} rejected` : ""}.`;
   button.disabled = false;
   form.reset();
 }

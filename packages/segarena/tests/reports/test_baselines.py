@@ -50,7 +50,7 @@ def test_it_stands_below_the_summary_with_a_sentence_and_is_never_underlined(pat
     summary = section(report_html(page_of(read_runs(paths))), "summary")
     above, below = summary.split("Controls that a model must beat")
     assert "image-blind" not in above
-    assert "a control that gives each pixel to the nearest prompt" in below
+    assert "a control that assigns each pixel to the nearest prompt" in below
     assert ("num best" in above, "num best" in below) == (True, False)
     assert "image-blind" in below
 

@@ -51,7 +51,11 @@ def test_help_names_every_command_and_where_to_start(segarena):
         (["list"], ["NAME(option=value, ...)", "my_model.py:MyClass"]),
         (
             ["run"],
-            ["segarena run clicks --segmenter grabcut", "the same command resumes it", "130: interrupted"],
+            [
+                "segarena run clicks --segmenter grabcut",
+                "the same command resumes it",
+                "130: interrupted",
+            ],
         ),
         (["report"], ["segarena report runs/grabcut", "works offline"]),
         (["data"], ["check"]),
@@ -120,9 +124,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_exit_code_130(plugin, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert errors.endswith(
-        "stopped; finished samples are kept, and the same command resumes\n"
-    )
+    assert errors.endswith("stopped; finished samples are kept, and the same command resumes\n")
     assert "Traceback" not in errors
     done = len(list((tmp_path / "run" / "records").glob("*.parquet")))
     assert 0 < done < 60

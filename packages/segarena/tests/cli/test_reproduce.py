@@ -165,7 +165,10 @@ def test_one_failing_model_is_a_line_and_not_a_traceback(segarena, lab):
 def test_without_anything_it_says_so_and_how_to_try(segarena, lab):
     answer = segarena("reproduce", lab(), "-o", "out")
     assert answer.exit_code == 1
-    assert "nothing can be measured yet; --dry-run tests the pipeline with substitutes" in answer.stdout
+    assert (
+        "nothing can be measured yet; --dry-run tests the pipeline with substitutes"
+        in answer.stdout
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ from typing import Annotated
 
 import typer
 
+from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
+from segarena_server.http.middleware import log_to
+from segarena_server.serving import SiteServer
+from segarena_studio.annotation.example_projects import create_example
+from segarena_studio.annotation.picture_import import sync_folder
+from segarena_studio.standalone import check_port, open_standalone
+from segarena_studio.viewer.catalog import Catalog, open_catalog
 
 
 def studio(
@@ -46,14 +53,7 @@ def studio(
 
     Drawings are stored in the folder, in segarena-studio/. Stop with Ctrl-C; nothing is lost.
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("ended; start it again to go on"):
-        check_installed()
-        from segarena.errors import InvalidInput
-        from segarena_server.http.middleware import log_to
-
         if (folder is None) != example:
             raise InvalidInput("name a folder of pictures, or --example to try it without one")
         if folder is not None and not folder.is_dir():
@@ -82,11 +82,6 @@ def _serve(
     folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
-    from segarena_server.serving import SiteServer
-    from segarena_studio.annotation.example_projects import create_example
-    from segarena_studio.annotation.picture_import import sync_folder
-    from segarena_studio.standalone import check_port, open_standalone
-
     check_port(port)
     site, key = open_standalone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
@@ -151,16 +146,7 @@ def look(
     Runs on the same data appear side by side. Only this machine can open the page, by the printed
     link; nothing is stored after Ctrl-C.
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors("ended; start it again to go on"):
-        check_installed()
-        from segarena_server.http.middleware import log_to
-        from segarena_server.serving import SiteServer
-        from segarena_studio.standalone import open_standalone
-        from segarena_studio.viewer.catalog import Catalog, open_catalog
-
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:
             shelf = open_catalog(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)

@@ -106,7 +106,7 @@ class CollectedPrompt:
 
     @property
     def target(self) -> Mask | None:
-        """Mask of the whole object; None where only a part was asked for and no dataset was named."""
+        """Mask of the whole object; None if the goal was only a part and no dataset was named."""
         if self._targets is not None:
             return self._targets.read(self.row)
         return self.goal if self.row.goal == "object" else None

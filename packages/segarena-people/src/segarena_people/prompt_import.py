@@ -65,7 +65,7 @@ def import_prompts(
         form: see `segarena_people.import_format`.
         source: file or folder, as the format requires.
         out: folder to create.
-        beside: what lies beside the source.
+        beside: further inputs of the format.
         most: number of units to read, the first ones; None reads all.
         on_progress: called after each unit.
 

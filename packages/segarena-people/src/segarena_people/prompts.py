@@ -27,7 +27,8 @@ DeviceKind: TypeAlias = Literal["pc", "mobile"]
 PointerKind: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
 Exclusion: TypeAlias = Literal["", "batch", "far", "attention"]
 """Reason why a prompt does not count: its batch had too few correct prompts, it is far off, or its person failed
-attention checks; "" counts."""
+attention checks; "" counts.
+"""
 
 
 class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: unique id of the prompt.
         study: study or collection of its origin.
-        dataset, sample, target: names of what was shown.
+        dataset, sample, target: names of the dataset, sample and target that were shown.
         object_id: number of the object in a target of several; 1 otherwise.
         plane: slice of a volume or frame of a video; None for an image.
         label: label of the object; "" without one.

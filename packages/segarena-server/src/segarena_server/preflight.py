@@ -209,7 +209,7 @@ def _check_remote_database(settings: Settings) -> Iterator[str]:
 
 def _check_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
     if not (settings.db or folder.database.is_file()):
-        return  # the next start makes it, a look does not
+        return  # created at the next start; a check changes nothing
     with closing(Database(settings.db or folder.database)) as database:
         if damage := list(_check_integrity(database)):
             yield from damage

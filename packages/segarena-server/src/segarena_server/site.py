@@ -39,7 +39,7 @@ class Site:
         hurry: called when there is something to evaluate.
         counted: metrics of the requests so far.
         held: leases that this process holds.
-        is_draining: tells whether the process is shutting down.
+        is_draining: returns whether the process is shutting down.
         clock: returns seconds since 1970; replaced in tests and demonstrations.
         intake: limit on the memory of large request bodies.
         album: cache of rendered images.

@@ -1,4 +1,4 @@
-"""segarena: judge promptable segmentation the way people use it.
+"""segarena: evaluate promptable segmentation the way people use it.
 
 Data types are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
 benchmark on a segmenter, and `forecast` estimates its cost; `sessions` lets your own script run the

@@ -28,10 +28,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBudget:
-    """How long answering may take over all rounds of one dialogue.
+    """Time budget for answering, over all rounds of one dialogue.
 
     Attributes:
-        seconds_per_object: for each object of the target.
+        seconds_per_object: seconds for each object of the target.
         counts_judging: whether the time for evaluation and prompts counts too.
     """
 

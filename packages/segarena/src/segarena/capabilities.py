@@ -25,9 +25,9 @@ class Capability:
     """An optional attribute of plug-ins.
 
     Attributes:
-        owner: which plug-ins may have it.
-        attribute: its name; a method with its parameters.
-        meaning: what the engine does with it, and its default.
+        owner: the kinds of plug-ins that may have it.
+        attribute: name of the attribute; for a method, with its parameters.
+        meaning: its effect in the engine, and its default.
     """
 
     owner: str
@@ -174,13 +174,13 @@ class SharedWork(Protocol):
     """An object that several users share, so that work common to many is done in one batch."""
 
     def prepare(self, turns: Sequence[Turn]) -> None:
-        """Work for the turns of all of them; called once per round, before any user is asked."""
+        """Prepare the turns of all users; called once per round, before the first `User.next`."""
         ...
 
 
 @runtime_checkable
 class ValueChecker(Protocol):
-    """A metric that knows the conditions its recorded values meet."""
+    """A metric that can detect impossible values among its recorded ones."""
 
     columns: Sequence[str]
 
@@ -188,8 +188,10 @@ class ValueChecker(Protocol):
         """Return bool (rounds,), True where the values are impossible.
 
         Args:
-            values: columns of numbers in the records, its own among them, floats (rounds,), NaN where there is none.
-            parts: for columns of the table of parts the mean over a round's objects and frames, likewise.
+            values: numeric columns of the records, including its own: floats (rounds,), NaN if
+                missing.
+            parts: columns of the table of parts, in the same form, averaged over the objects and
+                frames of each round.
         """
         ...
 
@@ -208,7 +210,7 @@ class SegmenterCapabilities:
     slice_intensity: str | None
 
     def understands(self, kind: str) -> bool:
-        """Tell whether it takes prompts of this kind; True if it does not declare them."""
+        """Return whether it accepts prompts of this kind; True if it declares no kinds."""
         return self.prompt_kinds is None or kind in self.prompt_kinds
 
 
@@ -236,10 +238,10 @@ class MetricCapabilities:
 
 
 def built_class(factory: Callable[..., Any]) -> Any:
-    """Return the class of what a factory builds, without building it; None if it does not declare one."""
+    """Return the declared class of the objects that a factory builds; None if undeclared."""
     if isclass(factory):
         return factory
-    with suppress(Exception):  # hints of other people's code may name what is not installed
+    with suppress(Exception):  # type hints may refer to packages that are not installed
         return get_type_hints(factory).get("return")
     return None
 
@@ -298,7 +300,7 @@ def is_person(user: object) -> bool:
 
 
 def sample_kind(dataset: object) -> str | None:
-    """Return what a dataset, or a class of datasets, holds; None if undeclared."""
+    """Return the kind of samples in a dataset, or in a class of datasets; None if undeclared."""
     return getattr(dataset, "sample_kind", None)
 
 
@@ -318,12 +320,12 @@ def peak_bytes_elsewhere(segmenter: object) -> int:
 
 
 def _is_true(plugin: object, attribute: str) -> bool:
-    # Of a class the attribute may be a property, which says nothing about its instances.
+    # On a class the attribute may be a property, which does not give the value of an instance.
     return getattr(plugin, attribute, False) is True
 
 
 def _packer(segmenter: object) -> EncodingPacker | None:
-    """Return the segmenter if it packs; one object may lack what its class has."""
+    """Return the segmenter if it can pack encodings; an instance may lack methods of its class."""
     methods = (getattr(segmenter, "pack", None), getattr(segmenter, "unpack", None))
     if not all(map(callable, methods)):
         return None

@@ -47,11 +47,13 @@ class Lift:
 
     Attributes:
         spread: use of the prompts of the first round. "stay": each belongs to its own slice.
-            "interpolate": clicks or boxes are keys, and slices between them get what lies between. "propagate":
-            from the prompted slice on, each slice is prompted by the prediction of its neighbour, up to the
-            given limits. "extrude": the box of the volume is drawn on every slice that it holds.
-        keeps_prompts: a slice that gets further prompts is predicted from all its prompts so far (the "*" of
-            RadioActive's tables), under "published" every slice prompted before too; otherwise from the new ones.
+            "interpolate": clicks or boxes are interpolated on the slices between them. "propagate":
+            from the prompted slice on, each slice is prompted with the prediction of its
+            neighbour, up to the given limits. "extrude": the box of the volume is drawn on every
+            slice inside it.
+        keeps_prompts: whether a slice with further prompts is predicted from all its prompts so far
+            (the "*" of RadioActive's tables); under "published", so is every slice prompted before.
+            Otherwise it is predicted from the new prompts only.
         protocol: "careful", or "published" for the published rules where these differ.
     """
 

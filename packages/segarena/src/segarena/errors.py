@@ -1,47 +1,47 @@
-"""Every error that segarena raises on purpose.
+"""Exceptions that segarena raises deliberately.
 
-    SegarenaError                 catch this one to catch them all
-    ├── InvalidInput (ValueError) something given has the wrong shape, type or content
+    SegarenaError                 base class of all others
+    ├── InvalidInput (ValueError) an argument has the wrong shape, type or content
     │   ├── InvalidImage
     │   ├── InvalidMask
     │   └── InvalidPrompt
-    ├── DatasetError              a dataset on disk is not what it should be
-    │   ├── DatasetMissing        the folder, or files in it, are not there
-    │   ├── SampleInvalid         one sample cannot be used; the rest of a run goes on
-    │   └── LoadingFailed         one sample could not be loaded, or its dialogues not be opened, for whatever cause
+    ├── DatasetError              a dataset on disk is missing, incomplete or malformed
+    │   ├── DatasetMissing        the folder of the dataset, or a file in it, is missing
+    │   ├── SampleInvalid         one sample is unusable; the run continues with the others
+    │   └── LoadingFailed         a sample could not be loaded, or its dialogues not opened
     ├── PluginError
-    │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
+    │   ├── UnknownPlugin         no plug-in has this name; the message lists similar ones
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
-    │   ├── UntrustedPlugin            named by a run folder that is only read, and not part of segarena
-    │   ├── SharedArrayModified         it wrote into what others read
-    │   └── MissingExtra          needs an optional part of the installation
-    ├── SegmenterError            a segmenter did not answer properly; becomes a record
+    │   ├── UntrustedPlugin       a run opened for reading names code outside segarena
+    │   ├── SharedArrayModified   a plug-in wrote into a shared array
+    │   └── MissingExtra          an optional dependency is not installed
+    ├── SegmenterError            a segmenter gave no valid answer; recorded as a failure
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
     │   └── PredictTimeout        no answer within the time limit
-    ├── ProtocolViolation (RuntimeError) a session was used out of order
-    ├── WorkError                 long work, or a unit of it, came to nothing
-    │   ├── WorkersInvalid        worker processes cannot start, or cannot be given this work
-    │   ├── UnitFailed            what does a unit raised something that is not ours
-    │   ├── UnitHung              no answer in time; its process was ended
-    │   ├── UnitDied              its process died, and a second one as well
-    │   ├── EarlierStateMissing         what it goes on from is not at hand; from its beginning it can be done again
-    │   └── WorkStopped           not one unit's trouble: nothing can go on; what is done is kept
-    │       └── RemoteError       a server is not reached, or refuses
-    └── StoreError                a folder or file cannot be written, or what is there cannot be used
-        ├── StoreUnavailable             it cannot at this moment: no room, or no connection; later it may
-        ├── RunConflict           it holds other work, or is in use
-        └── RunMissing            there is no run there
+    ├── ProtocolViolation (RuntimeError) session methods were called in the wrong order
+    ├── WorkError                 a job, or one unit of it, failed
+    │   ├── WorkersInvalid        worker processes cannot start, or cannot run this job
+    │   ├── UnitFailed            a unit raised an exception that is no `SegarenaError`
+    │   ├── UnitHung              a unit timed out; its process was killed
+    │   ├── UnitDied              the process of a unit died, and so did that of the retry
+    │   ├── EarlierStateMissing   the state to resume from is missing; restart from the beginning
+    │   └── WorkStopped           the whole job cannot continue; finished units are kept
+    │       └── RemoteError       a server is unreachable or rejects a request
+    └── StoreError                a folder or file cannot be written, or its content is unusable
+        ├── StoreUnavailable      temporary: the disk is full or the storage does not respond
+        ├── RunConflict           the folder contains other work or is in use
+        └── RunMissing            the folder contains no run
 
-A message says what was expected, what came and what to do, in one line.
+Each message states, in one line, what was expected, what was found and what to do.
 """
 
 
 class SegarenaError(Exception):
-    """Root of all errors raised on purpose."""
+    """Base class of all exceptions that segarena raises deliberately."""
 
 
 class InvalidInput(SegarenaError, ValueError):
-    """Something given has the wrong shape, type or content."""
+    """An argument has the wrong shape, type or content."""
 
 
 class InvalidImage(InvalidInput):
@@ -57,19 +57,19 @@ class InvalidPrompt(InvalidInput):
 
 
 class DatasetError(SegarenaError):
-    """A dataset on disk is not what it should be."""
+    """A dataset on disk is missing, incomplete or malformed."""
 
 
 class DatasetMissing(DatasetError):
-    """The dataset's folder, or files in it, are not there."""
+    """The folder of the dataset, or a file in it, is missing."""
 
 
 class SampleInvalid(DatasetError):
-    """One sample cannot be used; the others can."""
+    """One sample is unusable; the run continues with the others."""
 
 
 class LoadingFailed(DatasetError):
-    """One sample could not be loaded, or its dialogues not be opened."""
+    """A sample could not be loaded, or its dialogues could not be opened."""
 
 
 class PluginError(SegarenaError):
@@ -85,19 +85,19 @@ class PluginInvalid(PluginError, ValueError):
 
 
 class UntrustedPlugin(PluginError):
-    """A run folder that is only read names code that is not part of segarena."""
+    """A run folder opened for reading names code that is not part of segarena."""
 
 
 class SharedArrayModified(PluginError):
-    """A plug-in wrote into an array that others read."""
+    """A plug-in wrote into an array that it shares with others."""
 
 
 class MissingExtra(PluginError):
-    """An optional part of the installation is needed and absent."""
+    """An optional dependency is required but not installed."""
 
 
 class SegmenterError(SegarenaError):
-    """A segmenter did not answer properly."""
+    """A segmenter gave no valid answer."""
 
 
 class PredictionInvalid(SegmenterError, ValueError):
@@ -105,56 +105,56 @@ class PredictionInvalid(SegmenterError, ValueError):
 
 
 class PredictTimeout(SegmenterError):
-    """A role did not answer within the time limit."""
+    """A plug-in did not answer within the time limit."""
 
 
 class ProtocolViolation(SegarenaError, RuntimeError):
-    """A session was used out of order."""
+    """The methods of a session were called in the wrong order."""
 
 
 class WorkError(SegarenaError):
-    """Long work, or a unit of it, came to nothing."""
+    """A job, or one unit of it, failed."""
 
 
 class WorkersInvalid(WorkError):
-    """Worker processes cannot start, or cannot be given this work."""
+    """Worker processes cannot start, or cannot run this job."""
 
 
 class UnitFailed(WorkError):
-    """What does a unit raised something that is not ours."""
+    """A unit of work raised an exception that is no `SegarenaError`."""
 
 
 class UnitHung(WorkError):
-    """A unit gave no answer in time; its process was ended."""
+    """A unit of work timed out; its process was killed."""
 
 
 class UnitDied(WorkError):
-    """The process that did a unit died, and a second one as well."""
+    """The process that ran a unit died, and so did the process of the retry."""
 
 
 class EarlierStateMissing(WorkError):
-    """What a unit goes on from is not at hand; from its beginning it can be done again."""
+    """The state from which a unit resumes is missing; it can restart from the beginning."""
 
 
 class WorkStopped(WorkError):
-    """Nothing can go on, whichever unit noticed; what is done is kept."""
+    """The whole job cannot continue, whichever unit detected it; finished units are kept."""
 
 
 class RemoteError(WorkStopped):
-    """A server is not reached, or refuses."""
+    """A server is unreachable or rejects a request."""
 
 
 class StoreError(SegarenaError):
-    """A folder or file cannot be written, or what is there cannot be used."""
+    """A folder or file cannot be written, or its content is unusable."""
 
 
 class StoreUnavailable(StoreError):
-    """A disk has no room, or a storage or database does not answer; the same may work later."""
+    """A disk is full, or a storage or database does not respond; a retry may succeed."""
 
 
 class RunConflict(StoreError):
-    """A folder holds other work or is in use."""
+    """A folder contains other work or is in use."""
 
 
 class RunMissing(StoreError):
-    """There is no run in this folder."""
+    """A folder contains no run."""

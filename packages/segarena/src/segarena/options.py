@@ -42,7 +42,7 @@ class Option:
     """One option of a plug-in.
 
     Attributes:
-        name: of the parameter.
+        name: name of the parameter.
         hint: its resolved annotation; Any if missing or unresolvable.
         default: `inspect.Parameter.empty` for a required option.
         meaning: its text under "Args" in the docstring.
@@ -55,7 +55,7 @@ class Option:
 
     @property
     def is_required(self) -> bool:
-        """Whether it has no default."""
+        """Whether the option is required."""
         return self.default is inspect.Parameter.empty
 
     def __str__(self) -> str:

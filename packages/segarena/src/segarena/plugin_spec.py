@@ -23,8 +23,9 @@ class PluginSpec:
 
     Attributes:
         reference: registered name, or `path/to/file.py:Name`.
-        options: keyword arguments of its constructor; under the empty name what was written without one, which is
-            the first of them (see `segarena.options.name_first_option`).
+        options: keyword arguments of its constructor; an option written without a name has the
+            empty name and stands for the first parameter (see
+            `segarena.options.name_first_option`).
         own_name: its name in this run, the NAME of `NAME=PLUGIN`; "" if not given.
     """
 
@@ -95,7 +96,7 @@ class PluginSpec:
 
     @property
     def name(self) -> str:
-        """Its name in a run: the own name, or the text."""
+        """Its name in a run: the explicit name, or else the text."""
         return self.own_name or str(self)
 
     def __str__(self) -> str:

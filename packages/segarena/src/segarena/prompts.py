@@ -21,11 +21,11 @@ Position: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """One point, on the object (`is_positive`) or on what is not the object.
+    """One point, on the object (`is_positive`) or outside it.
 
     Attributes:
         position: whole pixel indices along the sample's axes.
-        is_positive: True for "this belongs to it".
+        is_positive: True for a point on the object.
         object_id: which object of a multi-object target; 1 otherwise.
     """
 
@@ -49,7 +49,7 @@ class Box:
 
     @property
     def effort(self) -> float:
-        """2 interactions when drawn in a plane (an image, one slice of a volume), 3 in a volume."""
+        """2 interactions if drawn in a plane (an image, one slice of a volume), 3 in a volume."""
         extents = [b - a for a, b in zip(self.start, self.stop, strict=True)]
         return 2.0 if len(extents) == 2 or 1 in extents else 3.0
 
@@ -81,7 +81,7 @@ class Scribble:
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """A closed outline through `points`, in order, around what is meant; in one plane, sub-pixel positions allowed."""
+    """A closed outline through `points`, in order, in one plane; sub-pixel positions allowed."""
 
     points: tuple[tuple[float, ...], ...]
     is_positive: bool = True

@@ -2,8 +2,8 @@
 
 An evaluation is a dialogue between a user and a segmenter about a target in a sample, judged by metrics, under
 the rules of a benchmark. A plug-in is any class with these methods; nothing needs to be inherited.
-`segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`). What varies is a
-constructor argument with a default: it becomes an option, and a run records it.
+`segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`). Its
+constructor arguments with defaults are its options, and a run records them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ class Segmenter(Protocol):
     """Answers prompts with masks.
 
     The engine calls `encode` once per sample, then `predict` once per round with every dialogue about that
-    sample that still goes on: different targets, users and repeats. Dialogues have nothing to do with
-    each other, and nothing may be kept between calls: what the next round needs travels in
-    `Prediction.logits` and comes back as `dialogue.previous.logits`.
+    sample that is still open: different targets, users and repeats. Dialogues are independent, and
+    a segmenter must keep no state between calls: return state for the next round in
+    `Prediction.logits`; it comes back as `dialogue.previous.logits`.
 
-    What else it can do (prompts and samples it takes, encodings that can be kept, ...): see `segarena.capabilities`.
+    For optional capabilities (accepted prompts and samples, cacheable encodings, ...) see
+    `segarena.capabilities`.
     """
 
     def encode(self, sample: Sample) -> Any:
-        """Do the expensive work that does not depend on prompts; return anything."""
+        """Do the expensive work that does not depend on prompts; return any object."""
         ...
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
@@ -50,17 +51,18 @@ class Segmenter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Turn:
-    """All that a simulated user may look at when it is their turn.
+    """The input of a simulated user in one round.
 
     Attributes:
         sample: the sample.
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
-        comparison: the last prediction against the target; the empty prediction in the first round. When several
-            objects are judged together, all of them (`segarena.multi_object`), for users who correct several at once.
+        comparison: the last prediction compared with the target; the empty prediction in the first
+            round. If several objects are judged together, it covers all of them
+            (`segarena.multi_object`), for users that correct several at once.
         repeat: the number of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
-            repeat and round, never on what ran before.
+            repeat and round, never on earlier work.
     """
 
     sample: Sample
@@ -72,12 +74,12 @@ class Turn:
 
     @property
     def round(self) -> int:
-        """The round these prompts open, counted from 1."""
+        """Number of the round that these prompts start, from 1."""
         return len(self.dialogue.rounds) + 1
 
     @property
     def of_one(self) -> Comparison:
-        """The comparison of a target of one object; raises `InvalidInput` when several are judged together."""
+        """The comparison of a single object; raises `InvalidInput` if there are several."""
         if isinstance(self.comparison, Comparison):
             return self.comparison
         raise InvalidInput(
@@ -89,41 +91,45 @@ class Turn:
 class User(Protocol):
     """A simulated user: looks at the last prediction and gives the next prompts.
 
-    Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
-    What else a user can do (correct several objects, be silent, share work, ...): see `segarena.capabilities`.
+    A user must be deterministic: the same turn gives the same prompts. Take random numbers only
+    from `turn.rng`. For optional capabilities (correcting several objects, giving no prompts,
+    sharing work, ...) see `segarena.capabilities`.
     """
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round, or None when there is nothing left to correct."""
+        """Return the prompts of this round, or None if nothing is left to correct."""
         ...
 
 
 @runtime_checkable
 class Metric(Protocol):
-    """A value for a prediction held against its target.
+    """Scores a prediction by comparing it with its target.
 
-    Of several objects judged together the mean over the objects is taken, unless `judges_objects` is True: then the
-    metric is given `segarena.multi_object.ObjectsComparison`.
+    For several objects judged together, the value is the mean over the objects, unless
+    `judges_objects` is True: then the metric gets a `segarena.multi_object.ObjectsComparison`.
 
     Attributes:
-        columns: the names of the values it gives, as they appear in the records.
-        titles: optional; what reports call the columns that are not called by their name: {"iou": "IoU"}.
-        shown: optional; which columns reports show of it beside a benchmark's own; all by default.
-        lower_is_better: optional; the columns in which less is better.
-        parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
-        contradicts: optional; which recorded values cannot be, see `segarena.capabilities.ValueChecker`.
+        columns: names of its values in the records.
+        titles: optional; titles of columns in reports, by default their names: {"iou": "IoU"}.
+        shown: optional; columns shown in reports in addition to those of the benchmark; by default
+            all.
+        lower_is_better: optional; columns in which lower values are better.
+        parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, stored in a
+            separate table.
+        contradicts: optional; detects impossible recorded values, see
+            `segarena.capabilities.ValueChecker`.
     """
 
     columns: tuple[str, ...]
 
     def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
-        """Return the value, or one per column; NaN where it is not defined, and say when in the docstring."""
+        """Return the value, or one per column; NaN if undefined (document when)."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that `Dataset.check` noticed."""
+    """An error or observation reported by `Dataset.check`."""
 
     is_error: bool
     message: str
@@ -134,9 +140,10 @@ class Dataset(Protocol):
     """Samples with targets, loaded one at a time.
 
     Attributes:
-        name: as it appears in records and tables.
-        sample_ids: in the order of evaluation, all distinct.
-        fingerprint: changes whenever the data or the rules that make targets of them change.
+        name: name in records and tables.
+        sample_ids: distinct ids, in the order of evaluation.
+        fingerprint: hash that changes with the data and with the rules that derive targets from
+            them.
     """
 
     name: str
@@ -152,11 +159,11 @@ class Dataset(Protocol):
         ...
 
     def load(self, sample_id: str) -> Sample:
-        """Read one sample; raise `SampleInvalid` when it cannot be used."""
+        """Read one sample; raise `SampleInvalid` if it is unusable."""
         ...
 
     def check(self) -> Sequence[Finding]:
-        """Look at every file and say what is found, what is odd and exactly what is missing."""
+        """Check every file; report files found, oddities, and exactly what is missing."""
         ...
 
 
@@ -165,21 +172,25 @@ class Benchmark:
     """The rules of an evaluation, as data.
 
     Attributes:
-        name: as registered.
-        users: who takes part; records call a user by the specification's name. Plug-ins may be given as text.
-        metrics: what is measured after each round.
-        rounds: how many rounds a dialogue has at most.
-        summary: what the report's first table shows.
-        dataset: the dataset when none is named.
-        stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
-        budget: what time a dialogue has; an answer that comes later is dropped and ends it. None: no limit.
-        most_prompts: that a user may give in one round; more is a failure of the user.
-        protocol: "careful" for the rules a careful reader would want, "published" for the published numbers.
-        paper: where the protocol comes from.
-        options: whatever else the summary needs to know; printed in reports.
-        sample_kind: what its datasets hold: "image", "volume" or "video".
-        adapter: the segmenter that is put around one that takes images only, as its option `segmenter`; None
-            refuses such segmenters.
+        name: name in the registry.
+        users: the users; records identify a user by the name of its specification. Plug-ins may be
+            given as text.
+        metrics: metrics computed after each round.
+        rounds: maximum number of rounds in a dialogue.
+        summary: statistics in the first table of the report.
+        dataset: default dataset.
+        stop_at: (column, value): end a dialogue as soon as the column reaches the value; None:
+            never.
+        budget: time budget of a dialogue; a later answer is discarded and ends it. None: no limit.
+        most_prompts: maximum number of prompts in one round; if a user gives more, the dialogue
+            fails.
+        protocol: "careful" for the rules a careful reader would want, "published" for the published
+            numbers.
+        paper: source of the protocol.
+        options: further parameters of the summary; printed in reports.
+        sample_kind: kind of samples in its datasets: "image", "volume" or "video".
+        adapter: segmenter that wraps an image segmenter, passed as its option `segmenter`; None
+            rejects image segmenters.
     """
 
     name: str
@@ -198,7 +209,7 @@ class Benchmark:
     adapter: PluginSpec | None = None
 
     def __post_init__(self) -> None:
-        """Read what was given as text; raise `PluginInvalid` where it is no plug-in."""
+        """Parse specifications given as text; raise `PluginInvalid` for an invalid one."""
         read = {
             "users": tuple(map(PluginSpec.named, self.users)),
             "metrics": tuple(map(PluginSpec.of, self.metrics)),

@@ -36,7 +36,7 @@ class Target:
         mask: bool, shape of the sample, for one object; uint8 labels (0 background, 1..N) for several
             objects judged together.
         ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
-        label: what it is, in human words ("cat", "liver").
+        label: class of the object in plain words ("cat", "liver").
         attributes: anything a summary may group by ("size", "tier", "modality").
     """
 
@@ -48,7 +48,7 @@ class Target:
 
     @property
     def objects(self) -> int:
-        """How many objects are judged together: 1 for a bool mask, the highest label otherwise."""
+        """Number of objects judged together: 1 for a bool mask, the highest label otherwise."""
         return 1 if self.mask.dtype == np.bool_ else int(self.mask.max(initial=0))
 
 
@@ -58,8 +58,9 @@ class ImageSample:
 
     Attributes:
         image: the pixels.
-        targets: what is to be segmented.
-        supports: for one-shot segmentation, the examples shown for each target, by its id; may load each when asked.
+        targets: the objects to segment.
+        supports: for one-shot segmentation, the examples for each target, by target id; may be
+            lazy.
     """
 
     id: str
@@ -82,7 +83,7 @@ class Support:
     Attributes:
         sample: the support image.
         mask: bool, shape of the support image.
-        encoded: what the segmenter's `encode` made of the support image. The engine fills it in, once per
+        encoded: encoding of the support image by the segmenter. The engine sets it, once per
             distinct support; users leave it None.
     """
 
@@ -119,13 +120,14 @@ class VolumeSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VideoSample:
-    """A video: `frames` is a sequence of uint8 (H, W, 3) images that may load each one when asked.
+    """A video: `frames` is a sequence of uint8 (H, W, 3) images, possibly loaded lazily.
 
     Attributes:
         frames: the images, in order.
         frame_shape: (H, W), the same for all.
-        targets: what is to be segmented; labels of all objects of the video for a challenge.
-        scribbles: first scribbles that people drew, as the challenge's files hold them: one dictionary per person.
+        targets: the objects to segment; in a challenge, one target with the labels of all objects.
+        scribbles: first scribbles drawn by people, one dictionary per person, in the format of the
+            challenge's files.
     """
 
     id: str
@@ -147,7 +149,7 @@ def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
     """Return `array` as uint8 RGB (H, W, 3).
 
     Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
-    are refused, because scaling them is the reader's decision (see `segarena.files.images`).
+    are rejected, because scaling them is the reader's decision (see `segarena.files.images`).
 
     Raises:
         InvalidImage: wrong number of axes, channels, dtype, or no pixels.
@@ -169,13 +171,13 @@ def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
 def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Mask:
     """Return `array` as a bool mask.
 
-    Bool is taken as it is; integers and floats only when every value is 0 or 1 (thresholding is the
-    caller's decision, never ours).
+    Bool arrays are returned unchanged; integers and floats are accepted only if every value is 0 or
+    1 (thresholding is the caller's decision).
 
     Args:
         array: the mask, (H, W), (D, H, W) or (T, H, W).
         shape: the shape it must have; None accepts any.
-        name: how the error names it.
+        name: name of the array in error messages.
 
     Raises:
         InvalidMask: wrong shape or dtype, NaN, or values other than 0 and 1.

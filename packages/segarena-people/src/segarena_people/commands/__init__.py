@@ -1,1 +1,1 @@
-"""`segarena people`: what people gave, on the command line."""
+"""`segarena people`: commands for collections of people's prompts."""

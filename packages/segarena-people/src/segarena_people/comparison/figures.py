@@ -151,7 +151,7 @@ def _cut(name: str, room: float) -> str:
 def feature_panels(
     found: ScopeResult, user: UserResult, place: int, drawn: ScopeFeatures
 ) -> Figure | None:
-    """Return a small chart for each feature, the one that differs most first: people as area, user as line."""
+    """Return a chart for each feature, largest difference first: people as area, user as line."""
     own = drawn.users[user.user]
     if not len(own) or not drawn.people:
         return None
@@ -191,7 +191,7 @@ def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) 
     frame.path(area, "people area")
     if len(people) > 1:
         for values in people:
-            # Single people may rise above the panel, whose height is that of the averages.
+            # The averages set the height of the panel; curves of single people may exceed it.
             shares = np.minimum(_shares(values, edges), y_scale.high)
             frame.path(_steps(shares, edges, x_scale, y_scale), "people person")
     frame.path(_steps(own_shares, edges, x_scale, y_scale), f"curve {_css(place)}")

@@ -55,7 +55,7 @@ class GalleryCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessingPair:
-    """Two drawings on one goal, of which readers guess the person's."""
+    """Two drawings on one goal; readers guess which one is by a person."""
 
     first: GalleryPane
     second: GalleryPane
@@ -95,7 +95,7 @@ def build_guessing_pairs(
             )
             for who in (PEOPLE, user)
         ]
-        # Seeded by the answer, so that a report made again has the same order.
+        # Seeded by the answer, so that a regenerated report has the same order.
         is_swapped = bool(random_stream(0, "riddle", given.row.id).integers(2))
         if is_swapped:
             second, first = panes

@@ -303,7 +303,7 @@ def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
 
 
 def bias_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Return every segmenter with people and with each user."""
+    """Return the results of every segmenter with people and with each user."""
     rows = tuple(
         (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))
         for one in ranked

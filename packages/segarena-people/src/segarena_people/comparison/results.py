@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PASS_MARGIN = 0.05
-"""A user passes whose AUC is at most this much above that of two people."""
+"""Largest excess of a user's AUC over that of two people with which the user passes."""
 
 ALL_PEOPLE = "everybody"
 
@@ -21,7 +21,7 @@ class AnswerScope:
         kind: click, box, scribble.
         is_correction: whether they correct a mask; else they are first prompts about an object.
         is_positive: whether they mark the object; else they mark what is not the object.
-        label: label of the objects; "" takes all together.
+        label: label of the objects; "" for all objects together.
     """
 
     kind: str

@@ -1,7 +1,7 @@
-"""Comparison of segmenter rankings: with people's prompts, and with simulated users in their place.
+"""Comparison of segmenter rankings by people's prompts and by those of simulated users.
 
-The values come from run folders with people beside simulated users, or from a collection, whose
-prompts segmenters answer together with the users' own.
+The values come from run folders that contain people and simulated users, or from a
+collection: then the segmenters answer its prompts and those of the simulated users.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def compare_segmenters(
 ) -> list[SegmenterRanking]:
     """Rank segmenters with people's prompts and with each user's in their place.
 
-    A dialogue is what one person gave about one object, round by round. People's corrections were
-    meant for the mask that they saw; users correct the segmenter's own. Values are Dice and IoU
-    against the object that people were shown.
+    A dialogue consists of one person's prompts about one object, round by round. People's
+    corrections refer to the mask that they saw; users correct the segmenter's own.
+    Values are Dice and IoU against the object that people were shown.
 
     Args:
         segmenters: segmenters as for `segarena run -s`.

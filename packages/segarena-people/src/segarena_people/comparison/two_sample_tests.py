@@ -47,7 +47,7 @@ FEWEST_ANSWERS = 10
 """Samples with fewer answers are not compared."""
 
 MOST_PEOPLE_IN_PAIRS = 6
-"""Of more people, only those with the most answers are compared in pairs."""
+"""Maximum number of people compared in pairs; those with the most answers are chosen."""
 
 _MOST_PERMUTED = 1000
 _MOST_CURVES = 100
@@ -172,7 +172,10 @@ def _as_dicts(results: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _excess_over_people(unit: TestUnit, tests: Sequence[ClassifierTest], n: int) -> Estimate | None:
-    """Return the excess of a user's AUC over that of two people; None where no two people answered the same."""
+    """Return the excess of a user's AUC over that of two people.
+
+    None where no two people answered the same question.
+    """
     if not tests:
         return None
     own = unit.people.of(_rows_in_pairs(unit.people))
@@ -239,7 +242,7 @@ def _test_halves(unit: TestUnit) -> list[SeparationResult]:
 
 
 def shared_sample_size(people: AnswerSample) -> int:
-    """Return the least number of answers of a person to what a pair has in common; 0 without such pairs."""
+    """Return the least number of a person's answers in groups shared by a pair; 0 without pairs."""
     sizes: list[int] = []
     for (_, one), (_, other) in combinations(_people_in_pairs(people), 2):
         shared = np.intersect1d(people.groups[one], people.groups[other])

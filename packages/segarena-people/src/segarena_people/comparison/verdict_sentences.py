@@ -29,9 +29,9 @@ def user_verdict(found: ScopeResult, user: UserResult) -> str:
 def judge_user(user: UserResult) -> Judgement:
     """Return the verdict on a user in a word or two.
 
-    A user passes whose AUC is at most 0.05 above that of two people, if there are enough answers to
-    detect more. A greater excess fails unless it may be chance: the interval over images reaches
-    down to 0.05.
+    A user passes if its AUC exceeds that of two people by at most 0.05 and there are enough
+    answers to detect a greater excess. A greater excess fails, unless its interval over images
+    includes 0.05, so that it may be due to chance.
     """
     found = user.beyond_people
     if found is None:

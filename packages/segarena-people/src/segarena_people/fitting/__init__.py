@@ -1,1 +1,1 @@
-"""Habits fitted to what people gave: files that simulated users read."""
+"""Fitting of habits to people's prompts; simulated users read the resulting files."""

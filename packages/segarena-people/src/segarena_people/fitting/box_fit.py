@@ -27,7 +27,10 @@ _EDGES_PER_CLASS = 400
 """Edges in a size class, until there are `_MOST_CLASSES`."""
 _MOST_CLASSES = 12
 _FEWEST_PER_EDGE = 150
-"""Boxes in a class that give each edge quantiles of its own: lower edges differ, as shadows lie below objects."""
+"""Minimum number of boxes in a class for separate quantiles of each edge.
+
+Lower edges differ from the others, since shadows lie below objects.
+"""
 _TAIL_GRID = (2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 100.0)
 _SEED = 19
 

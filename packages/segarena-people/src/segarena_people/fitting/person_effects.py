@@ -1,4 +1,4 @@
-"""Random effects of people: how far they differ in a value that was measured several times of each."""
+"""Random effects of people: differences in a value measured several times for each person."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
 Papadopoulos et al. (Extreme clicking for efficient object annotation, ICCV 2017) compare boxes with
 those of the objects' masks in PASCAL VOC 2007: a mean IoU of 88 %, and 93 % of the boxes above 0.7;
-boxes by extreme clicks are as good. No normal distribution has both: with that mean, nearly no box
-would be below 0.7. So offsets over the side follow Student's t, whose scale and degrees of freedom
-follow from the two figures, plus a few pixels of hand error. Kognic (2021) also found, among 14
-annotators of 2 500 objects, that most edges are nearly right and tails are heavy.
+boxes by extreme clicks are as good. No normal distribution matches both figures: with that mean,
+almost no box would be below 0.7. So relative offsets (offset over side) follow Student's t, whose
+scale and degrees of freedom follow from the two figures, plus a few pixels of hand error. Kognic
+(2021) also found, among 14 annotators of 2 500 objects, that most edges are nearly right and
+tails are heavy.
 
 No paper reports the hand error on small objects (`FLOOR_PX`) or the correlations of edges; these
 values are ours. Both match the differences between people's outlines of one thing in the training

@@ -106,7 +106,7 @@ def _find_segments(neighbours: list[list[int]]) -> list[Segment]:
     """Return the paths between ends and crossings, then the loops that have neither."""
     used: set[tuple[int, int]] = set()
     segments: list[Segment] = []
-    # Pixels with two neighbours come last: what they then still begin are loops.
+    # Start at pixels with two neighbours last: only closed loops are left then.
     starts = sorted(range(len(neighbours)), key=lambda pixel: len(neighbours[pixel]) == 2)
     for start in starts:
         for second in neighbours[start]:

@@ -112,7 +112,7 @@ def _diagonal(prompt: PersonPrompt) -> float:
 
 
 def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
-    """Return the time until the first press that counts, of which an assumed movement is known."""
+    """Return the time until the first press that counts; the assumed movement is its known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     move = pointer_speed(prompt, habits).point(REST_DISTANCE, aim)
     known = sum_seconds([move, habits.press.seconds])
@@ -120,7 +120,7 @@ def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
 
 
 def _stroke_gaps(prompt: PersonPrompt, habits: TimeHabits) -> Iterable[TimedAct]:
-    """Yield the times between strokes, of which the movement from one to the next is known."""
+    """Yield the times between strokes; the movement from one to the next is the known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     for one, two in pairwise(prompt.meant):
         way = _distance(one[-1], two[0]) / _diagonal(prompt)
@@ -132,7 +132,7 @@ def _stroke_gaps(prompt: PersonPrompt, habits: TimeHabits) -> Iterable[TimedAct]
 
 
 def _drag_time(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
-    """Return the time from press to release of a box, of which the drag between corners is known."""
+    """Return the time from press to release of a box; the drag is its known part."""
     (stroke,) = prompt.meant
     way = _distance(stroke[0], stroke[-1]) / _diagonal(prompt)
     known = pointer_speed(prompt, habits).drag(way, habits.aim_edge)
@@ -165,7 +165,7 @@ def _duration_s(stroke: Sequence[PointerSample]) -> float:
 
 
 def _fit_act(timed: Sequence[TimedAct], published: ActTime, between: float) -> ActTime:
-    """Fit an act to the part of some times that is not known otherwise; as published where they are too few."""
+    """Fit an act to the unexplained part of times; return the published habits if too few."""
     if len(timed) < FEWEST_TIMED_PROMPTS:
         return published
     whole = _fit_log_normal([act.seconds for act in timed])
@@ -188,7 +188,7 @@ def _fit_act(timed: Sequence[TimedAct], published: ActTime, between: float) -> A
 def _fit_log_normal(values: Sequence[float]) -> LogNormalSeconds:
     """Return the log-normal distribution with the median of values and the spread of their middle two thirds.
 
-    Quantiles rather than moments: a break of a person gives a time that is far off.
+    Quantiles rather than moments: a break of a person yields an outlier.
     """
     logs = np.log(np.asarray(values, dtype=np.float64))
     low, median, high = np.quantile(logs, _ONE_SIGMA_QUANTILES)

@@ -85,8 +85,8 @@ def read_person_clicks(collection: Collection) -> list[PersonClick]:
 def read_drawings(collection: Collection, *, background: bool = False) -> list[PersonDrawing]:
     """Return all strokes that count, one drawing for each person, goal and round.
 
-    Strokes on an object, on a missing part and on a surplus part are taken; with `background`
-    instead those beside an object, whose goal is the background near it. People without a name get
+    Includes strokes on an object, on a missing part and on a surplus part; with `background`, only
+    strokes beside an object, whose goal is the background near it. People without a name get
     the name of the collection.
 
     Args:

@@ -2,7 +2,7 @@
 
     Prompting Results/Baseball bat/st1/points/0_green.npy     for each step all clicks on the object so far, x, y
     Prompting Results/Baseball bat/st1/points/0_red.npy       and all those beside it
-    Prompting Results/Baseball bat/st1/masks/0_3_mask.png     what SAM answered at a step
+    Prompting Results/Baseball bat/st1/masks/0_3_mask.png     SAM's mask at a step
     Prompting Results/Baseball bat/st1/eachround/0_.npy       number of the try of each step, at most two
     Image datasets/Baseball bat/labels.npy                    the objects of all pictures
 

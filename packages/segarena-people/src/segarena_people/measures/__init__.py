@@ -1,1 +1,1 @@
-"""What of a person's prompt can be measured, so that a simulated user's can be held beside it."""
+"""Measures of prompts, by which people are compared with simulated users."""

@@ -17,7 +17,7 @@ from segarena.samples import Mask
 
 @dataclass(frozen=True, eq=False)
 class GoalShape:
-    """Region of an image that a prompt was asked for, with cached measures.
+    """Goal region of a prompt, with cached measures.
 
     >>> shape = GoalShape(np.ones((4, 9), bool))
     >>> shape.area, shape.side, shape.centroid.tolist(), shape.depth.max().item()

@@ -63,7 +63,7 @@ COARSE_STROKE_COLUMNS = tuple(list(STROKE_FEATURES).index(name) for name in COAR
 """Columns of the coarse features: `features[:, COARSE_COLUMNS]`."""
 
 LEAST_GOAL_PX = 30
-"""On smaller goals the features say little; comparisons leave such goals out."""
+"""Minimum size of goals in comparisons; on smaller ones the features are uninformative."""
 
 
 def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:

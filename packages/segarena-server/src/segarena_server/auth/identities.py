@@ -15,7 +15,7 @@ from segarena_server.auth.accounts import clean_name, create_account
 from segarena_server.auth.keys import create_key, find_key, find_key_by_hash
 from segarena_server.db.orm_models import AccessKey, Identity, Person
 
-NO_PASSWORD = "-"  # noqa: S105 - it is none: nothing hashes to it
+NO_PASSWORD = "-"  # noqa: S105 - not a password: no key has this hash
 _MOST_NAMES = 100
 
 

@@ -1,8 +1,8 @@
 """OpenID Connect client: the authorization code flow with PKCE, as a confidential client.
 
 An ID token counts when one of the provider's keys signed it, it is addressed to this server, it is
-fresh, and it carries the nonce of the sign-in that this browser started. Issuer and subject identify
-a person; an e-mail address proves nothing here.
+fresh, and it carries the nonce of the sign-in that this browser started. Issuer and subject
+identify a person; e-mail addresses are not used for identification.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from segarena_server.auth.identities import ProviderIdentity
 from segarena_server.settings import OidcSettings, is_loopback
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Asymmetric signatures only: `none` is unsigned, and HMAC keys would be known to both sides."""
+"""Asymmetric signatures only: `none` is unsigned, and both sides would know an HMAC key."""
 _CACHE_S = 3600.0
 _REFETCH_S = 60.0
 _TIMEOUT_S = 10.0

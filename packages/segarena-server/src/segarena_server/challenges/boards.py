@@ -1,4 +1,4 @@
-"""The board of a phase: what participants may see of its runs, without anything that is hidden."""
+"""The board of a phase, as participants may see it: without hidden names and values."""
 
 from __future__ import annotations
 
@@ -119,7 +119,10 @@ class BoardCache:
 
 
 def sees_samples(phase: Phase, now: float, *, sees_all: bool) -> bool:
-    """Return whether a visitor who sees the board of a phase sees its samples too, as where the truth is open."""
+    """Return whether visitors who see the board of a phase also see its samples.
+
+    Participants see them only in a practice.
+    """
     return sees_all or (phase.kind == "practice" and shows_board(phase, utc_datetime(now)))
 
 

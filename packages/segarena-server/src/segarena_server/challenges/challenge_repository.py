@@ -45,7 +45,7 @@ def cached_description(text: str) -> ChallengeDescription:
 
 @lru_cache(maxsize=64)
 def cached_info(text: str) -> ChallengeInfo:
-    """Return what participants see of a described challenge; the last ones are cached."""
+    """Return the public description of a challenge; the last ones are cached."""
     return challenge_info(cached_description(text))
 
 

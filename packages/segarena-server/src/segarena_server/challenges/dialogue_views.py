@@ -1,8 +1,8 @@
 """The dialogues about a sample of a run, every round with prompts and answers over the sample.
 
-There are two views, which share no source. The organiser's view replays the dialogues with all turns, truth and values
-included. The participant's view is made only from what was sent to the participant and what they sent; nothing else is
-opened, so nothing else can be shown.
+There are two views with separate sources. The organiser's view replays the dialogues with all
+turns, truth and values included. The participant's view uses only the messages exchanged with
+the participant; no other data is opened, so it cannot reveal any.
 """
 
 from __future__ import annotations

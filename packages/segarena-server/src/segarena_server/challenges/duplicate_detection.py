@@ -30,7 +30,7 @@ MAX_COMPARED_MASKS = 256
 """Masks of a run that are compared."""
 
 _BANDS = 16
-"""Parts of a mask whose pixels a sketch counts."""
+"""Number of bands of a mask whose pixels a sketch counts."""
 _KEY = ("sample", "target", "user", "repeat", "round", "object")
 _SKETCH = np.dtype([("key", "<u8"), ("bands", "<i8", (_BANDS,))])
 
@@ -41,7 +41,7 @@ class Similarity:
 
     Attributes:
         share: of equal masks among those of the same rounds of the same dialogues.
-        compared: the number of compared masks. Pairs of empty masks say nothing and are left out.
+        compared: the number of compared masks. Pairs of empty masks are uninformative and left out.
     """
 
     share: float
@@ -87,7 +87,7 @@ def sketch_of(folder: Path) -> bytes:
     run = RunFolder.open(folder)
     keys = _keys_by_hash(run)
     chosen = sorted(keys)[:MAX_COMPARED_MASKS]
-    # Empty masks say nothing.
+    # Empty masks are uninformative.
     masks = [(key, mask) for key, mask in _masks(run, keys, chosen) if mask.size]
     sketch = np.zeros(len(masks), _SKETCH)
     for place, (key, mask) in enumerate(masks):

@@ -77,7 +77,8 @@ class DialogueStatus:
         failure: why it ended early otherwise; else "".
         heard: answered rounds as the participant counts them. Rounds of an earlier run that are asked again after the
             rules have ended the dialogue are included, although they count for nothing.
-        repeated: how many of the rounds that the participant was asked have prompts of an earlier run.
+        repeated: number of requested rounds, as the participant counts them, with prompts of an
+            earlier run.
         is_given_up: whether the participant had no answer, perhaps to a round that counts for nothing.
     """
 

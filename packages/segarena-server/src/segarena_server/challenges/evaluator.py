@@ -1,6 +1,7 @@
-"""The evaluation of turns: the server's side of what participants send.
+"""Evaluation of participants' turns on the server.
 
-All that an evaluator keeps is a cache: the turns alone reproduce the same dialogues, and the same bytes to send.
+All state of an evaluator is a cache: the turns alone reproduce the same dialogues and the same
+reply bytes.
 """
 
 from __future__ import annotations

@@ -27,7 +27,10 @@ BLIND_IOU_NOTE = (
 )
 
 _BLIND_MARGIN = 0.02
-"""A run is flagged if its IoU exceeds the blind IoU by less. A run that gives the blind mask differs by rounding."""
+"""A run is flagged if its IoU exceeds the blind IoU by less than this.
+
+A run that submits the blind mask differs from it by rounding.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class AuditedRun:
 
     @property
     def flags(self) -> list[str]:
-        """What the organiser should look at, one line each."""
+        """Findings that the organiser should look at, one line each."""
         flags: list[str] = []
         finding = self.finding
         if finding is not None and self.alike is not None:

@@ -18,7 +18,7 @@ from segarena.segmenters.drawing.nearest_prompt import blind_labels, frames_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """What the prompts about a target reveal.
+    """Information that the prompts about a target reveal.
 
     Attributes:
         iou: of the blind mask and the truth, the mean over the target's objects; 1 where both are empty.
@@ -32,7 +32,7 @@ class Leak:
 
 
 def measure_leak(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> Leak:
-    """Measure what prompts about a target reveal; their order and their dialogues do not matter."""
+    """Measure the leak of prompts about a target; their order and their dialogues do not matter."""
     spacing = sample.spacing_mm if isinstance(sample, VolumeSample) else None
     has_frames = isinstance(sample, VideoSample)
     blind, steps = blind_labels(prompts, sample.shape, spacing=spacing, has_frames=has_frames)

@@ -163,7 +163,7 @@ class LocalSession:
         return {}
 
     def fail(self, message: str) -> None:
-        """Send that there is no answer."""
+        """Report that the participant has no answer."""
         self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=message))
         self.is_over = True
 

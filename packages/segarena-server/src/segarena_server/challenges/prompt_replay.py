@@ -1,4 +1,4 @@
-"""The prompts that a team received before: asked about the same sample again, it receives them again."""
+"""Prompt replay: a team that gets the same sample again receives the same prompts again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PromptHistory: TypeAlias = dict[int, list[Sequence[Prompt]]]
 class ReplayingUser:
     """A user that repeats earlier prompts in the first rounds, and then lets another user go on.
 
-    The dialogue can go on from repeated prompts, since they are true whatever was answered. But they do not depend on
-    the answers, so that nobody learns more by asking again. From the first round that was never asked before, the user
-    sees the actual dialogue. However many runs a team begins, it receives no more rounds about a sample than one
-    dialogue has.
+    The dialogue can go on from repeated prompts, since they are correct for any answer. As they do
+    not depend on the answers, repeating a run yields no further information. From the first new
+    round on, the user sees the actual dialogue. However many runs a team begins, it receives no
+    more rounds about a sample than one dialogue has.
 
     Args:
         user: gives the prompts of further rounds.

@@ -36,7 +36,7 @@ class QuotaRefusal:
 
 
 def may_begin(phase: Phase, earlier: Sequence[RunSpan], now: datetime) -> QuotaRefusal | None:
-    """Return why a team may not begin a run in a phase; None if it may.
+    """Return the reason why a team may not begin a run in a phase; None if it may.
 
     Args:
         phase: with its limits.
@@ -70,5 +70,5 @@ def may_begin(phase: Phase, earlier: Sequence[RunSpan], now: datetime) -> QuotaR
 
 
 def must_end(phase: Phase, now: datetime) -> bool:
-    """Return whether unfinished runs of a phase end now, whatever they still wait for."""
+    """Return whether unfinished runs of a phase end now, even with pending work."""
     return phase.is_closed(now) and phase.late == "refuse"

@@ -1,4 +1,6 @@
-"""A rehearsal: a segmenter takes part in a challenge within this process, to show the organiser what people will see.
+"""A rehearsal: a segmenter takes part in a challenge within this process.
+
+It shows the organiser the view of participants.
 
 Samples, prompts and masks are packed and unpacked as if they travelled over the network.
 """
@@ -49,7 +51,7 @@ class SampleRehearsal:
         judged: status of each dialogue after each turn.
         given: the prompts that were given, in the format in which they are stored for a team.
         exchanged: the turns and their results.
-        leaks: what the prompts give away of each target, by its name.
+        leaks: leak of the prompts about each target, by its name.
     """
 
     sample: str

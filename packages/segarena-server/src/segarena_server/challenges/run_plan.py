@@ -71,7 +71,7 @@ def open_participant_run(
 
 
 def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
-    """Return what participants see of a challenge; this builds its users.
+    """Return the public description of a challenge; this builds its users.
 
     Raises:
         PluginError, InvalidInput: as `participant_plan`.

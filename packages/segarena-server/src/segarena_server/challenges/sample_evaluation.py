@@ -40,7 +40,7 @@ from segarena_server.challenges.time_charge import TimeBank
 
 NO_ANSWER = "there was no answer"
 OUR_FAULT = "this dialogue cannot go on for a reason on this side; the organiser sees which"
-"""The failures that participants are told of. The actual reason may name what is hidden."""
+"""The failures reported to participants. The actual reason may reveal hidden data."""
 
 _MAX_LISTED = 20
 """Dialogues that an error message lists."""
@@ -75,7 +75,8 @@ class _Dialogue:
     Attributes:
         past: prompts of earlier runs, by round.
         requested: rounds whose prompts were sent.
-        replayed_answers: rounds answered in vain, after the rules had ended the dialogue.
+        replayed_answers: repeated rounds answered after the rules had ended the dialogue; they do
+            not count.
         accrued_s: seconds charged since its last answer.
         seconds: charged for its last answer.
         values: metrics of its last answer.
@@ -111,10 +112,11 @@ class _Dialogue:
 
     @property
     def has_replay(self) -> bool:
-        """Whether the rules ended it before a round that an earlier run was asked, so that this round is asked again.
+        """Whether the rules ended it before a round of an earlier run, which is therefore repeated.
 
-        The end of a dialogue tells the participant that the answer is good enough. For rounds that an earlier run was
-        asked this is not told again; otherwise each further run would be a question about the truth.
+        The end of a dialogue tells the participant that the answer is good enough. It is
+        concealed during rounds that an earlier run had already; otherwise each further run could
+        be used to query the truth.
         """
         session = self.session
         has_ended_by_rules = (
@@ -136,7 +138,7 @@ class _Dialogue:
             self.session.fail(message)
 
     def told_failure(self) -> str:
-        """Return the failure that the participant is told of; "" for none."""
+        """Return the failure to report to the participant; "" for none."""
         if self.state is DialogueState.SERVER_FAILED:
             return OUR_FAULT
         if self.session.failure or self.state is DialogueState.GIVEN_UP:

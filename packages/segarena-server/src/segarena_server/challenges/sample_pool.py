@@ -21,7 +21,7 @@ It reports progress, or limits the time of a sample.
 """
 
 MAX_PREVIEWED_SAMPLES = 6
-"""Samples of a pool that are opened to estimate what the whole pool would be."""
+"""Number of samples opened to estimate the size of a pool."""
 _MAX_LISTED = 3
 _BYTES_PER_MEGABYTE = 1e6
 
@@ -68,7 +68,7 @@ class SamplePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhasePreview:
-    """An estimate of what a phase would be.
+    """Estimated size of a phase.
 
     Attributes:
         phase: its name.
@@ -139,7 +139,7 @@ def build_pool(
 def preview_phases(
     evaluator: Evaluator, described: ChallengeDescription, progress: ProgressContext
 ) -> list[PhasePreview]:
-    """Estimate what the phases of a challenge would be; a few samples of each pool are opened, none is stored.
+    """Estimate the size of each phase; open a few samples of each pool, and store none.
 
     Raises:
         SegarenaError: something cannot be built.

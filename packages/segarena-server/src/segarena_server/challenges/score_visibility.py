@@ -1,4 +1,4 @@
-"""What participants see of scores, and when."""
+"""Visibility of scores for participants, by phase and time."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class TimeBank:
         bank_s: reserve for the whole dialogue.
 
     Attributes:
-        left_s: what is left of the reserve.
+        left_s: remaining reserve.
     """
 
     def __init__(self, seconds_per_answer: float | None, bank_s: float = 0.0) -> None:

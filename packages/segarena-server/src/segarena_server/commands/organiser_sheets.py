@@ -69,7 +69,7 @@ def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
 
 
 def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
-    """Return the sheet of a challenge preview, one row per phase."""
+    """Return the sheet of a challenge preview, with one row per phase."""
     rows = tuple(
         (
             phase.phase,

@@ -61,7 +61,7 @@ class SampleTurns:
     """The turns about a sample of the package.
 
     Attributes:
-        turns: the one that asked for the first scribbles, then one for each interaction.
+        turns: the request for the first scribbles, then one turn for each interaction.
         next: the number of the next turn about its sequence.
     """
 

@@ -59,10 +59,10 @@ INTERFACE = Interface(
 )
 
 MAGIC = 23
-"""By this number clients recognise a server."""
+"""Number by which clients recognise a server."""
 
 PATIENCE_S = 900.0
-"""How long a request waits, since these programs cannot be told to ask again."""
+"""Seconds that a request waits; long, since these programs cannot poll."""
 
 _MOST_CANDIDATES_BYTES = 64 * 1024
 

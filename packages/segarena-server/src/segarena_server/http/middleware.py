@@ -1,9 +1,12 @@
-"""Around every request: a host that is ours, headers that bind the browser, a number, two moments, a line in the log.
+"""Request middleware: Host check, security headers, request id, timestamps and access log.
 
-`state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
-byte of the answer had left. `state.turn` names the turn that came, and `state.read` is when its last byte had.
-`state.taken` is how many bytes of a large body it has in memory.
-`state.is_nameless` keeps who asked, from where and for what out of the log: of those who take part in a study.
+Fields of the request's `state`:
+`arrived`: time when the first byte of the request arrived.
+`on_sent`: optional callback; receives the times when the first and the last byte of the
+    response left.
+`turn`: the turn in the request; `read`: time when its last byte arrived.
+`taken`: bytes of a large body that are held in memory.
+`is_nameless`: leave person, address and path out of the log, as for participants of a study.
 """
 
 from __future__ import annotations
@@ -25,9 +28,9 @@ from segarena_server.site import Site
 
 LOG = logging.getLogger("segarena_server")
 _LIBRARIES = ("asyncio", "sqlalchemy", "uvicorn")
-"""They tell of lost connections in lines of their own."""
+"""Libraries that log lost connections themselves."""
 _LONGEST_PATH = 2000
-"""Characters: Python makes no number of more than 4300 digits, and routes would try to."""
+"""In characters. Routes parse numbers in paths, and `int` fails beyond 4300 digits."""
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -44,8 +47,8 @@ class RequestMiddleware:
     """ASGI middleware.
 
     Args:
-        app: what answers.
-        site: whose requests these are.
+        app: the wrapped ASGI application.
+        site: the site that is served.
     """
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
@@ -53,7 +56,7 @@ class RequestMiddleware:
         self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -91,7 +94,7 @@ class RequestMiddleware:
             self._log(scope, status, time.perf_counter() - started)
 
     def _is_ours(self, scope: Scope) -> bool:
-        """Tell whether the request names a host that is ours: others come from pages that play tricks with names."""
+        """Tell whether the Host header names this server; other hosts indicate DNS rebinding."""
         named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         try:
             return (
@@ -130,10 +133,10 @@ class RequestMiddleware:
 
 
 class JsonLines(logging.Formatter):
-    """Writes each record as one line of JSON, whatever is in it."""
+    """Formats each log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the record as a line of JSON."""
         at = (
             time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z"
@@ -150,7 +153,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to(file: Path | None, level: int) -> None:
-    """Write the log of the server as lines of JSON, to a file or stderr, from this level on."""
+    """Send the server log to a file, or to stderr, as lines of JSON from this level on."""
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:
@@ -163,9 +166,9 @@ def log_to(file: Path | None, level: int) -> None:
 
 
 def _replied_s(state: Any) -> float | None:
-    """Return seconds from the last byte of what came to the first byte of the answer; None when there was none.
+    """Return the response time: seconds from the last request byte to the first response byte.
 
-    What a reply of a test is held back is left out.
+    The deliberate delay of replies in a test is subtracted. None when no response was sent.
     """
     if "sending" not in state:
         return None

@@ -1,4 +1,7 @@
-"""Errors as answers: JSON for programs, a page for people; what is our fault tells its number and nothing else."""
+"""Error responses: JSON for programs, a page for people.
+
+An internal error reveals only its request number.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _RETRY_S = 5.0
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Have the application answer errors."""
+    """Register the error handlers of the application."""
     for kind in (
         SegarenaError,
         HTTPException,
@@ -37,7 +40,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """Return what is told of an error."""
+    """Return the refusal that reports an error to the client."""
     match error:
         case Refusal():
             return error
@@ -55,7 +58,7 @@ def refusal_of(error: Exception) -> Refusal:
             return Refusal(405, "method", "this cannot be done here")
         case (
             HTTPException() | RequestValidationError() | OverflowError() | DataError()
-        ):  # numbers that no column has
+        ):  # integers outside the range of a column
             return http_errors.unknown()
         case _:
             return Refusal(
@@ -70,7 +73,7 @@ async def _answer(request: Request, error: Exception) -> Response:
     if refusal.status >= 500:
         trace = (
             error if refusal.status == 500 else None
-        )  # what passes by itself is no fault of the program
+        )  # no traceback for errors that are only transient
         LOG.error("%s", error, exc_info=trace, extra={"told": {"request": request.state.number}})
     interface = interface_of(request)
     if interface is not None:
@@ -85,7 +88,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 def _is_of_script(request: Request) -> bool:
-    """Tell whether a script of a page of ours is asking, which could do nothing with a page."""
+    """Tell whether a script of this site sent the request, which expects JSON and not a page."""
     return (
         request.headers.get("accept", "") == "application/json" or "x-form-key" in request.headers
     )

@@ -24,7 +24,7 @@ def enqueue_job(session: Session, kind: str, about: str, now: float, told: str =
     Args:
         session: writes.
         kind: name of its kind.
-        about: what the job is about; a kind has one job for each value.
+        about: object of the job, such as the id of a run; a kind has one job for each value.
         now: seconds since 1970.
         told: input of the job, in the format of its kind.
     """

@@ -82,7 +82,7 @@ class JobRunner(RowRunner[Job]):
         return (row.id,)
 
     def topic(self, row: Job) -> str:
-        """Return what the job is about."""
+        """Return the object of the job, which is its topic of the notifier."""
         return row.about
 
     def lease(self, session: Session, lease: str) -> Job | None:

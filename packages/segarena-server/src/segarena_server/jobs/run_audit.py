@@ -33,7 +33,7 @@ class RunAudit:
     """The result of an audit.
 
     Attributes:
-        leaks: what the prompts of the team give away of each target; empty in a practice.
+        leaks: leak of the team's prompts about each target; empty in a practice.
         sketch: of the masks of the run; see `segarena_server.challenges.duplicate_detection`.
         most_similar: id of the most similar run of another team, and the similarity; None when there is no other run.
     """

@@ -54,7 +54,7 @@ class JudgeSampleTask:
         request: the sample, with the turns in which its first prompts were sent.
         run_folders: where the rows are written.
         mask_sample: requirements on the masks; None for other submissions.
-        given_up: why no question is asked any more, so that all dialogues about the sample fail; else "".
+        given_up: why the sample is abandoned, so that all its dialogues fail; else "".
     """
 
     content: SubmissionContent

@@ -61,7 +61,7 @@ class TurnRunner(RowRunner[Turn]):
         return row.run_id, row.place, row.number
 
     def topic(self, row: Turn) -> TurnKey:
-        """Return the key: requests wait for a turn."""
+        """Return the key of the turn, for which requests wait."""
         return self.key(row)
 
     def lease(self, session: Session, lease: str) -> Turn | None:

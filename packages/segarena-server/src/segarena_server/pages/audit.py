@@ -1,4 +1,4 @@
-"""What an organiser looks at before anybody wins: what prompts gave away, and runs that look like one."""
+"""Pages of the integrity audit: information leaked by prompts, and near-duplicate runs."""
 
 from __future__ import annotations
 

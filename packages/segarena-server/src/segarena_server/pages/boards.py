@@ -165,7 +165,10 @@ def _pictures(
     *,
     is_organiser: bool,
 ) -> Gallery | None:
-    """Return a card for each target of a sample with the best runs side by side; None while they are drawn."""
+    """Return a card for each target of a sample with the best runs side by side.
+
+    None while the images are being rendered.
+    """
     site = site_of(request)
     board = shown.board
     key = board.first_key

@@ -1,6 +1,7 @@
-"""Making and changing a challenge on a page: a form, a look at what it would be, and then the real thing.
+"""Pages to create or change a challenge: a form, a preview, and the final step.
 
-Opening samples takes time, so looking, making and changing are jobs; the page of a draft says how far they are.
+Opening samples takes time, so previewing, creating and changing are jobs; the page of a draft
+shows their progress.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ _FIRST = {
     "phases[0].shows": "board",
     "phases[0].samples_per_run": "3",
 }
-"""What the form of a new challenge begins with: something that can be made as it is, but for a name."""
+"""Initial values of the form for a new challenge; valid except for the missing name."""
 DRAFTS = (PreviewChallenge.name, MakeChallenge.name, ChangeChallenge.name)
-"""The kinds of jobs that are about a challenge to be."""
+"""The kinds of jobs about drafts of challenges."""
 
 
 @router.get("/organise/new")
@@ -183,7 +184,7 @@ def make_draft(request: Request, draft: int, form: Form) -> Response:
 def _form(
     request: Request, texts: Mapping[str, str], faults: Mapping[str, str], *, changes: str = ""
 ) -> Response:
-    """Return the form with what was filled in, and what is wrong beside the fields."""
+    """Return the form with the submitted values, and with errors beside their fields."""
     site = site_of(request)
     begun: set[str] = set()
     if changes:
@@ -211,9 +212,9 @@ def _filled(
     seeds: Mapping[str, int],
     before: Description | None = None,
 ) -> ParsedForm:
-    """Return the challenge that a form describes, with nothing in it that a page may not name.
+    """Return the challenge that a form describes, after checking that pages may name its plug-ins.
 
-    What is there already stays, whoever named it and where.
+    Plug-ins that the challenge has already are kept without this check.
     """
     settings = site_of(request).settings
     filled = parse_form(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
@@ -230,7 +231,7 @@ def _filled(
     faults = {**filled.faults, **plugin_faults(new, settings.roots)}
     if (
         before and len(before.phases) > MAX_PHASES
-    ):  # those that the form does not show would be gone
+    ):  # phases that the form does not show would be lost
         faults["phases"] = (
             f"there are {len(before.phases)}, more than a form holds; segarena challenge change can"
         )
@@ -241,7 +242,7 @@ def _filled(
 
 
 def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:
-    """Return the fields of a form, and those that it does not have as they are in the challenge: they stay."""
+    """Return the fields of a form; missing fields keep their values in the challenge."""
     if before is None:
         return dict(form)
     told = dict(form)
@@ -257,7 +258,7 @@ def _completed(form: Mapping[str, str], before: Description | None) -> dict[str,
 
 
 def _fault_of(error: SegarenaError) -> dict[str, str]:
-    """Return what is wrong by field; what names none is about the benchmark, which is what was built."""
+    """Return the errors by field; an error that names no field is assigned to the benchmark."""
     field, _, why = str(error).partition(": ")
     name = field.partition("[")[0]
     known = name in Description.__struct_fields__ and bool(why)
@@ -271,7 +272,7 @@ def _is_about_phases(form: Mapping[str, str]) -> bool:
 
 
 def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of a form with a phase more, or without one of them."""
+    """Return the texts of a form with a phase added or removed."""
     count = len(phase_numbers(form))
     asked = form["do"]
     if asked == "add":
@@ -292,7 +293,7 @@ def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def _post(request: Request, kind: str, about: str, described: Description, *, changes: str) -> int:
-    """Have something done with a challenge; return the number of the job."""
+    """Enqueue a job about a challenge; return the number of the job."""
     site = site_of(request)
     visitor = visitor_of(request)
     told = ChallengeJobRequest(described, _by(visitor), changes)

@@ -1,4 +1,4 @@
-"""Pages of challenges: what there is, the rules of one, its board."""
+"""Pages of challenges: the list, and the rules and the board of each."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def show_challenge(request: Request, slug: str) -> Response:
     asking = [phase.name for phase in begun if "dialogue" in phase.takes]
     place = (
         f"{slug}/{asking[-1]}" if asking and len(begun) > 1 else slug
-    )  # one that is open alone need not be named
+    )  # the only open phase is the default
     told: dict[str, Any] = {
         "challenge": challenge,
         "shown": shown,
@@ -75,7 +75,7 @@ def show_challenge(request: Request, slug: str) -> Response:
 
 
 def visible_challenge(request: Request, slug: str) -> Challenge:
-    """Return a challenge that the visitor may see; what they may not see sounds like what is not there."""
+    """Return a challenge that the visitor may see; a hidden one is reported as unknown."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -94,7 +94,7 @@ def _count(session: Session, found: Select[Any]) -> int:
 
 
 def _own(session: Session, site: Site, visitor: Visitor) -> dict[str, int]:
-    """Return how many tokens and runs a participant has."""
+    """Return the numbers of tokens and runs of a participant."""
     return {
         "tokens": len(tokens_of(session, visitor.person_id, site.now())),
         "runs": _count(session, select(Run.id).where(Run.person_id == visitor.person_id)),

@@ -1,4 +1,4 @@
-"""Moments as pages show them: in UTC, by a small script in the visitor's own zone; and how long it is until then."""
+"""Dates and durations on pages: in UTC, or converted to the visitor's time zone by a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def time_tag(moment: float | datetime.datetime | None) -> Markup:
-    """Return a moment (seconds since 1970, or with its zone) as a page has it; nothing for None."""
+    """Return the HTML of a time (seconds since 1970, or a datetime with its zone); "" for None."""
     if moment is None:
         return Markup()
     if isinstance(moment, float | int):
@@ -25,7 +25,7 @@ def time_tag(moment: float | datetime.datetime | None) -> Markup:
 
 
 def span_text(seconds: float) -> str:
-    """Return so many seconds as people say it: "5 days", "20 hours", "1 minute"."""
+    """Return a duration in seconds in words: "5 days", "20 hours", "1 minute"."""
     seconds = abs(seconds)
     unit, size = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = int(seconds // size)

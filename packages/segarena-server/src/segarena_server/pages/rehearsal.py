@@ -1,4 +1,4 @@
-"""A rehearsal on a page: begun there, held by a job, shown as participants will see it."""
+"""Pages of rehearsals: start the job, and show the result as participants will see it."""
 
 from __future__ import annotations
 

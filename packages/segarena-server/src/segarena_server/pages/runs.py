@@ -1,4 +1,4 @@
-"""Pages of runs: one's own, and every round of each."""
+"""Pages of runs: the visitor's own runs, and every round of each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MOST_LISTED = 200
 
 _WATCH_S = 5
 _DRAWN_S = 2.0
-"""So long a page waits for its pictures; then it says that they are on their way."""
+"""Seconds that a page waits for its images before it reports that they are being rendered."""
 
 _MOST_PLACES = 10**6
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=_MOST_PLACES)]
@@ -58,9 +58,9 @@ class RunListRow:
     Attributes:
         run: its row.
         challenge: its name in addresses.
-        team: whose it is.
-        person: who began it.
-        places, over: how many samples it has, and how many are over.
+        team: name of the team that owns it.
+        person: name of the person who started it.
+        places, over: number of its samples, and of those that are over.
     """
 
     run: Run
@@ -137,7 +137,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
     )
     if own[
         "is_watched"
-    ]:  # asked for by a link, so that nobody's page is taken from under their eyes
+    ]:  # refreshed only on request, so that the page does not change while somebody reads it
         answer.headers["refresh"] = str(_WATCH_S)
     return answer
 
@@ -223,7 +223,7 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
 
 
 def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
-    """Tell whether a run is one that its team can wish to be judged by, now."""
+    """Tell whether the team may choose this run for the board now."""
     moment = utc_datetime(now)
     is_still = find_phase(challenge, run.phase).is_closed(moment) or board_cutoff(
         description_of(challenge), moment
@@ -232,7 +232,7 @@ def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
 
 
 def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[RunListRow]:
-    """Return the newest runs, of one person with those of their team, or of all."""
+    """Return the newest runs: those of a person and their team, or of everyone."""
     found = select(Run, Challenge.slug, Team.name, Person.name).join(
         Challenge, Challenge.id == Run.challenge_id
     )
@@ -261,7 +261,10 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
 def _counts(
     session: Session, run_ids: list[str], untold: Collection[tuple[str, int]] = ()
 ) -> dict[str, dict[str, int]]:
-    """Return how many places of each run are open and over; one whose reply is kept back is open to its participant."""
+    """Return the numbers of open and finished samples of each run.
+
+    A sample with a withheld reply counts as open for its participant.
+    """
     counted = select(RunSample.run_id, RunSample.state, func.count()).where(
         RunSample.run_id.in_(run_ids)
     )

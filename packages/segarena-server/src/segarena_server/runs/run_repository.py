@@ -28,7 +28,10 @@ from segarena_server.jobs.job_queue import AUDIT_RUN, END_RUN, enqueue_job
 from segarena_server.mail.mail_outbox import queue_run_over_email
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
-"""Kinds of runs whose participants see the samples. Runs of other kinds are answered by what was submitted."""
+"""Kinds of runs whose participants see the samples.
+
+Runs of other kinds are answered by the submission.
+"""
 
 _INSTRUCTIONS: dict[ParticipationMode, str] = {
     "dialogue": "segarena run --challenge",
@@ -143,7 +146,7 @@ def create_run(
 def may_begin_now(
     session: Session, challenge: Challenge, phase: Phase, team_id: int, now: float
 ) -> http_errors.Refusal | None:
-    """Return why a team may not begin a run; None if it may."""
+    """Return the reason why a team may not begin a run; None if it may."""
     moment = utc_datetime(now)
     if challenge.state == "closed" or not phase.is_open(moment):
         refused = may_begin(phase, [], moment)

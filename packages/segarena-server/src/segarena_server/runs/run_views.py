@@ -1,4 +1,4 @@
-"""What pages show of a run: the list of its samples, and one sample with all turns and rounds."""
+"""Views of a run on pages: the list of its samples, and one sample with all turns and rounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from segarena_server.challenges.description import Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visibility:
-    """What a visitor may see of a run.
+    """Access rights of a visitor to the details of a run.
 
     Attributes:
         is_organiser: whether they may see everything.

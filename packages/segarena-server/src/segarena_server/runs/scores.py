@@ -44,7 +44,7 @@ def visible_scores(
 def withheld_reason(run: Run, phase: Phase, now: float) -> str:
     """Return why the ladder withholds the scores of a run from its team; "" when it does not.
 
-    Where a phase shows no scores at all, the team is not told either whether a run is a step of the ladder.
+    A phase that shows no scores does not reveal either whether a run is a step of the ladder.
     """
     if run.state != "over" or not run.extract or run.is_step:
         return ""

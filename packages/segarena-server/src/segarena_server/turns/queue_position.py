@@ -32,7 +32,7 @@ def turn_queue_position(session: Session, turn: Turn) -> dict[str, Any]:
     ahead = count_waiting_before(session, turn) if turn.state == "waiting" else 0
     recent = select(Turn.evaluated_s).where(Turn.state == "done").order_by(Turn.received_at.desc())
     usual_s = _median_of_recent(session, recent)
-    # Only whole ticks are told: the duration of an evaluation would reveal some of the truth.
+    # Report whole ticks only: the duration of an evaluation would reveal some of the truth.
     usual_s += reply_delay_s(usual_s)
     evaluating = select(func.count()).select_from(Turn).where(Turn.state == "leased")
     busy_workers = session.scalar(evaluating) or 1
@@ -49,7 +49,8 @@ def turn_queue_position(session: Session, turn: Turn) -> dict[str, Any]:
 def job_queue_position(session: Session, job: Job) -> dict[str, Any]:
     """Return the state of a job in the queue, with the keys of `turn_queue_position`.
 
-    The phase of a job under way is the name of its kind. `Job.doing` is not told, as it may name a hidden sample.
+    The phase of a job under way is the name of its kind. `Job.doing` is omitted, as it may name
+    a hidden sample.
     """
     kinds = job_kinds()
     same_threads = [kind for kind in kinds.values() if kind.is_long == kinds[job.kind].is_long]

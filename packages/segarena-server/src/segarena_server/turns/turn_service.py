@@ -32,7 +32,7 @@ from segarena_server.turns.turn_repository import (
 )
 
 WAIT_S = 25.0
-"""How long a request waits for an evaluation before the client is told to ask again."""
+"""Seconds that a request waits for an evaluation before the client has to poll again."""
 
 _MAX_POLL_S = 0.5
 """Period at which a turn is polled that another process may evaluate."""

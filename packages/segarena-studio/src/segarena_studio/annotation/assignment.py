@@ -20,7 +20,7 @@ from segarena_studio.annotation.access import OPEN_STATES
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
-"""Priority of a person's own tasks: what others wait for comes first."""
+"""Priority of a person's own tasks: those that others wait for come first."""
 
 
 def next_task(
@@ -80,8 +80,8 @@ def count_free_tasks(session: Session, project: Project, person_id: int) -> int:
 def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int:
     """Deal the free tasks out evenly; return how many tasks nobody could get.
 
-    The next task goes to whoever has the fewest tasks among those who do not have its picture yet;
-    the seed breaks ties.
+    Each task goes to the member with the fewest tasks who does not have its picture yet; the seed
+    breaks ties.
     """
     # The lock keeps tasks that people request at the same time with those people.
     query = (

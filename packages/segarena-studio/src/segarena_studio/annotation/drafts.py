@@ -1,4 +1,4 @@
-"""Drafts: each save adds a revision to the newest one, and never overwrites one that it did not know.
+"""Drafts: each save adds a revision, and never overwrites a revision that its window has not seen.
 
 A save names the revision that it is based on. If another window has saved a newer one meanwhile,
 nothing is written and the newest draft is returned. Every save has an id of its own, so that a

@@ -1,4 +1,4 @@
-"""Job for exports that take long; the person who requested one finds it on the page for a day."""
+"""Job for slow exports; the person who requested one can download it from the page for a day."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def is_quick(told: ExportContents) -> bool:
 def request_export(
     session: Session, site: Site, project_id: int, person_id: int, wanted: ExportOptions
 ) -> None:
-    """Enqueue an export and drop exports whose time has passed.
+    """Enqueue an export and delete expired exports.
 
     Raises:
         Refusal: another export of this person is being made.

@@ -28,7 +28,7 @@ from segarena_studio.orm_models import Picture, Task
 TOLERANCE_PX = 1.0
 """Largest distance between a mask and its outline."""
 _LEAST_AREA_PX = 20
-"""Smaller pieces of a mask do not become regions."""
+"""Minimum size of a piece of a mask that becomes a region."""
 _MOST_TOLD = 20
 
 

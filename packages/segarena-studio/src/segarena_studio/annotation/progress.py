@@ -184,7 +184,7 @@ def list_pictures(
 
 
 def find_next_review(session: Session, project: Project, person_id: int) -> Task | None:
-    """Return the task that has waited longest for review and was drawn by somebody else; None if none waits."""
+    """Return the task of another person that has waited longest for review; None if none waits."""
     waiting = (
         select(Task)
         .where(Task.project_id == project.id, Task.state == "finished")

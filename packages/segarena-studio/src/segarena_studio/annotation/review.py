@@ -82,8 +82,8 @@ def reopen_task(
     """Reopen a task: the annotator may do so before the review, a reviewer at any time.
 
     Raises:
-        Refusal: the task is open already; or somebody who is not a reviewer asks although it is in
-            review or the project is closed.
+        Refusal: the task is open already; or it is in review or the project is closed, and the
+            person is not a reviewer.
     """
     state = access.task.state
     if state in OPEN_STATES:

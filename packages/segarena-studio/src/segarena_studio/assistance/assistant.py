@@ -82,7 +82,7 @@ class Assistant:
         return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
     def encode(self, picture: PictureFile, *, is_ahead: bool) -> None:
-        """Encode a picture: ahead, or first because somebody looks at it; surplus pictures are dropped."""
+        """Enqueue a picture for encoding, first if somebody is viewing it; drop surplus ones."""
         self._home(picture, is_ahead=is_ahead).encode(EncodeRequest(picture), is_ahead=is_ahead)
 
     @property

@@ -60,14 +60,14 @@ PromptMessages: TypeAlias = Annotated[
 
 
 def to_prompt(message: PromptMessage, shape: Shape) -> Prompt:
-    """Convert a prompt for segmenters; boxes and scribbles are clipped to the frame, clicks must lie inside.
+    """Convert a prompt for segmenters: clip boxes and scribbles; clicks must lie inside the frame.
 
     Args:
         message: the prompt as it arrived.
         shape: (H, W) of the picture.
 
     Raises:
-        InvalidPrompt: a coordinate is not finite, or nothing of the prompt lies inside.
+        InvalidPrompt: a coordinate is not finite, or the prompt lies entirely outside the frame.
     """
     points = _points_of(message)
     for point in points:

@@ -1,8 +1,7 @@
 """Registry of runs that ask the people of a site: a file in the data folder for each process that answers.
 
 DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     location of a run that asks now
-DATA/seats/asked/3f9a2c01d4e5b687.json         the same, kept: people may download what they gave
-there
+DATA/seats/asked/3f9a2c01d4e5b687.json         a permanent copy, for downloads of people's prompts
 
 Processes that share a run have a file each, so that the end of one does not affect the others.
 """

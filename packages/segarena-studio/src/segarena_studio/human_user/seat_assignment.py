@@ -80,9 +80,9 @@ def _next(seats: Seats, person: str) -> str | None:
 
 
 def _target(info: SeatInfo) -> tuple[str, str, str]:
-    """Return what a person does only once.
+    """Return the key of a task, which a person does only once.
 
-    The user is part of it: users of two kinds, such as with and without visible errors, are
-    different tasks.
+    The simulated user is part of the key: users of two kinds, such as with and without visible
+    errors, are different tasks.
     """
     return info.sample, info.target, info.user

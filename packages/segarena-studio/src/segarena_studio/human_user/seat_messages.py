@@ -107,7 +107,7 @@ def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[Rec
 
 
 def elapsed_s(seats: Seats, name: str, round_: int) -> float:
-    """Return the seconds since the person could see what a round asks about."""
+    """Return the seconds since the question of a round became visible to the person."""
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 

@@ -31,7 +31,7 @@ class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Segmenter for which to encode a picture that somebody looks at, or will."""
+    """Segmenter that is to encode a picture, which somebody is viewing or is about to view."""
 
     segmenter: str
     is_ahead: bool = False

@@ -35,7 +35,7 @@ _MOST_BYTES = 2 * 2**20
 _PATIENCE_S = 15.0
 _LOOK_S = 0.02
 _Number = Annotated[int, Path(ge=0, le=10**6)]
-"""Of a round or a frame, from an address: it becomes the name of a file."""
+"""Number of a round or frame in an address; also used as a file name."""
 _YEAR = "private, max-age=31536000, immutable"
 
 

@@ -169,7 +169,7 @@ async def stop_here(request: Request, link: str) -> Response:
 def _move_on(
     request: Request, link: str, move: Callable[[Session, Site, Visit], object]
 ) -> Response:
-    """Change the state of a visit, and return what comes next."""
+    """Change the state of a visit, and return its next state."""
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
@@ -316,7 +316,7 @@ def _consent(
 
 
 def _visit_state(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
-    """Return what the page needs to know about the current state of a visit."""
+    """Return the current state of a visit for the page."""
     trial = next_trial(session, site, visit)
     visitor = visit.visitor
     study = visit.study

@@ -1,8 +1,8 @@
 """Viewer pages: datasets with their targets, and every round of runs on them.
 
-They show the ground truth, so they exist only where it is nobody else's secret: on a site for one
-person of this machine, listening there alone, started by `segarena look`, which alone adds a
-`Catalog`. On every other site these addresses do not exist, even for an administrator.
+They show the ground truth, so they exist only on a site for a single person that listens on this
+machine alone and was started by `segarena look`, the only command that adds a `Catalog`. On every
+other site these addresses do not exist, even for an administrator.
 """
 
 from __future__ import annotations

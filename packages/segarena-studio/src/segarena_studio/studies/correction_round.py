@@ -1,6 +1,6 @@
 """Second round of a study: a segmenter answers people's clicks, and the errors of its masks become targets.
 
-The first clicks on each object that count are answered one by one; the best mask that people would
+The first valid clicks on each object are answered one by one; the best mask that people would
 still correct becomes the target of others. Source: RClicks, section 3.3.
 """
 

@@ -1,4 +1,4 @@
-"""Description of a study: dataset, display, durations, and what participants give."""
+"""Description of a study: dataset, display, durations and kinds of prompts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         slug: short name in addresses.
         title: shown to participants.
         text: shown before participants begin, in plain paragraphs.
-        consent: what participants agree to.
+        consent: the text that participants agree to.
         dataset: as for `segarena run -d`; its targets are the objects.
         samples: number of samples to use, from the first on; None: all.
         planes: number of slices of each object of a volume, or frames of a video, evenly spread.
@@ -108,7 +108,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Arm(NamedTuple):
-    """What one participant does in a study."""
+    """Task of one participant in a study: kind of prompt and display mode."""
 
     kind: PromptKind
     mode: Mode

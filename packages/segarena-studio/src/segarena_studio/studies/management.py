@@ -20,7 +20,7 @@ from segarena_studio.studies.preparation import PreparedStudy, SampleContext, pr
 from segarena_studio.studies.segmenters import check_answers_clicks
 
 Actor = Mapping[str, Any]
-"""Who acts, for the audit log: `person_id` and `address`; empty on the command line."""
+"""Actor for the audit log: `person_id` and `address`; empty on the command line."""
 
 COMMAND_LINE: Actor = {}
 

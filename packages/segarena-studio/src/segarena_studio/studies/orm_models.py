@@ -28,10 +28,10 @@ class StudyRow(OrmModel):
     slug: Mapped[str] = mapped_column(String(64), unique=True)
     description: Mapped[str] = mapped_column(Text)
     dataset: Mapped[str] = mapped_column(Text)
-    """The name that the dataset gives itself."""
+    """Name by which the dataset identifies itself."""
     state: Mapped[str] = mapped_column(String(20), default="open")
     person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="SET NULL"))
-    """Who created it."""
+    """The person who created it."""
     made_at: Mapped[float] = mapped_column(Float)
 
 
@@ -58,7 +58,7 @@ class StudyItem(OrmModel):
     is_turned: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Whether it is displayed turned by 180 degrees, as slices of volumes are."""
     is_easy: Mapped[bool] = mapped_column(default=False)
-    """Whether it serves training and attention checks, whose answers are no data."""
+    """Whether it serves training and attention checks, whose answers do not count as data."""
     width: Mapped[int]
     height: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))

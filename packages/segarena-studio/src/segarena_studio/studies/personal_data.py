@@ -1,4 +1,4 @@
-"""Personal data of people with accounts in studies: which ones they created. Participants have no account."""
+"""Personal data of accounts in studies: the studies created. Participants have no account."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _end_batch(session: Session, site: Site, visit: Visit) -> None:
         StudyTrial.purpose == "main",
     )
     inside = session.scalars(select(StudyTrial.is_inside).where(*of_batch)).all()
-    # A ratio of small whole numbers: 7 / 10 must pass 0.7 whatever the last bit says.
+    # Rounding errors must not matter: 7 / 10 must pass 0.7.
     counts = sum(inside) >= visit.study.valid_share * len(inside) - 1e-9
     if not counts:
         session.execute(update(StudyTrial).where(*of_batch).values(is_void=True))

@@ -88,7 +88,7 @@ def find_link(session: Session, site: Site, text: str) -> StudyLink | None:
 
 
 def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
-    """Return why nobody more may join by a link; None when people may."""
+    """Return the reason why a link is closed to further people; None when it is open."""
     if study.state != "open":
         return "closed"
     if link.ended_at is not None:
@@ -102,7 +102,7 @@ def join_study(
     """Add a participant who consented; return the visit and the key for their browser.
 
     Raises:
-        InvalidInput: nobody more may join, or not with such a device.
+        InvalidInput: the link is full or closed, or the study does not allow this device.
     """
     row = _locked(session, link.study_id)
     study = decode_study(row.description)

@@ -106,7 +106,7 @@ class Collection:
 @dataclass(eq=False)
 @dataclass(eq=False)
 class Catalog:
-    """Everything that one `segarena look` shows."""
+    """All collections that one `segarena look` shows."""
 
     collections: Sequence[Collection]
 
@@ -125,7 +125,7 @@ def _largest_plane(loaded: LoadedSample, target: str) -> int:
 def open_catalog(
     named: Sequence[str], scratch: Path, *, trust: bool = False, data: str | None = None
 ) -> Catalog:
-    """Open what was named.
+    """Open a catalog of runs, datasets and pictures.
 
     Args:
         named: run folders, folders above runs, datasets as for `--dataset`, folders of pictures.
@@ -134,8 +134,8 @@ def open_catalog(
         data: new location of the runs' dataset, as for `segarena report`.
 
     Raises:
-        SegarenaError: something is none of these, or cannot be opened; the message says what was
-            expected.
+        SegarenaError: an item is none of these, or cannot be opened; the message says what
+            was expected.
     """
     runs: list[RunFolder] = []
     datasets: list[tuple[str, Dataset]] = []

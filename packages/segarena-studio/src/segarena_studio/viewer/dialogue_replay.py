@@ -1,6 +1,6 @@
 """Replay of a dialogue with its recorded prompts, for rounds without stored masks.
 
-The segmenter of the run is built in a new process and asked as in `segarena run --verify`
+The segmenter of the run is built in a new process and called as in `segarena run --verify`
 (`segarena.engine.replay`). Stored masks stay on display; the agreement of the repeated answers with
 them is reported.
 """

@@ -42,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """Which rows to show, in which order.
+    """Filter and order of the rows to show.
 
     Attributes:
         words: text that some text column must contain, ignoring case.

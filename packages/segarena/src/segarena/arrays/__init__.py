@@ -1,1 +1,1 @@
-"""Mask geometry on arrays: windows, distance, boundary, run lengths. Knows nothing of benchmarks."""
+"""Mask geometry on arrays: windows, distance, boundary, run lengths. Independent of benchmarks."""

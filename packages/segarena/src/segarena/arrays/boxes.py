@@ -44,7 +44,7 @@ def bounding_window(mask: Mask) -> Window:
 
 
 def join_windows(first: Window, second: Window) -> Window:
-    """Return the smallest window that holds both; an empty one adds nothing.
+    """Return the smallest window that contains both windows; an empty window adds nothing.
 
     >>> join_windows((slice(0, 2),), (slice(5, 6),))
     (slice(0, 6, None),)
@@ -58,7 +58,7 @@ def join_windows(first: Window, second: Window) -> Window:
 
 
 def intersect_windows(first: Window, second: Window) -> Window:
-    """Return the window of the pixels in both; an empty one (see `is_empty`) when there are none.
+    """Return the intersection of two windows, which may be empty (see `is_empty`).
 
     >>> intersect_windows((slice(0, 5),), (slice(3, 9),))
     (slice(3, 5, None),)

@@ -67,7 +67,7 @@ class Rle:
         """
         lengths = _unpack(self.counts)
         pixels = self.shape[0] * self.shape[1]
-        # Negative or single very large lengths first: a sum of them could come out right by chance.
+        # Reject negative and very large lengths first, because their sum could be right by chance.
         if ((lengths < 0) | (lengths > pixels)).any() or int(lengths.sum()) != pixels:
             raise InvalidMask(
                 f"run lengths: expected {pixels} pixels for {self.shape[0]} x {self.shape[1]}, rows by columns, "

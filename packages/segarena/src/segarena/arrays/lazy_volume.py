@@ -1,4 +1,4 @@
-"""Masks of volumes that are computed plane by plane on access, and never held whole."""
+"""Masks of volumes, computed plane by plane on access and never entirely in memory."""
 
 from __future__ import annotations
 

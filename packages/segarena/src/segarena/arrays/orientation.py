@@ -43,7 +43,7 @@ class Grid:
     exactly 45 degrees rounding decides.
 
     Attributes:
-        shape: of the stored array, in the order of the file's indices (i, j, k).
+        shape: shape of the stored array, in the order of the file's indices (i, j, k).
         affine: 4 x 4, stored index (i, j, k, 1) to millimetres in RAS+.
         slice_axis: "axial" or "largest-spacing".
         order: canonical axis n is stored axis `order[n]`.

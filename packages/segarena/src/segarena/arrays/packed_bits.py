@@ -47,7 +47,7 @@ def unpack_mask(words: Words, width: int, margin: int = 1) -> Mask:
 
 
 def words_needed(pixels: int) -> int:
-    """Return the number of words that hold so many pixels.
+    """Return the number of words needed for this many pixels.
 
     >>> words_needed(64), words_needed(65)
     (1, 2)

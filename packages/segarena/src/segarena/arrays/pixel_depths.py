@@ -32,7 +32,7 @@ class PixelDepths(NamedTuple):
     Attributes:
         window: one that holds the mask.
         pixels: flat indices in the window, ascending.
-        squared: of each pixel, the squared distance to the nearest one outside the mask; whole numbers.
+        squared: for each pixel, the squared distance to the nearest one outside the mask; whole numbers.
     """
 
     window: Window
@@ -149,8 +149,8 @@ def _squared(
 
     Args:
         pixels: flat indices, ascending.
-        starts: those of them that are the first of a row.
-        width: of the image.
+        starts: those that are the first of a row.
+        width: width of the image.
     """
     size = _size(pixels, width)
     squared = np.square(_to_end_of_run(pixels, starts))

@@ -39,7 +39,7 @@ def spaced_slices(first: int, last: int, count: int) -> list[int]:
 
 
 def nearest_slice(wanted: int, slices: Sequence[int]) -> int:
-    """Return the one of `slices`, sorted and not empty, that is nearest to `wanted`; of two, the lower one.
+    """Return the slice nearest to `wanted`; the lower one if two are equally near.
 
     >>> nearest_slice(5, [1, 4, 6])
     4
@@ -212,7 +212,7 @@ def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> 
 
 
 def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
-    """Return the pixel of `mask`, (H, W) and not empty, nearest to `wanted`; of equals the first in raster order.
+    """Return the pixel of a non-empty mask (H, W) nearest to `wanted`; break ties by raster order.
 
     >>> nearest_pixel(np.array([[1, 0, 0], [0, 0, 1]], bool), (1, 1))
     (1, 2)

@@ -32,11 +32,11 @@ class ChallengeDataset:
     not count as a run.
 
     Args:
-        server: gives prompts and evaluates answers.
-        address: of the phase.
-        rules: of the challenge.
+        server: the server, which gives prompts and evaluates answers.
+        address: address of the phase.
+        rules: rules of the challenge.
         prompt_kinds: kinds of prompts by user; None if unknown.
-        folder: of the run on this machine.
+        folder: folder of the run on this machine.
         segmenter: description for the server.
         cache: folder of downloaded samples; None takes the user's cache folder.
         cache_bytes: size limit of that folder.

@@ -59,7 +59,7 @@ class JoinedChallenge:
     Attributes:
         benchmark: its rules as participants know them.
         samples: its dataset. The run starts at the server when the samples are first read.
-        folder: of the run.
+        folder: folder of the run.
     """
 
     benchmark: Benchmark
@@ -91,7 +91,7 @@ def evaluate(
         rules: options of the benchmark; must be empty, because the organiser sets them.
         out: folder of the run; by default `runs/<challenge>-<phase>-<segmenter>`.
         overwrite: end the run in `out` and start another one; the server counts both.
-        token: of the participant; by default as `segarena.client.tokens.token_for` finds it.
+        token: token of the participant; by default as `segarena.client.tokens.token_for` finds it.
         patience_s: how long to retry an unreachable server.
         on_trouble: called with one line when the server is unreachable and retries begin.
         options: other options of `segarena.evaluate` that the organiser does not set.

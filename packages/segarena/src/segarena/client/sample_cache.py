@@ -22,7 +22,7 @@ class SampleCache:
     Args:
         server: to download from.
         run: id of the run.
-        folder: of the cache; None takes the user's cache folder.
+        folder: folder of the cache; None takes the user's cache folder.
         limit_bytes: size limit of the folder.
     """
 

@@ -37,11 +37,11 @@ class SampleExchange:
     """All dialogues about one sample with a server.
 
     Args:
-        server: gives prompts and evaluates answers.
+        server: the server, which gives prompts and evaluates answers.
         run: id of the run.
         info: the sample and its dialogues.
-        folder: of the run on this machine.
-        shape: of the sample.
+        folder: folder of the run on this machine.
+        shape: shape of the sample.
         is_together: whether to open all dialogues at once, as the engine does, or each at its first request.
     """
 

@@ -89,9 +89,9 @@ def send_submission(
 
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
-        path: of the file or folder.
-        kind: of the submission; by default the result of `detect_kind`.
-        name: of the run; by default that of the path.
+        path: path of the file or folder.
+        kind: kind of the submission; by default the result of `detect_kind`.
+        name: name of the run; by default the name of the path.
         segmenter: its name on the leaderboard.
         note: a private note.
         token: by default the result of `segarena.client.tokens.token_for`.

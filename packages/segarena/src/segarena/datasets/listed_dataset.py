@@ -105,7 +105,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         """Read one sample.
 
         Raises:
-            SampleInvalid: no such sample, or its files are invalid.
+            SampleInvalid: the sample does not exist, or its files are invalid.
         """
         if sample_id not in self._files:
             near = difflib.get_close_matches(sample_id, self._files, n=3)

@@ -85,7 +85,7 @@ def verify_answers(plan: Plan, folder: RunFolder, count: int, executor: Executor
 
 def _choose_answers(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
     """Return `count` kept answers of a run, or all if there are fewer."""
-    # Only kept masks can be compared: those of chosen rounds and of the last one.
+    # Only kept masks can be compared: masks of the chosen rounds and of the last one.
     records = folder.read("records", [*_DIALOGUE, "round", "failure"])
     answered = records.filter(pl.col("failure").is_null())
     is_last = pl.col("round") == pl.col("round").max().over(_DIALOGUE)

@@ -19,7 +19,7 @@ class BlobFolder:
     Args:
         path: the folder; created if it does not exist.
         limit_bytes: maximum size of all files together. A larger blob is not stored.
-        suffix: of the file names; caches with different suffixes can share a folder.
+        suffix: suffix of the file names; caches with different suffixes can share a folder.
 
     Raises:
         StoreError: the folder cannot be created.

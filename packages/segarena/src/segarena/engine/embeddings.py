@@ -67,7 +67,7 @@ class Encoder:
     Args:
         segmenter: encodes.
         key: identity of the segmenter (see `segmenter_key`); empty turns the cache off.
-        folder: of the cache; None turns the cache off.
+        folder: folder of the cache; None turns the cache off.
         limit_bytes: maximum size of the folder.
         clock: seconds since some fixed moment.
 

@@ -98,7 +98,7 @@ def evaluate(
             (`segarena.engine.answer_verification`); the agreement is in `config.verified`.
         share: take part in a run on which other processes, on any hosts that see the folder, work at
             the same time. Each of these calls returns when the whole run is done.
-        people: where users who are people give prompts; by default on a page on this machine, whose
+        people: where human users give prompts; by default on a page on this machine, whose
             address is the first note of `on_progress`. The run waits for them as long as they take.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb,
@@ -183,7 +183,7 @@ def evaluate(
         has_worked = _run_all(
             job, rules, samples, executor, on_progress, keep_going=keep_going, pages=pages
         )
-        # With the job go the plug-ins that worked in this process, before others are built.
+        # Free the plug-ins of the job before others are built in this process.
         del job
 
         def finish_run(folder: RunFolder) -> None:
@@ -282,7 +282,7 @@ def open_folder(
     """Start or continue the run folder of `plan`; see `RunFolder.create`.
 
     Args:
-        plan: of the run.
+        plan: plan of the run.
         dataset: as built.
         out: the folder; None for the default.
         segmenter: as built, if it is.
@@ -416,7 +416,7 @@ def _advance(progress: Progress, result: SampleResult, reported: set[str]) -> No
 
 
 class _FirstSamples:
-    """The first `FIRST_SAMPLES` samples in which anything happened, in the order they were started.
+    """The first `FIRST_SAMPLES` samples with any result, in the order they were started.
 
     The order makes the outcome independent of which worker is quicker.
     """
@@ -435,13 +435,13 @@ class _FirstSamples:
             yield index
 
     def shared_cause(self, result: SampleResult) -> FailureCause | None:
-        """Add a result; return the one cause for which everything about the first failed, if any."""
+        """Add a result; return the failure cause that all first samples share, if any."""
         if len(self._first) == FIRST_SAMPLES:
             return None
         self._early[result.index] = result
         while self._order and self._order[0] in self._early and len(self._first) < FIRST_SAMPLES:
             following = self._early.pop(self._order.popleft())
-            # A sample without targets says nothing about the segmenter.
+            # A sample without targets gives no evidence about the segmenter.
             if following.rounds or following.causes:
                 self._first.append(following)
         causes = group_by_cause(chain.from_iterable(each.causes for each in self._first))

@@ -45,7 +45,7 @@ _TRIAL_PARTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Estimated cost of a run on this machine, if all targets are like those of the timed samples.
+    """Estimated cost of a run on this machine, if all targets are like the timed ones.
 
     Attributes:
         samples: number of samples of the run.
@@ -53,7 +53,7 @@ class Forecast:
         timed: number of timed samples.
         failures: number of failed dialogues about the timed samples.
         workers: number of processes of the run.
-        device: of the segmenter: "cpu", "cuda", ...
+        device: device of the segmenter: "cpu", "cuda", ...
         encodes: encoder passes; for a network that encodes with prompts, as many as predictions.
         encodes_with_prompts: whether the segmenter is such a network.
         predictions: answered rounds, if dialogues end as early as the timed ones.
@@ -123,8 +123,8 @@ def forecast(
         options: any further option of `segarena.evaluate`. With `cache`, the trial reads and fills it like a run.
 
     Raises:
-        SegarenaError: like `segarena.evaluate` before it starts; or no sample could be used, or the worker process
-            could not start.
+        SegarenaError: see `segarena.evaluate`; also if no sample is usable, or if the worker
+            process could not start.
     """
     executor = make_executor(workers)
     if timed < 1:
@@ -209,7 +209,7 @@ def extrapolate(
         concurrent: number of samples that are run at once.
         gpus: number of GPUs of the workers, if the device is one.
         startup_s: seconds before the first sample.
-        device: of the segmenter.
+        device: device of the segmenter.
         process_bytes: peak memory of the timed process.
         encodes_with_prompts: whether every answer is an encoder pass.
     """
@@ -271,7 +271,7 @@ def _gpus(executor: Executor) -> float:
 
 
 def _target_factor(trials: Sequence[TimedSample], targets: float) -> float:
-    """Return the mean number of targets divided by that of the trials; 1 if these had none."""
+    """Return the ratio of the mean number of targets to that of the trials; 1 if these had none."""
     tried_targets = sum(trial.targets for trial in trials)
     return targets * len(trials) / tried_targets if tried_targets else 1.0
 

@@ -25,10 +25,11 @@ class TimedSample:
 
     Attributes:
         targets: number of targets with a dialogue.
-        seconds: from loading to writing.
-        model_s: of these, in the segmenter: encoding and predicting.
-        load_s: of these, for loading.
-        before_s: of these, for making or reading the encoding. Like loading, it does not grow with the rounds.
+        seconds: duration from loading to writing.
+        model_s: seconds of these in the segmenter: encoding and predicting.
+        load_s: seconds of these for loading.
+        before_s: seconds of these for computing or reading the encoding. Like loading, they do not
+            grow with the number of rounds.
         encodes: encoder passes, 0 or 1.
         rounds: number of predictions.
         rounds_at_most: predictions if every dialogue goes on to the last round.

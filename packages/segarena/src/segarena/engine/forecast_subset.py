@@ -66,6 +66,6 @@ def open_session_subset(
 
 
 def evenly_spaced(count: int, wanted: int) -> list[int]:
-    """Return up to `wanted` indices below `count`: the middle of each of so many equal stretches."""
+    """Return up to `wanted` indices below `count`: the middles of equally long intervals."""
     wanted = min(wanted, count)
     return [(2 * index + 1) * count // (2 * wanted) for index in range(wanted)]

@@ -40,7 +40,7 @@ _MAX_OPEN_SAMPLES = 16
 
 
 def human_users(cast: RunCast) -> frozenset[str]:
-    """Return the names of the users of a run who are people."""
+    """Return the names of the human users of a run."""
     return frozenset(name for name, abilities in cast.user_abilities.items() if abilities.is_asked)
 
 
@@ -67,13 +67,13 @@ def close_finished_samples(folder: RunFolder) -> None:
 def serve_samples(
     job: SampleJob, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
 ) -> Generator[SampleResult]:
-    """Run samples with human users, and yield results as they finish; waits as long as people take.
+    """Run samples with human users, and yield results as they finish; waits indefinitely.
 
     Args:
-        job: of the run, with its cast.
-        folder: of the run; the seats are created in it.
-        indices: of the samples.
-        check: raises when the pages are closed and nobody can give prompts any more.
+        job: the job of the run, with its cast.
+        folder: folder of the run; the seats are created in it.
+        indices: indices of the samples.
+        check: function that raises once the pages are closed and nobody can give prompts.
     """
     cast = job.cast or job.plan.cast()
     plan = job.plan
@@ -151,7 +151,7 @@ class _HumanLoop:
             sample.invalidate(str(error))
 
     def _needs_seats(self) -> bool:
-        """Return whether there are fewer free seats than people who may want another one."""
+        """Return whether more people may want a seat than seats are free."""
         people: set[str] = set()
         free = 0
         for sample in self._open:
@@ -193,7 +193,7 @@ class _OpenHumanSample:
     """One open sample with its seats.
 
     Attributes:
-        index: of the sample in the run.
+        index: index of the sample in the run.
         started: moment at which loading began.
         seats: one for each dialogue with a person.
         simulated: runs the other dialogues, a round at a time; None when they are over.
@@ -268,9 +268,9 @@ class _Seat:
     """A dialogue with a person; it replaces the user of the session.
 
     Attributes:
-        name: of the seat's folder.
-        session: of the dialogue.
-        seats: of the run.
+        name: name of the seat's folder.
+        session: session of the dialogue.
+        seats: seats of the run.
         place: index of the sample in the run.
     """
 

@@ -86,7 +86,7 @@ def page_server(
     """Keep pages open while a run waits for people.
 
     Args:
-        asked: names of the users who are people.
+        asked: names of the human users.
         run: the run's folder.
         info: about the run, shown on the pages.
         settings: the place of the pages.

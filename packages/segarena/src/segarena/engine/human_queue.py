@@ -49,8 +49,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Information about a run for its pages.
 
     Attributes:
-        id: of the seats, drawn at random when they are created.
-        title: of the run.
+        id: random id of the seats, drawn when they are created.
+        title: title of the run.
         sample_kind: "image", "volume" or "video".
         rounds: limit of rounds in a dialogue.
         most_prompts: limit of prompts in one round.
@@ -71,13 +71,13 @@ class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
         place: index of the sample in the run.
         sample: id of the sample.
         target: id of the target.
-        label: of the target.
+        label: label of the target.
         user: name of the user in the records.
         repeat: number of the dialogue among those about the target, from 0.
-        shape: of the sample.
-        kinds: of prompts that the person gives.
+        shape: shape of the sample.
+        kinds: kinds of prompts that the person gives.
         shows: display settings of the page, from the user's options.
-        masks: of each object of the target, in the run lengths of `segarena.arrays.rle`.
+        masks: mask of each object of the target, as run lengths (`segarena.arrays.rle`).
         ignore: run lengths of the pixels excluded from scoring; None if every pixel counts.
     """
 
@@ -99,8 +99,9 @@ class PersonPrompts(msgspec.Struct, frozen=True, kw_only=True):
     """The prompts of a person in one round.
 
     Attributes:
-        id: made by the page, so that a request sent twice is recognised.
-        prompts: as written by `segarena.records.prompts.prompts_text`; None: nothing is left to correct.
+        id: id set by the page, so that repeated requests are recognised.
+        prompts: text from `segarena.records.prompts.prompts_text`; None: nothing is left to
+            correct.
         person, user_s, away_s, pointer, note: see `segarena.records.row_types.PersonRound`.
         strokes: log of the drawing, as sent by the page; stored unchanged.
     """
@@ -120,7 +121,7 @@ class RoundFeedback(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         masks: run lengths of the prediction for each object; empty without a prediction.
-        values: of the metrics.
+        values: values of the metrics.
         predict_s: seconds until the answer.
         is_over: whether the dialogue ends with this round.
         failure: error message; "" for none.

@@ -105,14 +105,14 @@ def run_sample(
     """Run every dialogue about one sample; errors of plug-ins and data are recorded, not raised.
 
     If a plug-in wrote into the sample, none of its values can be trusted: the sample becomes one failure.
-    `WorkStopped` is no failure of the sample, and is raised.
+    `WorkStopped` is not a failure of the sample, and propagates.
 
     Args:
         cast: the plug-ins and rules.
-        sample_id: of the sample.
-        limit: of each call.
+        sample_id: id of the sample.
+        limit: time limit of each call.
         opening: opens the sessions; by default `open_sessions`, which opens all of them.
-        batches: in which the segmenter answers.
+        batches: the batches in which the segmenter answers.
     """
     try:
         opened = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
@@ -162,10 +162,10 @@ class OpenSample:
 
     Args:
         cast: the plug-ins and rules.
-        sample: as loaded.
+        sample: the loaded sample.
         sessions: all dialogues about it.
-        limit: of each call.
-        batches: in which the segmenter answers.
+        limit: time limit of each call.
+        batches: the batches in which the segmenter answers.
 
     Raises:
         SharedArrayModified: the segmenter wrote into the sample.
@@ -303,7 +303,7 @@ def repeat_previous(session: SessionLike) -> Prediction:
 
 
 def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
-    """Let users that share an object prepare their turns at once; if that fails, each works alone."""
+    """Prepare the turns of users that share an object; on failure, each works alone."""
     by_object: dict[int, tuple[Any, list[Session]]] = {}
     for session in sessions:
         if isinstance(session, Session) and session.abilities.shared is not None:
@@ -324,7 +324,7 @@ def request_prompts(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
 
 
 def submit_answer(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
-    """Submit an answer to a session, or record the exception that came in its place."""
+    """Submit an answer to a session, or record the exception raised instead."""
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return

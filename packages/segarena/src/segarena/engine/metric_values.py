@@ -23,7 +23,7 @@ def metric_values(
     """Return the values of all `metrics` for one comparison, by column.
 
     Args:
-        metrics: of the run.
+        metrics: metrics of the run.
         comparison: the prediction against the target.
         check: whether to detect metrics that write into the comparison.
 

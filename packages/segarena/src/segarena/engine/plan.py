@@ -59,22 +59,23 @@ LONGEST_S = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run before it starts.
+    """The description of a run that has not started yet.
 
     Attributes:
         benchmark: the rules; `segarena.engine.plan.make_plan` applies changes to them.
         segmenter: a plug-in, an object with the segmenter's methods, or None if the participant's own script answers.
         dataset: a plug-in, or an object.
-        seed: of all random streams.
+        seed: seed of all random streams.
         repeats: number of dialogues of each user about each target.
         limit: number of samples, from the first on; None takes all.
         keep_rounds: rounds after which masks are kept.
-        time_limit_s: of one prediction.
-        name: of the segmenter in tables if it is not a plug-in.
+        time_limit_s: time limit of one prediction.
+        name: name of the segmenter in tables if it is not a plug-in.
         cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
         cache_gb: maximum size of that folder.
         check_plugins: whether to detect plug-ins that write into shared arrays (`segarena.engine.mutation_guard`).
-        fingerprint: of the data: their "content" or, on a slow disk, their "names" and sizes.
+        fingerprint: fingerprint of the data: their "content" or, on a slow disk, their "names" and
+            sizes.
     """
 
     benchmark: Benchmark
@@ -295,7 +296,7 @@ def _check_values(plan: Plan) -> None:
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
-    """Return a user; a person without given kinds of prompts gives those of the benchmark's own users.
+    """Return a user; by default a person gives the kinds of prompts of the benchmark's own users.
 
     Raises:
         InvalidInput: no page takes such prompts from a person.
@@ -397,7 +398,7 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
 
 
 def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
-    # A dataset that does not state its kind is taken on trust.
+    # A dataset that does not declare its kind is not checked.
     holds = sample_kind(dataset)
     if holds is not None and holds != rules.sample_kind:
         raise InvalidInput(

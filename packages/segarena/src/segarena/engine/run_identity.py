@@ -40,7 +40,7 @@ def identity_of(
     segmenter: Any = None,
     by: FingerprintBy = "content",
 ) -> tuple[Identity, Fingerprints]:
-    """Return the fingerprints of a run at its start, and those of each of its data files.
+    """Return the fingerprints of a run at its start, and the fingerprint of each data file.
 
     Args:
         config: the plug-ins with all their options, and the samples.
@@ -82,7 +82,7 @@ def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
 
 
 def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
-    """Return a hash of all files of these samples, in order, and that of each; empty if they are unknown."""
+    """Hash all files of these samples, jointly and one by one; empty if unknown."""
     if not isinstance(dataset, FileListing):
         return "", ()
     owned: list[tuple[str, Path]] = []

@@ -19,7 +19,7 @@ class RunLocation:
 
     Attributes:
         mark: a file in the run's folder, which shows whether a machine sees that folder.
-        config: of the run.
+        config: configuration of the run.
     """
 
     mark: FolderProbe

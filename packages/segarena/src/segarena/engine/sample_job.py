@@ -38,14 +38,15 @@ class SampleResult:
     """The outcome of one sample.
 
     Attributes:
-        index: of the sample in the run.
+        index: index of the sample in the run.
         rounds: number of predictions.
         causes: failures by cause.
         encodes: number of encoder passes.
-        seconds: from loading to writing.
+        seconds: duration from loading to writing.
         peak_bytes: peak memory so far of the process that ran it, plus that of a model elsewhere.
-        opened: the dialogues that there were, and the part of them that was run.
-        files: to be written by the parent, if the process that ran it does not see the run's folder.
+        opened: the existing dialogues, and the part of them that was run.
+        files: files for the parent to write, if the process that ran the sample cannot access the
+            run folder.
     """
 
     index: int
@@ -68,11 +69,11 @@ class SampleJob:
     """The job of a run; its units are the indices of samples.
 
     Attributes:
-        plan: travels to other processes, which build their cast from it.
-        path: of the run folder.
+        plan: the plan, sent to other processes, which build their cast from it.
+        path: path of the run folder.
         part: fraction of each sample's rounds to run, below 1 for a forecast.
-        cast: already built in this process; it never travels.
-        home: of the run, for processes on any machine; None if all are on this one.
+        cast: the cast, if this process has already built it; never sent to other processes.
+        home: location of the run, for processes on any machine; None if all are on this one.
     """
 
     plan: Plan

@@ -27,7 +27,7 @@ class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: "image", "volume" or "video".
-        shape: of the sample.
+        shape: shape of the sample.
         spacing_mm, affine, modality: of a volume; the affine is empty if it is unknown.
         offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.quantization.Quantization`.
     """

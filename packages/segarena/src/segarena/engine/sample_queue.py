@@ -64,7 +64,7 @@ class ExclusiveSampleQueue:
     """The samples of a run that one process holds alone.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         retry_failed: run samples again in which something failed.
         retry_damaged: run samples again whose files are damaged.
     """
@@ -120,10 +120,10 @@ class SharedSampleQueue:
     """The samples of a run that several processes share; the first process starts it.
 
     Args:
-        path: of the run.
-        config: of a new run; that of an existing run must agree with it.
+        path: path of the run.
+        config: configuration of a new run; that of an existing run must agree with it.
         data: fingerprints of the data files.
-        beside: as for `RunFolder.create`.
+        beside: see `RunFolder.create`.
         workers: number of worker processes of this process.
         retry_failed: run samples again in which something failed; only if no other process is at work.
         retry_damaged: run samples again whose files are damaged; only if no other process is at work.

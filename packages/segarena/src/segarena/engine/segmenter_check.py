@@ -205,7 +205,7 @@ def _replay_all(
 def _first_answers(
     cast: RunCast, limit: TimeLimit, plan: Plan
 ) -> tuple[list[ReplayRequest], dict[AnswerKey, Answer]]:
-    """Let users hold a few dialogues about each sample; return their prompts and all answers."""
+    """Run a few dialogues with users about each sample; return their prompts and all answers."""
     questions: list[ReplayRequest] = []
     answers: dict[AnswerKey, Answer] = {}
     for sample in cast.dataset.sample_ids[: plan.limit]:

@@ -1,8 +1,8 @@
-"""A session: the rounds of one dialogue, and the only place where its rules are written.
+"""A session: the rounds of one dialogue, and the only implementation of its rules.
 
-Either end may hold the loop. The engine takes `next()`, asks a segmenter and calls `submit()`; a participant's
-own script does the same with its own model; later a server and a browser do. All of them leave the same
-records.
+The caller runs the loop: it calls `next()`, lets a model answer and calls `submit()`. The engine
+does so with a segmenter, and the script of a participant with its own model. The records are the
+same.
 """
 
 from __future__ import annotations
@@ -39,21 +39,23 @@ from segarena.samples import Sample, Support, Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What all sessions of a run have in common.
+    """Settings that all sessions of a run share.
 
     Attributes:
-        benchmark: its name; part of every random stream.
-        dataset: its name.
-        metrics: what is measured after each round.
-        measures: the same, with what each can do.
-        judges: what errors call them.
-        rounds: the most rounds a dialogue may have.
-        stop_at: (column, value): the dialogue ends as soon as the column reaches the value; None goes on.
-        budget: what time a dialogue has; None: no limit.
-        seed: of all random streams.
-        keep_rounds: after which rounds masks are kept; the last of a dialogue always is.
-        most_prompts: that a user may give in one round.
-        check_plugins: whether each call is followed by a look at all that is shared (`segarena.engine.mutation_guard`).
+        benchmark: name of the benchmark; part of every random stream.
+        dataset: name of the dataset.
+        metrics: metrics computed after each round.
+        measures: the same metrics, with their capabilities.
+        judges: names of the metrics in error messages.
+        rounds: maximum number of rounds in a dialogue.
+        stop_at: (column, value): end a dialogue as soon as the column reaches the value; None:
+            never.
+        budget: time budget of a dialogue; None: no limit.
+        seed: seed of all random streams.
+        keep_rounds: rounds whose masks are kept, besides the last round of each dialogue.
+        most_prompts: maximum number of prompts from a user in one round.
+        check_plugins: whether to check shared arrays for changes after each call
+            (`segarena.engine.mutation_guard`).
     """
 
     benchmark: str
@@ -70,7 +72,7 @@ class Rules:
     judges: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look at the metrics, once for the run."""
+        """Determine the capabilities and names of the metrics, once per run."""
         object.__setattr__(self, "measures", tuple(map(metric_capabilities, self.metrics)))
         object.__setattr__(
             self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics)
@@ -81,22 +83,22 @@ class Session:
     """The rounds of one dialogue between a user and a segmenter, or a participant in its place.
 
     Args:
-        rules: of the run.
-        sample: what is looked at.
-        target: what is to be segmented.
-        start: the empty prediction against the target; shared by all sessions about it.
-        user: who gives the prompts.
-        user_name: as it appears in the records.
-        abilities: of the user, when they were looked at before.
+        rules: settings of the run.
+        sample: the sample to segment.
+        target: the ground truth.
+        start: comparison of the empty prediction with the target; shared by all sessions about it.
+        user: the user that gives the prompts.
+        user_name: name of the user in the records.
+        abilities: capabilities of the user, if they are already known.
         repeat: number of this repetition, from 0.
-        clock: seconds since some fixed moment; measures the time to answer when nobody else does.
+        clock: returns seconds; times judging, and answers submitted without their duration.
 
     Attributes:
         dialogue: all prompts so far and the last answer.
-        spent_s: what has been taken off the dialogue's time so far.
-        is_over: no further prompts will come.
-        failure: what went wrong; "" when nothing did.
-        last_values: what was measured of the last answer.
+        spent_s: seconds of the time budget used so far.
+        is_over: whether the dialogue has ended, so that no further prompts will come.
+        failure: error message of a failed dialogue, otherwise "".
+        last_values: metric values of the last answer.
     """
 
     def __init__(
@@ -142,22 +144,22 @@ class Session:
 
     @property
     def answered(self) -> int:
-        """Rounds that have been answered."""
+        """Number of answered rounds."""
         return self._kept.answered
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Name of the dialogue in error messages."""
         return self._kept.about.name
 
     @property
     def judges(self) -> str:
-        """What errors call those who judge."""
+        """Names of the metrics in error messages."""
         return self.rules.judges
 
     @property
     def key(self) -> dict[str, str | int]:
-        """The columns that name this dialogue in the records."""
+        """The columns that identify this dialogue in the records."""
         sample = self.sample.id
         target = self.target.id
         user = self.user_name
@@ -172,11 +174,11 @@ class Session:
 
     @property
     def is_late(self) -> bool:
-        """Whether more time was spent than the dialogue has; exactly as much is not late."""
+        """Whether the time budget is exceeded; using exactly the whole budget is allowed."""
         return self.is_late_after(0.0)
 
     def is_late_after(self, seconds: float) -> bool:
-        """Tell whether more time than the dialogue has will be spent when `seconds` more are."""
+        """Return whether `seconds` more would exceed the time budget."""
         budget = self.rules.budget
         return (
             budget is not None
@@ -184,11 +186,11 @@ class Session:
         )
 
     def spend(self, seconds: float) -> None:
-        """Take time off that belongs to no answer, such as encoding or a participant's work between two answers."""
+        """Charge time outside of answers to the budget, such as that of encoding."""
         self.spent_s += seconds
 
     def turn(self) -> Turn:
-        """Return what the user looks at when asked for the prompts of the next round."""
+        """Return the input of the user for the prompts of the next round."""
         if self._turn is None:
             round_ = len(self.dialogue.rounds) + 1
             self._turn = Turn(
@@ -202,12 +204,13 @@ class Session:
         return self._turn
 
     def next(self) -> Dialogue | None:
-        """Ask the user for the prompts of the next round; return the dialogue to answer, None at the end.
+        """Get the next prompts from the user; return the dialogue to answer, None at the end.
 
         Raises:
-            ProtocolViolation: the round before has not been answered.
+            ProtocolViolation: the previous round has not been answered.
             InvalidPrompt: the user gave a prompt outside the sample.
-            InvalidInput: several objects are judged together, and the user corrects one; or the user gave too many.
+            InvalidInput: several objects are judged together, but the user can correct only one; or
+                the user gave more than `most_prompts` prompts.
         """
         if self._is_asked:
             raise ProtocolViolation(
@@ -244,14 +247,14 @@ class Session:
         return given
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Take the answer to the last prompts, judge it, and return the measured values.
+        """Submit the answer to the last prompts, and return its metric values.
 
-        An answer that comes when the dialogue's time is over is dropped and ends it: nothing is judged, nothing is
-        returned, and only its seconds are recorded.
+        An answer that exceeds the time budget ends the dialogue: it is discarded, only its duration
+        is recorded, and the returned mapping is empty.
 
         Args:
             answer: a `Prediction` or a bare mask of the sample's shape.
-            seconds: what answering took; by default the time since `next()` returned.
+            seconds: duration of answering; by default the time since `next()` returned.
 
         Raises:
             ProtocolViolation: no prompts are waiting for an answer.
@@ -284,14 +287,14 @@ class Session:
         return values
 
     def drop(self, elapsed_s: float) -> None:
-        """Let an answer be too late, which ends the dialogue: nothing is judged, only its seconds are recorded."""
+        """Discard a late answer, which ends the dialogue; record only its duration."""
         self._is_asked = False
         self.is_over = True
         self._kept.drop(elapsed_s)
 
     def fail(self, message: str) -> None:
-        """Record that this dialogue went wrong, and end it."""
-        if not self._is_asked:  # the prompts themselves could not be had
+        """Record this dialogue as failed, and end it."""
+        if not self._is_asked:  # the user failed to give prompts
             self.dialogue = self.dialogue.ask(())
         self._kept.failure(self.dialogue, message)
         self.failure = message
@@ -299,12 +302,12 @@ class Session:
         self.is_over = True
 
     def rows(self) -> Rows:
-        """Return what this dialogue leaves; the mask of the last answered round is always among it."""
+        """Return the rows of this dialogue; always with the mask of the last answered round."""
         return self._kept.rows(self.dialogue)
 
     @contextmanager
     def _judging(self) -> Generator[None]:
-        """Take what is done inside off the dialogue's time, where the rules say so."""
+        """Charge the time of the block to the budget, if the budget counts judging."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
             yield
             return

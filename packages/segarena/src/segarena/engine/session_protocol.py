@@ -90,7 +90,7 @@ class RemoteDataset(Protocol):
     beside: AbstractSet[str]
 
     def open_sessions(self, sample: Sample, keep_rounds: tuple[int, ...]) -> Sequence[SessionLike]:
-        """Return the sessions about a sample; `keep_rounds` are those after which masks are kept."""
+        """Return the sessions about a sample; masks are kept after the rounds `keep_rounds`."""
         ...
 
 

@@ -118,9 +118,9 @@ class RunFolder:
 
         Args:
             path: the folder.
-            config: of a new run; that of an existing run must agree with it.
+            config: configuration of a new run; that of an existing run must agree with it.
             data: fingerprints of the data files, stored beside run.json to name files that change.
-            overwrite: start anew in a folder that holds any run; other files in it stay.
+            overwrite: replace the run in the folder, if there is one; other files in it stay.
             beside: names of files that may exist before the run begins.
 
         Raises:

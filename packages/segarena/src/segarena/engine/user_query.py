@@ -31,7 +31,7 @@ from segarena.samples import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixellessSample:
-    """A sample of which only the shape is known; users that look at pixels reject it."""
+    """A sample with a known shape but no pixels; users that read pixels reject it."""
 
     id: str
     shape: Shape
@@ -69,10 +69,10 @@ def next_prompts(
         image: the pixels of an image, or any sample, for users that look at it.
         ignore: bool, shape of the target: pixels excluded from scoring.
         dialogue: the rounds before this one, for users that look at them.
-        seed: of the random choices.
+        seed: seed of the random choices.
 
     Raises:
-        UnknownPlugin, PluginInvalid: no such user, or not with these options.
+        UnknownPlugin, PluginInvalid: no user has this name, or it does not accept these options.
         InvalidInput: masks that do not fit, or a target, an image or a dialogue that this user
             cannot work with.
     """

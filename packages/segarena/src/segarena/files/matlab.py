@@ -104,7 +104,7 @@ class _Reader:
         self._order: Literal["<", ">"] = "<"
 
     def variables(self, wanted: set[str]) -> dict[str, NDArray[Any] | None]:
-        """Return the variables by name; None for unwanted ones and those of an unsupported type."""
+        """Return the variables by name; None for unwanted variables and unsupported types."""
         path = self._path
         if not path.is_file():
             raise InvalidMask(

@@ -25,7 +25,7 @@ def read_arrays(
     most: int | None = None,
     has_text: bool = False,
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays in a `.npz` file, or the one in a `.npy` file under the name "".
+    """Return the arrays in a `.npz` file, or the array of a `.npy` file under the name "".
 
     Args:
         path: the file.

@@ -1,1 +1,1 @@
-"""What a prediction is worth: overlap, boundary, curves over rounds, intervals. One plug-in, one file."""
+"""Metrics of single predictions: overlap, boundary, surface distances, average precision."""

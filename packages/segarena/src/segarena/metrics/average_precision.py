@@ -59,7 +59,7 @@ def mask_ap(
     AP is the mean over classes, ten thresholds of IoU from 0.5 to 0.95 and 101 recalls of the highest precision at that
     recall or above; AR is the mean of the largest recall. A prediction is matched to the free target with the largest
     overlap; targets outside a range of sizes, and crowds, are neither found nor missed. The overlap with a crowd is a
-    share of the prediction alone. NaN where there is no target to find.
+    share of the prediction alone. NaN if there are no targets to find.
 
     >>> square = np.zeros((40, 40), bool)
     >>> square[:20, :20] = True
@@ -69,12 +69,13 @@ def mask_ap(
     {'AP': 0.3, 'AP50': 1.0, 'AP75': 0.0, 'AR1': 0.3}
 
     Args:
-        images: what was predicted and what there is; read once.
-        max_detections: of each class so many predictions of an image count, the surest first; AP takes the last.
+        images: predicted and true instances of each image; iterated once.
+        max_detections: maximum numbers of predictions per class and image, the most confident
+            first; AP uses the last.
 
     Raises:
-        InvalidInput: no number of detections, or lists of an image that differ in length.
-        InvalidMask: masks of an image differ in shape, or hold values other than 0 and 1.
+        InvalidInput: `max_detections` is empty, or the lists of an image differ in length.
+        InvalidMask: masks of an image differ in shape, or contain values other than 0 and 1.
     """
     if not max_detections or min(max_detections) < 1:
         raise InvalidInput(
@@ -98,10 +99,10 @@ def mask_ap(
 
 
 class _Overlaps(NamedTuple):
-    """Predictions of one class in one image, the surest first, against its targets.
+    """Predictions of one class in one image, the most confident first, compared with its targets.
 
     Attributes:
-        ious: (predictions, targets); of a crowd the share of the prediction that lies in it.
+        ious: (predictions, targets); for a crowd, the share of the prediction inside it.
     """
 
     scores: NDArray[np.float64]
@@ -188,7 +189,7 @@ def _ious(
 
 
 def _matched(one: _Overlaps, low: float, high: float) -> _Matches:
-    """Match each prediction, the surest first, to the free target that it overlaps most, at each threshold."""
+    """Match predictions greedily, most confident first, at each threshold."""
     is_counted = ~one.crowds & (one.target_areas >= low) & (one.target_areas <= high)
     has_size = (one.areas >= low) & (one.areas <= high)
     is_free = np.ones((len(THRESHOLDS), len(one.target_areas)), np.bool_)
@@ -199,11 +200,11 @@ def _matched(one: _Overlaps, low: float, high: float) -> _Matches:
         return _Matches(one.scores, right, counted, int(np.count_nonzero(is_counted)))
     for place, ious in enumerate(one.ious):
         is_near = is_free & (ious >= lowest)
-        # Targets that do not count are matched only where no other is near.
+        # Match an ignored target only if no counted target overlaps enough.
         has_counted = (is_near & is_counted).any(axis=1, keepdims=True)
         is_near &= is_counted | ~has_counted
         matched = np.flatnonzero(is_near.any(axis=1))
-        # Of equal overlaps the last, as in the published evaluation.
+        # Break ties by the last target, as in the published evaluation.
         near_ious = np.where(is_near, ious, -1)[matched]
         best = len(ious) - 1 - np.argmax(near_ious[:, ::-1], axis=1)
         right[matched, place] = is_counted[best]

@@ -39,10 +39,11 @@ def boundary_iou(
     Args:
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.
-        ignore: same shape, True where pixels count nowhere; None when all count. Bands are those of the masks as
-            given, and lose their ignored pixels then: the edge of an ignored region is no edge of the object.
+        ignore: same shape, True for ignored pixels; None if all count. Bands are computed from the
+            full masks before ignored pixels are removed, so the edge of an ignored region is no
+            edge of the object.
         dilation_ratio: width of the bands as a share of the frame's diagonal.
-        empty: what two empty bands give. Published click benchmarks get NaN: `empty=nan`.
+        empty: value for two empty bands. Published click benchmarks get NaN: `empty=nan`.
 
     Raises:
         InvalidMask: shapes differ, or values other than 0 and 1.

@@ -27,9 +27,9 @@ def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0)
     Args:
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.
-        ignore: same shape, True where pixels count nowhere; None when all count.
-        empty: what two masks without any counted pixel give. Published click benchmarks divide 0 by 0 there and
-            get NaN: `empty=nan`.
+        ignore: same shape, True for ignored pixels; None if all count.
+        empty: value for two masks without any counted pixel. Published click benchmarks divide 0 by
+            0 here and get NaN: `empty=nan`.
 
     Raises:
         InvalidMask: shapes differ, or values other than 0 and 1.
@@ -54,7 +54,8 @@ def precision(prediction: Any, target: Any, ignore: Any = None, *, empty: float 
     >>> precision([[1, 1, 1, 0]], [[0, 0, 1, 1]])
     0.3333333333333333
 
-    An empty prediction of a target that is not empty has 0; arguments and errors are those of `iou`.
+    The precision of an empty prediction is 0 unless the target is empty too. Arguments and errors
+    are those of `iou`.
     """
     return Precision(empty=empty)(Comparison.of(prediction, target, ignore))
 
@@ -65,7 +66,8 @@ def recall(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1
     >>> recall([[1, 1, 1, 0]], [[0, 0, 1, 1]])
     0.5
 
-    An empty target of which something is predicted has 0; arguments and errors are those of `iou`.
+    The recall of an empty target is 0 unless the prediction is empty too. Arguments and errors are
+    those of `iou`.
     """
     return Recall(empty=empty)(Comparison.of(prediction, target, ignore))
 

@@ -22,7 +22,7 @@ def add_paper(path: Path, measuring: Mapping[str, TableMeasurer] | None = None) 
     """Register the tables in a file as SYSTEM:NUMBER; the file is read at the first lookup.
 
     Args:
-        path: of the file; see `segarena.published.table_files`.
+        path: path of the file; see `segarena.published.table_files`.
         measuring: functions that measure tables without a benchmark, by number.
     """
     _papers[path] = dict(measuring or {})

@@ -110,7 +110,7 @@ class InputEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Substitutes for models and data in a dry run; None means that of the paper.
+    """Substitutes for models and data in a dry run; None keeps those of the paper.
 
     Attributes:
         segmenter: one that needs no weights.
@@ -227,7 +227,7 @@ class PublishedTable:
         models, data, conditions, inputs: entries by name.
         takes: names of the inputs of `measuring`.
         benchmark: name of the benchmark that measures it; "" if none does.
-        options: of that benchmark.
+        options: options of that benchmark.
         needs: required facts of a run (option name, "protocol", "rounds") with their text or pattern.
         stand_in: substitutes for a dry run.
         measuring: the function that measures it, if no benchmark does.

@@ -30,9 +30,9 @@ class WritablePieces(Pieces):
     """The tables of a run for the process that holds its lock.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         samples: all sample ids, in order.
-        ledger: of the pieces, open.
+        ledger: ledger of the pieces, open.
         check: raises an error if the process has lost the run; called before each write.
     """
 

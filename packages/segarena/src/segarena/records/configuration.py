@@ -27,7 +27,7 @@ class PluginRecord:
         kind: its role: "segmenter", "user", ...
         name: as registered, or `file.py:Name`.
         options: all of them, including those left at their defaults.
-        sha256: of the file, for a plug-in given by its path.
+        sha256: SHA-256 of the file, for a plug-in given by its path.
         sees_truth: whether a segmenter gets the targets, as controls do.
         encodes_with_prompts: whether each answer of a segmenter is a network pass, and encoding none.
     """
@@ -120,8 +120,8 @@ class RunConfiguration:
     """The contents of run.json.
 
     Attributes:
-        format: of the run folder; see `segarena.records.format_upgrade`.
-        version: of segarena.
+        format: format version of the run folder; see `segarena.records.format_upgrade`.
+        version: version of segarena.
         created, finished: moments in ISO 8601; empty until then.
         environment: versions of the packages that compute.
         command: command line that repeats the run.

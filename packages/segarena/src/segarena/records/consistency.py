@@ -22,10 +22,10 @@ def contradictions(
     """Return the samples with contradictory records, with the first contradiction of each.
 
     The rounds of a dialogue count from 1 without a gap, up to `rounds`; a sample that could not be used has the
-    single round 0. Metrics define what else must hold.
+    single round 0. Metrics define further conditions.
 
     Args:
-        records: of a run.
+        records: records of a run.
         rounds: limit of rounds in a dialogue.
         metrics: those of the run that can check their own values.
         parts: metric values of each object and frame.

@@ -50,7 +50,7 @@ class Piece:
     Attributes:
         first, stop: the samples have the indices `first` to `stop` - 1.
         files: SHA-256 of the file by table.
-        without: indices of samples that were discarded since, and are pending unless they are loose.
+        without: indices of samples discarded since then; these are pending unless they are loose.
         replaces: names of the pieces that it was made of.
     """
 
@@ -66,7 +66,7 @@ class Pieces:
     """The tables of a run on disk, for readers and for processes that add single samples.
 
     Attributes:
-        folder: of the run.
+        folder: folder of the run.
         samples: all sample ids, in order.
     """
 

@@ -20,7 +20,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True):
         round: from 1; 0 for a sample without dialogues.
         effort: total effort of the user so far.
         prompts: as written by `segarena.records.prompts.prompts_text`.
-        values: of the metrics, a column each; empty for a failed round.
+        values: values of the metrics, a column each; empty for a failed round.
         failure: error message in one line; None without an error.
     """
 
@@ -50,7 +50,7 @@ class RoundKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(RoundKey, frozen=True, kw_only=True):
-    """Seconds of an answer, or of an encoder pass or cache read; for these see `segarena.engine.rows`."""
+    """Seconds of an answer, encoder pass or cache read; for the last two see `engine.rows`."""
 
     predict_s: float
 
@@ -74,7 +74,7 @@ class PartValues(RoundKey, frozen=True, kw_only=True):
 class PersonRound(RoundKey, frozen=True, kw_only=True):
     """The person and effort of a round with a human user (`segarena.engine.human_queue`).
 
-    The round after the last answered one is that in which the person had nothing left to correct.
+    In the round after the last answered one, the person had nothing left to correct.
 
     Attributes:
         person: pseudonym, the same for all rounds of one person in a run, and another in other runs.

@@ -1,4 +1,4 @@
-"""Trust in run folders: reading a run executes no code that its folder names, unless it ships with segarena.
+"""Trust in run folders: reading a run executes only code that ships with segarena, never code named by its folder.
 
 A run folder may come from anywhere, and its run.json names plug-ins. Reports, comparisons, scores and viewers read
 numbers and text. If they need a plug-in again (a dataset for its pictures, a user for its prompts), it is built here:

@@ -1,8 +1,8 @@
-// Values of charts: under the pointer, and with the arrow keys once a chart has the focus.
+// Values in charts: shown under the pointer, or with the arrow keys while a chart has the focus.
 
 for (const chart of document.querySelectorAll("svg.chart")) setUpChart(chart);
 
-// Also for charts that are drawn later.
+// Call this for charts drawn later, too.
 function setUpChart(chart) {
   const told = [...chart.querySelectorAll("title")];
   const panel = chart.closest(".panel");
@@ -17,7 +17,7 @@ function saver(chart, kind) {
   return button;
 }
 
-// The file looks as the page does: what its style says of each element is written beside the element.
+// Save the chart as displayed: computed styles are copied to attributes of each element.
 function save(chart, kind) {
   const copy = chart.cloneNode(true);
   const { width, height } = chart.viewBox.baseVal;
@@ -26,10 +26,10 @@ function save(chart, kind) {
     const style = getComputedStyle(from[index]);
     const paint = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity"];
     const letters = ["font-family", "font-size", "font-weight"];
-    // Not as a style attribute, which a strict policy refuses.
+    // Use attributes, because a strict Content Security Policy rejects inline styles.
     for (const name of [...paint, ...letters]) element.setAttribute(name, style.getPropertyValue(name).replaceAll('"', "'"));
   });
-  // The heading of the page goes along, above the chart.
+  // Include the page's heading above the chart.
   const heading = chart.closest(".panel").querySelector("h3")?.textContent;
   const above = heading ? 24 : 0;
   if (heading) {
@@ -68,7 +68,7 @@ function readable(chart, panel, titles) {
   let groups = null;
   let place = -1;
 
-  // What stands at one x is read together; each title begins with what it is about, up to a colon.
+  // Group the marks at one x; each title begins with its subject, up to a colon.
   function prepare() {
     const found = new Map();
     for (const title of titles) {
@@ -79,7 +79,7 @@ function readable(chart, panel, titles) {
       found.set(key, { x, marks: [...(found.get(key)?.marks ?? []), mark], y: box.y });
     }
     groups = [...found.values()].sort((a, b) => a.x - b.x);
-    // The readout replaces the browser's own.
+    // The readout replaces the browser's tooltip.
     for (const title of titles) title.parentElement.setAttribute("data-told", title.textContent), title.remove();
   }
 

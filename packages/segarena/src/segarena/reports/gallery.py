@@ -145,7 +145,7 @@ def make_card(
     dialogues_by_data: dict[str, list[RunDialogue]] = {}
     for run, dataset in zip(own.drawn_runs, datasets, strict=True):
         if dataset is not None:
-            # Of several runs on the same data the last opened dataset serves all.
+            # Several runs on the same data share the dataset that was opened last.
             sources[run.data] = dataset
     for run in own.drawn_runs:
         dialogue = _dialogue_of(run, key)

@@ -20,7 +20,7 @@ MODULES = ("rounds.js",)
 
 @cache
 def templates(*packages: str) -> Environment:
-    """Return the templates of these packages, followed by those that all pages share.
+    """Return the templates of these packages, followed by the shared templates.
 
     Values are escaped unless they are `Markup`; a missing value is an error.
     """
@@ -92,7 +92,7 @@ def document(
 
 
 def _package_with(package: str, name: str) -> str:
-    """Return the package if it ships the file, else that of the shared files."""
+    """Return the package if it ships the file, else the shared one."""
     return package if (files(package) / name).is_file() else "segarena.reports"
 
 

@@ -119,7 +119,7 @@ def outline(mask: Mask | Labels, view: View) -> str:
         shares = cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA)
         shown = (shares >= 128).astype(np.uint8)
         if not shown.any():
-            # Averaging removes objects of less than half a pixel; keep what is left of them.
+            # Averaging removes objects of less than half a pixel; restore what remains of them.
             shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     else:
         shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)

@@ -1,7 +1,7 @@
 "use strict";
-// Everything on the page can be read without scripts.
+// The page is fully readable without scripts.
 
-// What scrolls sideways can be scrolled with the keyboard.
+// Make horizontally scrolling elements focusable, to allow scrolling by keyboard.
 for (const scroller of document.querySelectorAll(".scroll, nav, pre")) {
   new ResizeObserver(() => {
     if (scroller.scrollWidth > scroller.clientWidth) scroller.tabIndex = 0;

@@ -105,7 +105,7 @@ def people_parts(own: Page) -> list[Part]:
     round_count = 0
     figures: list[Figure] = []
     for index, human in enumerate(found):
-        # People are anonymous numbers within a run, so those of different runs count separately.
+        # People are anonymous numbers within a run, so each run counts its own.
         people.update((index, person) for person in human.rounds["person"])
         seconds += float(human.rounds["user_s"].sum())
         round_count += human.rounds.height

@@ -380,7 +380,7 @@ def _additional_statistics(run: Run) -> list[Statistic]:
 
 
 def _refuse_data_location(data: str, folder: RunFolder, data_names: Sequence[str]) -> None:
-    """Raise `InvalidInput` for runs on several datasets, or for one without such an option."""
+    """Raise `InvalidInput` for runs on several datasets, or if the option does not exist."""
     distinct = list(dict.fromkeys(data_names))
     if len(distinct) > 1:
         raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(distinct)}")

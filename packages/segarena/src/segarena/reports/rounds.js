@@ -1,17 +1,18 @@
-// Which answer is drawn when the slider stands at a round, and what is said of it: in the galleries of reports, where everything
-// is in the page, and in the viewer, which asks for it. Reports take it as a script beside others, the viewer as a module.
+// Choose the answer to draw at a round of the slider, and its note: for report galleries, which
+// embed all answers, and for the viewer, which requests them. Reports embed this file as a script,
+// the viewer imports it as a module.
 
 /**
  * @typedef {object} Moment
- * @property {number} at  the round of this dialogue; its last one where it ended before
- * @property {number} last  the round whose answer is drawn; 0 where there is none until here
- * @property {boolean} isEnded  whether it ended before the round that is asked for
+ * @property {number} at  the round of this dialogue, at most its last one
+ * @property {number} last  the round whose answer is drawn; 0 if there is none so far
+ * @property {boolean} isEnded  whether it ended before the requested round
  */
 
 /**
- * @param {number} rounds  that a dialogue had
- * @param {number[]} kept  rounds after which its answer is there
- * @param {number} now  the round that is asked for
+ * @param {number} rounds  number of rounds in the dialogue
+ * @param {number[]} kept  rounds whose answer was saved
+ * @param {number} now  the requested round
  * @returns {Moment}
  */
 export function momentOf(rounds, kept, now) {
@@ -20,9 +21,9 @@ export function momentOf(rounds, kept, now) {
 }
 
 /**
- * What is said beside the value; nothing where the answer is drawn as it was after the round that is asked for.
+ * Return the note beside the value; empty if the drawn answer is that of the requested round.
  * @param {Moment} moment
- * @param {string} word  what a round is called
+ * @param {string} word  display name of a round
  */
 export function noteOf({ at, last, isEnded }, word) {
   const ended = isEnded ? `ended after ${word} ${at}` : "";

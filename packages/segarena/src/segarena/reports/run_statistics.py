@@ -123,7 +123,7 @@ def _group_means(groups: Mapping[TargetKey, Sequence[float]]) -> dict[TargetKey,
 
 
 def _without_label(statistic: Statistic) -> Statistic:
-    """Return a statistic as a cache key: only what its values depend on."""
+    """Return a cache key for a statistic: only the parts that affect its values."""
     return replace(statistic, name="", higher_is_better=True)
 
 

@@ -1,5 +1,6 @@
 "use strict";
-// Tables: sorting, filtering, definitions. Of a long one the page holds the first rows, and all of them as JSON.
+// Tables: sorting, filtering, definitions. For a long table the page contains the first rows as
+// HTML, and all of them as JSON.
 {
   const AT_ONCE = 200;
   const FILTERED_FROM = 12;
@@ -28,7 +29,7 @@
       return { values, text: texts.join(" ").toLowerCase(), element: () => (made ??= drawn(cells)) };
     }
 
-    // A cell is its text; a name with a link [address, text]; a number [value, text, mark, what stands below it ...].
+    // A cell is text; a link [address, text]; or a number [value, text, mark, lines below it ...].
     function drawn(cells) {
       const row = document.createElement("tr");
       cells.forEach((cell, column) => {
@@ -58,7 +59,7 @@
       th.removeAttribute("title");
       th.replaceChildren(button);
       button.addEventListener("click", () => {
-        // What is best comes first; a second click turns it round.
+        // Sort the best first; a second click reverses the order.
         const sorted = th.getAttribute("aria-sort");
         const descends = sorted ? sorted === "ascending" : th.dataset.first === "descending";
         heads.forEach((other) => other.removeAttribute("aria-sort"));
@@ -99,7 +100,7 @@
     return value === "" || value === null || value === undefined ? NaN : Number(value);
   }
 
-  // What is not known comes last, whichever way.
+  // Sort missing values last in either direction.
   function compare(a, b, sign) {
     if (typeof a === "string") return a.localeCompare(b, undefined, { numeric: true });
     if (Number.isNaN(a) || Number.isNaN(b)) return sign * (Number.isNaN(a) - Number.isNaN(b));
@@ -118,6 +119,6 @@
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") tip.hidden = true;
   });
-  // A link into a folded part opens it.
+  // A link to an element in a folded section opens the section.
   addEventListener("hashchange", () => document.getElementById(location.hash.slice(1))?.closest("details")?.setAttribute("open", ""));
 }

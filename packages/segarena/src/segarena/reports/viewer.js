@@ -1,4 +1,5 @@
-// Galleries: one zoom, one round and one plate for all panes of a card; what is shown is chosen for all cards at once.
+// Galleries: all panes of a card share one zoom, round and plane; display settings apply to all
+// cards.
 
 function control(text, input) {
   const label = document.createElement("label");
@@ -65,7 +66,7 @@ function setUpStack(stack, viewer) {
         const isNow = "brief" in mark.dataset ? number === at : number <= now;
         mark.toggleAttribute("hidden", !(isHere && isNow));
         mark.classList.toggle("newest", number === now && most > 1);
-        mark.classList.toggle("older", number <= now - 4); // their numbers are for the enlarged view
+        mark.classList.toggle("older", number <= now - 4); // their numbers appear in the enlarged view
       }
       const told = noteOf(moment, viewer.dataset.word);
       if (value && kept.length && at) value.textContent = [value.getAttribute(`data-r${at}`), told].filter(Boolean).join(", ");
@@ -89,7 +90,7 @@ function setUpStack(stack, viewer) {
   stack.append(bar);
   stack.querySelectorAll(".picture").forEach((picture) => {
     picture.addEventListener("click", () => enlarge(viewer));
-    // A wheel over a slice scrolls through the slices, unless the page is to be enlarged by it.
+    // The wheel over a slice scrolls through slices, unless it is zooming the page.
     if (plates > 1 && !("moving" in stack.dataset)) {
       picture.addEventListener("wheel", (event) => {
         if (event.ctrlKey || !document.querySelector("dialog[open]")?.contains(stack)) return;
@@ -124,7 +125,8 @@ function short(value) {
 }
 
 function windowed(stack, [low, high]) {
-  // Slope and intercept of a window as CSS filters: brightness multiplies, contrast turns about the middle.
+  // Express slope and intercept of a window as CSS filters: brightness multiplies, contrast scales
+  // about mid-grey.
   const step = (high - low) / 200;
   const level = range({ min: low, max: high, step, value: (low + high) / 2 });
   const width = range({ min: step, max: high - low, step, value: high - low });
@@ -133,7 +135,7 @@ function windowed(stack, [low, high]) {
     const slope = (high - low) / width.value;
     const dark = (level.value - width.value / 2 - low) / (high - low);
     const contrast = Math.max(0, 1 + 2 * dark * slope);
-    const lift = Math.max(0, -dark) * slope; // a window below the darkest grey: an even veil comes closest
+    const lift = Math.max(0, -dark) * slope; // a window below the darkest grey: a uniform overlay is the closest approximation
     stack.style.setProperty("--window", `brightness(${slope / Math.max(contrast, 1e-6)}) contrast(${contrast + 2 * lift})`);
     told.value = `${short(level.value)} / ${short(width.value)}`;
   };
@@ -187,7 +189,7 @@ function setUpGallery(gallery) {
   const boxes = [...runs.querySelectorAll("input")];
   runs.hidden = boxes.length < 2;
   if (boxes.length > 6) {
-    // Many runs fold away, with one box for all.
+    // Many runs are folded, with one checkbox for all.
     const all = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
     all.addEventListener("input", () => boxes.forEach((box) => (box.checked = all.checked)));
     runs.querySelector("legend").after(control("all", all));
@@ -201,7 +203,7 @@ function setUpGallery(gallery) {
   const told = controls.querySelector("output");
   const total = told.value;
 
-  // What became of a card in the runs that are chosen: each of these words is a result that can be asked for.
+  // Collect the outcomes of a card in the selected runs; each is a filter value.
   function results(card) {
     const states = panes(card).filter((pane) => !pane.hidden).map((pane) => pane.dataset.state).filter(Boolean);
     const failed = states.includes("failed") ? ["failed"] : [];
@@ -234,7 +236,7 @@ function setUpGallery(gallery) {
     gallery.querySelectorAll(".card > details").forEach((details) => (details.open = !isAnyOpen));
     fold.textContent = isAnyOpen ? "open all" : "fold all";
   });
-  // Only a page of `segarena report --open` has this field: it asks where it came from for a card.
+  // Only a page of `segarena report --open` has this field: it requests a card from its server.
   controls.elements.other?.addEventListener("change", async ({ target }) => {
     const answer = await fetch(`card/${parseInt(target.value, 10)}`);
     if (!answer.ok) return void (told.value = "there is no picture of this target");
@@ -252,7 +254,7 @@ function setUpGallery(gallery) {
   controls.addEventListener("submit", (event) => event.preventDefault());
   controls.hidden = false;
   filter();
-  // A link from a table opens its card, even one that the filter hides.
+  // A link from a table opens its card, even if the filter hides it.
   const arrive = () => {
     const card = document.getElementById(location.hash.slice(1));
     if (!card?.classList.contains("card") || !gallery.contains(card)) return;

@@ -31,9 +31,9 @@ class LocalFiles:
     """Folders to search; None if not given.
 
     Attributes:
-        data: of datasets and further inputs.
-        weights: of weights.
-        adapters: of adapters, a folder for each.
+        data: folder of datasets and further inputs.
+        weights: folder of weights.
+        adapters: folder with a subfolder for each adapter.
         options: options for all adapters, in addition to their weights.
     """
 

@@ -40,7 +40,7 @@ class Requirement:
 
     @property
     def is_present(self) -> bool:
-        """Whether it exists."""
+        """Whether the file or folder exists."""
         return bool(self.place)
 
 
@@ -52,7 +52,7 @@ class ReproductionJob:
         model, dataset: names in the table.
         rows: the rows that it measures.
         segmenter, data: plug-in texts.
-        options: of the benchmark.
+        options: options of the benchmark.
         written: the same options with placeholders instead of paths.
         around: text of a wrapper plug-in for the segmenter; "" for none.
         needs: its requirements.

@@ -299,7 +299,7 @@ def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
     match prompt:
         case Box():
             box = tuple(slice(a, b) for a, b in zip(prompt.start, prompt.stop, strict=True))
-            if box[0].stop - box[0].start == 1:  # in one slice: what the target is there
+            if box[0].stop - box[0].start == 1:  # in one slice: its target there
                 there = bounding_window(target[box[0].start])
                 return _overlap((box[0], *there), box)
             return _overlap(extent, box)

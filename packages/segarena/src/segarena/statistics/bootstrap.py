@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 
-_MAX_INDICES = 1 << 21  # held at once: 16 MB
-# At most this many draws at once: they stay in the cache, and sums are rounded as in the published figures.
+_MAX_INDICES = 1 << 21  # in memory at a time: 16 MB
+# Maximum draws per batch: they fit in the cache, and sums are rounded as in published figures.
 _MAX_DRAWS = 100
 
 
@@ -65,7 +65,7 @@ def draw_counts(
 
     Args:
         count: units, 1 or more.
-        repeats: draws.
+        repeats: number of draws.
         rng: moved on as the stream says.
         stream: "units" counts the draws of `draw_units`. "multinomial" draws the counts themselves, in one part: the
             same distribution from other random numbers, which the figures published with it need.

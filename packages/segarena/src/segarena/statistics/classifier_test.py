@@ -97,7 +97,8 @@ def c2st(
         exchanges: how often the values of each feature are shuffled, for `ClassifierTest.lost`.
         repeats: bootstrap samples of the groups.
         level: share of them inside the interval.
-        seed: of the rows, folds, exchanges and draws; the same everywhere, whatever the number of cores.
+        seed: seed of the rows, folds, exchanges and draws; results do not depend on the number of
+            cores.
 
     Raises:
         InvalidInput: other shapes, values that are not finite, fewer than five groups, a sample with fewer than `n`
@@ -130,12 +131,12 @@ def c2st(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Samples:
-    """As many values of either sample.
+    """Equally many values of both samples.
 
     Attributes:
         values: (2 n, features), those of the first sample before those of the second.
-        groups: (2 n,) numbers from 0, each of them there.
-        rows: which rows of each sample as given these are.
+        groups: (2 n,) group numbers from 0, without gaps.
+        rows: indices of these rows in each input sample.
     """
 
     values: Floats
@@ -204,7 +205,7 @@ def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator
             'telling samples apart needs scikit-learn: pip install "segarena[people]"'
         ) from error
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    # One thread: sums come out the same everywhere, and so few values take longer on several.
+    # One thread: sums are reproducible, and several threads are slower on so few values.
     with threadpool_limits(1):
         for learn, rows in folds.split(samples.values, samples.is_second, samples.groups):
             if len(np.unique(samples.is_second[learn])) == 1:
@@ -224,7 +225,7 @@ def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator
 
 
 def _said(folds: list[_Fold], values: Floats) -> Floats:
-    """Return the probability of each row to be of the second sample, by the classifier that held it out."""
+    """Return the out-of-fold probability that each row belongs to the second sample."""
     said = np.empty(len(values))
     for fold in folds:
         said[fold.rows] = fold.says(values[fold.rows])

@@ -89,7 +89,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
     Args:
         first: real (..., n).
-        second: the same, or what broadcasts with it.
+        second: the same shape, or one that broadcasts with it.
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)

@@ -17,7 +17,7 @@ from segarena.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 
-_MAX_CELLS = 1 << 20  # distances of points held at once: 8 MB
+_MAX_CELLS = 1 << 20  # distances of points in memory at a time: 8 MB
 
 
 def frechet(first: ArrayLike, second: ArrayLike) -> float:

@@ -25,7 +25,7 @@ from segarena.statistics.bootstrap import (
     tail_shares,
 )
 
-_AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
+_AT_ONCE = 1 << 21  # signs in memory at a time: 2 MB, and 16 MB where they are multiplied
 MAX_DRAWN_CLUSTERS = 50_000
 """With more clusters the normal approximation replaces draws, which would take seconds and be less exact."""
 _ROUNDING = (
@@ -102,10 +102,11 @@ def bootstrap_mean(
 
     Args:
         values: (n,), finite.
-        clusters: what each value belongs to, n hashable and sortable ids; None: each value by itself.
+        clusters: cluster id of each value, n hashable and sortable ids; None: one cluster per
+            value.
         repeats: bootstrap samples.
         level: share of them inside the interval.
-        seed: of the resampling.
+        seed: seed of the resampling.
 
     Raises:
         InvalidInput: not one axis, not finite, another number of clusters, `repeats` below 1 or `level` not in (0, 1).
@@ -192,8 +193,8 @@ def paired_difference(
         clusters: as `bootstrap_mean`.
         higher_is_better: which way `better` counts.
         repeats: random flips.
-        level: of the interval.
-        seed: of the flips.
+        level: level of the interval.
+        seed: seed of the flips.
 
     Raises:
         InvalidInput: lengths differ, or as `bootstrap_mean`.

@@ -18,7 +18,7 @@ from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 from segarena.statistics.correlations import pearson
 
-_AT_ONCE = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
+_AT_ONCE = 1 << 20  # comparisons in memory at a time, of both coordinates: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)

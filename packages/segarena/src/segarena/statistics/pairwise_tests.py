@@ -1,6 +1,6 @@
 """Paired permutation tests of all pairs of segmenters on the same targets, corrected for multiple testing.
 
-With each pair tested by itself at 5 %, of twenty equal segmenters about ten pairs would differ. And a correction of
+If each pair is tested separately at 5 %, about ten pairs of twenty equal segmenters differ. A correction of
 single p-values, such as Holm's, can reject nothing once there are more pairs than random flips can resolve: 1 / 2001
 times 105 pairs is above 5 %. So every flip contributes the largest statistic among all pairs, whatever their number.
 """
@@ -21,8 +21,8 @@ from segarena.statistics.bootstrap import check_bootstrap
 Floats = NDArray[np.float64]
 _Single = NDArray[np.float32]
 
-_MAX_CELLS = 1 << 19  # numbers held at once: 2 MB, which stay in the cache
-_MAX_SIGNS = 1 << 24  # signs held at once: 64 MB as float32
+_MAX_CELLS = 1 << 19  # numbers in memory at a time: 2 MB, which stay in the cache
+_MAX_SIGNS = 1 << 24  # signs in memory at a time: 64 MB as float32
 _TIE = 1 - 1e-5
 """A statistic this near the observed one ties with it: rounding of sums in single precision is smaller."""
 
@@ -47,7 +47,7 @@ class PairwiseTests:
 
 
 def rank_ranges(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the best and the worst rank that each segmenter can have, given who is significantly ahead of whom.
+    """Return the best and the worst rank that each segmenter can have, given the significant wins.
 
     >>> [ends.tolist() for ends in rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool))]
     [[1, 1, 3], [2, 2, 3]]
@@ -75,7 +75,7 @@ def compare_all_pairs(
         values: (segmenters, targets), NaN where a segmenter has none; a pair is compared on the targets that both have.
         clusters: (targets,) id of the cluster of each target; None: each is its own cluster.
         repeats: number of random flips.
-        seed: of the flips.
+        seed: seed of the flips.
 
     Raises:
         InvalidInput: not two axes, infinite, another number of clusters, or `repeats` below 1.

@@ -17,7 +17,7 @@ from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 from segarena.statistics.two_samples import Floats, Ids, number_groups, stack_samples
 
-_AT_ONCE = 1 << 21  # weights held at once: 16 MB
+_AT_ONCE = 1 << 21  # weights in memory at a time: 16 MB
 _ALIKE = 1e-9  # sums of the same numbers in another order differ by less, relative to the largest
 
 
@@ -57,8 +57,8 @@ def energy_test(
         pairs: stratum of each value, such as its target, (n1,) and (n2,): values are permuted only within a stratum, so
             that differences between strata hide less. None: one stratum.
         is_scaled: divide each of the k by its standard deviation over both samples, where units differ.
-        permutations: how many.
-        seed: of them.
+        permutations: number of permutations.
+        seed: seed of the permutations.
 
     Raises:
         InvalidInput: other shapes, no values, values that are not finite, or `permutations` below 1.
@@ -131,8 +131,8 @@ def permutation_test(
             negative of distances gives the energy distance.
         sizes: n1 and n2, 1 or more.
         pairs: as for `energy_test`.
-        permutations: how many.
-        seed: of them.
+        permutations: number of permutations.
+        seed: seed of the permutations.
 
     Raises:
         InvalidInput: as `energy_test`.

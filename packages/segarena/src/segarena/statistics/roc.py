@@ -49,11 +49,12 @@ def area_over_groups(
         first: (scores, n1).
         second: (scores, n2).
         groups: (n1 + n2,) group of each value, numbered from 0, those of the first before those of the second.
-        repeats: draws.
-        rng: moved on by the draws, which depend on how many groups there are and on nothing else.
+        repeats: number of draws.
+        rng: generator, advanced by the draws, which depend only on the number of groups.
 
     Returns:
-        the area, and (repeats,) that of each draw; NaN of draws without values of one of the two.
+        The area, and that of each draw, (repeats,): NaN for a draw without values of one of the
+        samples.
     """
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []

@@ -52,7 +52,7 @@ def unit_variation(
         clusters: cluster id of each item; None: each is its own cluster.
         repeats: bootstrap samples.
         level: share of them inside the interval.
-        seed: of the resampling.
+        seed: seed of the resampling.
 
     Raises:
         InvalidInput: not two axes.

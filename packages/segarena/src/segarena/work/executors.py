@@ -10,7 +10,7 @@ from segarena.work.process_pool import ProcessPool
 
 
 class InlineExecutor:
-    """Works in this process, one unit after the other. A time limit is the job's own to keep, as nobody watches."""
+    """Runs units in this process, one by one. The job must enforce time limits itself."""
 
     workers = 0
     is_here = True
@@ -53,7 +53,7 @@ class ProcessExecutor:
 
 
 def make_executor(workers: Workers) -> Executor:
-    """Return an executor: the given one, this process for 0, or so many processes.
+    """Return an executor: the given one, this process for 0, or that many processes.
 
     Raises:
         InvalidInput: fewer than 0 workers.

@@ -37,7 +37,7 @@ class Ledger:
 
     Args:
         path: the file, created if it does not exist; None keeps the ledger in memory only.
-        identity: of the work, in plain values: options, versions, hashes of inputs.
+        identity: identity of the work, in plain values: options, versions, hashes of inputs.
         sync_s: longest time until a line is on disk; 0 flushes each one before `add` returns.
         is_locked: whether to lock the file; False if other processes are kept out already, as in
             `segarena.work.sharing`.
@@ -67,7 +67,7 @@ class Ledger:
         self._file: BinaryIO | None = None
         if path is not None:
             self._file = open_exclusive(path) if is_locked else _open(path)
-            # A constructor that raises leaves nobody to close the file.
+            # If the constructor raises, no caller can close the file.
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:

@@ -34,7 +34,7 @@ def do_pending(
     Args:
         job: the work on a unit; returns plain values, which the ledger stores.
         units: by their names in the ledger.
-        ledger: of the finished units; complete, in `ledger.done`, when this returns.
+        ledger: ledger of the finished units; complete, in `ledger.done`, when this returns.
         executor: does the units.
         stage: the part of the work, if there are several.
         on_progress: called at the start and after every unit.

@@ -94,7 +94,7 @@ class WorkerHandle:
 
     def end(self) -> None:
         """Kill the process, unless it has ended, and wait for its end."""
-        # A process that has died by itself keeps its own exit code.
+        # A process that died on its own keeps its exit code.
         self.process.kill()
         self.process.join()
         self.pipe.close()

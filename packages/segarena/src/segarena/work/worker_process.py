@@ -97,7 +97,7 @@ def _die_with_parent() -> None:
 
 
 def die_with(parent: int | None) -> None:
-    """Let the system kill this process when its parent dies; exit if it is dead already.
+    """Have the system kill this process when its parent dies; exit if the parent is already dead.
 
     Args:
         parent: process id of the parent.

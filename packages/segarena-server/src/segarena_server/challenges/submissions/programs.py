@@ -1,7 +1,7 @@
-"""Submitted programs: workers in the sense of docs/workers.md, which run in a sandbox and see what a model needs.
+"""Submitted programs: workers as in docs/workers.md, sandboxed, with access only to model input.
 
-Once a program has seen a hidden sample, its output and its failures go to the organiser alone. Before that it is tried
-on synthetic samples, and its author is told everything about these tries.
+Once a program has seen a hidden sample, its output and its failures go to the organiser alone.
+Before that it is tried on synthetic samples, and its author sees all results of these tries.
 """
 
 from __future__ import annotations

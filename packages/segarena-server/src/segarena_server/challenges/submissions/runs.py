@@ -1,4 +1,4 @@
-"""Submitted run folders, judged again: their masks and failures are used, their values are not.
+"""Submitted run folders, judged again from their masks and failures; their values are ignored.
 
 The prompts of users follow from the seed and the answers. Replayed with the masks of the folder, each dialogue must
 lead to the prompts of the folder. If it does not, the run followed other rules, is about other data, or was edited.

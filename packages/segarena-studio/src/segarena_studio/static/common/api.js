@@ -1,19 +1,20 @@
-// Requests of a page to its server: with the session's key, within a limit of time, and what came of each in one word.
+// Requests from a page to its server, with the session's key and a timeout; each outcome is one
+// word.
 //
-// Nothing here throws because of a network or a server: whoever asks is told, and decides what to do.
+// Nothing here throws because of a network or server error: the caller gets an outcome and decides.
 
 /**
  * @typedef {"done" | "conflict" | "refused" | "signed-out" | "busy" | "away"} Outcome
- *   done: it was done. conflict: something else came first. refused: the same request never will be done.
- *   signed-out: nobody is signed in any more, or somebody else. busy: later it may be done. away: the server was not
- *   reached, or did not answer in time; whether it was done is not known.
+ *   done: success. conflict: another change came first. refused: retrying cannot succeed.
+ *   signed-out: the session ended or belongs to another user. busy: try later. away: the server was not
+ *   reached, or did not answer in time; it may or may not have acted.
  *
  * @typedef {object} Answer
  * @property {Outcome} outcome
- * @property {number} status  0 where no answer came
- * @property {any} body  what the JSON of the answer says; {} where there is none
- * @property {string} message  one line for people; "" where all is well
- * @property {number} wait_ms  not to be asked again before; 0 where the server does not say
+ * @property {number} status  HTTP status; 0 without a response
+ * @property {any} body  parsed JSON of the response; {} without JSON
+ * @property {string} message  one line for the reader; "" on success
+ * @property {number} wait_ms  earliest retry; 0 if the server gives none
  *
  * @typedef {object} Options
  * @property {number} [limit_ms]
@@ -28,8 +29,8 @@ const USUAL_LIMIT_MS = 20_000;
 export class Talk {
   /**
    * @param {object} given
-   * @param {string} given.key  of the session, as the page has it
-   * @param {number | null} [given.person]  who is signed in, as the page has it
+   * @param {string} given.key  key of the session, as embedded in the page
+   * @param {number | null} [given.person]  signed-in user, as embedded in the page
    * @param {typeof fetch} [given.fetch]
    */
   constructor({ key, person = null, fetch = globalThis.fetch.bind(globalThis) }) {
@@ -41,7 +42,7 @@ export class Talk {
   }
 
   /**
-   * Ask the server for something.
+   * Send a request to the server.
    * @param {"GET" | "POST" | "PUT" | "DELETE"} method
    * @param {string} address
    * @param {unknown} [body]  sent as JSON
@@ -52,13 +53,13 @@ export class Talk {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const answer = await this.send(method, address, text, options);
     if (answer.status !== 403 || answer.body.error !== "form") return answer;
-    // Somebody signed in anew in another tab: the page's key is of the session before.
+    // A new sign-in in another tab has made the key of this page outdated.
     const renewed = await this.renew();
     return renewed.outcome === "done" ? this.send(method, address, text, options) : renewed;
   }
 
   /**
-   * Fetch the key of the session that there is now.
+   * Fetch the key of the current session.
    * @returns {Promise<Answer>}
    */
   renew() {
@@ -106,7 +107,8 @@ export class Talk {
  * @returns {Promise<Answer>}
  */
 async function read(response) {
-  // A proxy may answer in the server's place, and not in JSON; a connection lost on the way is an answer that never came.
+  // A proxy may respond instead of the server, and not in JSON; a lost connection counts as no
+  // response.
   const text = await response.text();
   const body = objectIn(text);
   const outcome = outcomeOf(response, body !== null);
@@ -136,7 +138,7 @@ function objectIn(text) {
 function outcomeOf({ status, type }, isJson) {
   if (type === "opaqueredirect" || status === 401) return "signed-out";
   if (status === 204 || status === 202) return "done";
-  // A 200 that is no JSON is of something between us and the server, such as a network that asks people to sign in.
+  // A 200 without JSON comes from an intermediary, such as a captive portal.
   if (status >= 200 && status < 300) return isJson ? "done" : "away";
   if (status === 409) return "conflict";
   return status >= 500 || [408, 425, 429].includes(status) ? "busy" : "refused";
@@ -149,7 +151,7 @@ function waitOf(response) {
 }
 
 /**
- * A name that nobody else has, where pages come without TLS too.
+ * Return a unique id; works without TLS too.
  * @returns {string}
  */
 export function newId() {

@@ -1,9 +1,9 @@
-// Elements of pages: those that are there, and buttons and keys that are made.
+// Find elements of a page, and create buttons and keys.
 
 import { printed } from "./key-names.js";
 
 /**
- * The element that a page has by its template.
+ * Return an element that the page's template must contain.
  * @template {Element} T
  * @param {string} selector
  * @param {new () => T} kind
@@ -29,7 +29,7 @@ export function button(className, text, label) {
 }
 
 /**
- * A button with a picture from the page's sheet of icons.
+ * Create a button with an icon from the page's icon sheet.
  * @param {string} name
  * @param {string} title
  * @param {string} [key]
@@ -70,7 +70,7 @@ export function labelButton(text, title, key, press) {
 }
 
 /**
- * A key as it looks on a keyboard.
+ * Create an element that looks like a keyboard key.
  * @param {string} key
  * @returns {HTMLElement}
  */

@@ -1,5 +1,6 @@
-// Points, segments and polygons in the plane, exactly where it matters. A polygon is an array of points [x, y], closed without
-// repeating the first. Pixel (column, row) is the square from (column, row) to (column + 1, row + 1).
+// Points, segments and polygons in the plane, with exact predicates where necessary. A polygon is
+// an array of points [x, y] that does not repeat the first. Pixel (column, row) is the square from
+// (column, row) to (column + 1, row + 1).
 
 /** @typedef {import("./viewport.js").Point} Point */
 /** @typedef {import("./viewport.js").Box} Box */
@@ -7,7 +8,7 @@
 /** @typedef {{at: Point, share: number, squared: number}} Projection share: 0 at the start of the segment, 1 at its end */
 
 const SPLITTER = 2 ** 27 + 1;
-// Shewchuk's bound on the rounding of a 2 x 2 determinant of differences, with room to spare.
+// Shewchuk's error bound for a 2 x 2 determinant of differences, with a safety margin.
 const ROUNDING = 4 * Number.EPSILON;
 
 /**
@@ -19,15 +20,16 @@ export function distance(a, b) {
 }
 
 /**
- * A length rounded to a thousandth of a pixel: enough at any zoom, and short in files.
+ * Round a length to a thousandth of a pixel: precise enough at any zoom, and short in files.
  * @param {number} length
  */
 export function rounded(length) {
-  return Math.round(length * 1000) / 1000 + 0; // + 0 makes minus zero zero
+  return Math.round(length * 1000) / 1000 + 0; // + 0 turns minus zero into zero
 }
 
 /**
- * On which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on it. Never wrong by rounding.
+ * Return the side of the line from `a` to `b` on which `c` lies: 1, -1, or 0 on the line. Exact
+ * despite rounding.
  * @param {Point} a
  * @param {Point} b
  * @param {Point} c
@@ -36,19 +38,19 @@ export function turn(a, b, c) {
   const left = (b[0] - a[0]) * (c[1] - a[1]);
   const right = (b[1] - a[1]) * (c[0] - a[0]);
   if (Math.abs(left - right) > ROUNDING * (Math.abs(left) + Math.abs(right))) return left > right ? 1 : -1;
-  // Factors of zero are exact, so sides along the axes are sure at once.
+  // A factor of zero is exact, so axis-parallel segments need no further test.
   if ((b[0] === a[0] || c[1] === a[1]) && (b[1] === a[1] || c[0] === a[0])) return Math.sign(left - right) + 0;
   return exactTurn(a, b, c);
 }
 
 /**
- * The sign of the determinant from the exact sum of its six products.
+ * Return the sign of the determinant from the exact sum of its six products.
  * @param {Point} a
  * @param {Point} b
  * @param {Point} c
  */
 function exactTurn([ax, ay], [bx, by], [cx, cy]) {
-  /** @type {number[]} parts that do not overlap, by growing size */
+  /** @type {number[]} non-overlapping parts, in increasing magnitude */
   let sum = [];
   const products = [[bx, cy], [-bx, ay], [-ax, cy], [-by, cx], [by, ax], [ay, cx]];
   for (const [one, other] of products) {
@@ -58,7 +60,7 @@ function exactTurn([ax, ay], [bx, by], [cx, cy]) {
 }
 
 /**
- * The product as two numbers that add up to it exactly.
+ * Return a product as two numbers with exactly that sum.
  * @param {number} a
  * @param {number} b
  */
@@ -71,7 +73,7 @@ function exactProduct(a, b) {
 }
 
 /**
- * The upper half of a number's digits.
+ * Return the upper half of a number's digits.
  * @param {number} a
  */
 function high(a) {
@@ -80,7 +82,7 @@ function high(a) {
 }
 
 /**
- * An exact sum with one number more.
+ * Add a number to an exact sum.
  * @param {number[]} parts
  * @param {number} number
  */
@@ -99,7 +101,7 @@ function grown(parts, number) {
 }
 
 /**
- * Whether two segments have a point in common, their ends counted.
+ * Test whether two closed segments intersect.
  * @param {Point} a
  * @param {Point} b
  * @param {Point} c
@@ -121,7 +123,7 @@ function rangesMeet(a, b, c, d) {
 }
 
 /**
- * Whether the way from `a` by `b` to `c` runs back over itself, or stands still.
+ * Test whether the path from `a` via `b` to `c` doubles back or has zero length.
  * @param {Point} a
  * @param {Point} b
  * @param {Point} c
@@ -141,7 +143,7 @@ export function isSame(a, b) {
 }
 
 /**
- * The point of a segment that is nearest to `at`.
+ * Return the point of a segment nearest to `at`.
  * @param {Point} at
  * @param {Point} a
  * @param {Point} b
@@ -158,7 +160,8 @@ export function project(at, a, b) {
 }
 
 /**
- * The squared distance from a point to a segment, without making anything: it is asked of every side at every move.
+ * Return the squared distance from a point to a segment. Allocates nothing, as it runs for every
+ * side at every pointer move.
  * @param {Point} at
  * @param {Point} a
  * @param {Point} b
@@ -173,7 +176,7 @@ export function squaredFromSegment(at, a, b) {
 }
 
 /**
- * The squared distance from a point to the outline of a polygon.
+ * Return the squared distance from a point to the outline of a polygon.
  * @param {Polygon} polygon
  * @param {Point} at
  */
@@ -186,12 +189,12 @@ export function squaredFromOutline(polygon, at) {
 }
 
 /**
- * The area with a sign: positive when the outline runs clockwise on the screen.
+ * Return the signed area: positive if the outline runs clockwise on the screen.
  * @param {Polygon} polygon
  */
 export function signedArea(polygon) {
   if (polygon.length < 3) return 0;
-  const [left, top] = polygon[0]; // relative to the first vertex, so that digits are not lost far from the origin
+  const [left, top] = polygon[0]; // relative to the first vertex, to keep precision far from the origin
   let twice = 0;
   let [beforeX, beforeY] = polygon[polygon.length - 1];
   for (const [x, y] of polygon) {
@@ -202,7 +205,7 @@ export function signedArea(polygon) {
 }
 
 /**
- * In square pixels; 0 below three vertices.
+ * Return the area in square pixels; 0 below three vertices.
  * @param {Polygon} polygon
  */
 export function area(polygon) {
@@ -210,7 +213,7 @@ export function area(polygon) {
 }
 
 /**
- * The length of the closed outline.
+ * Return the perimeter.
  * @param {Polygon} polygon
  */
 export function perimeter(polygon) {
@@ -218,7 +221,7 @@ export function perimeter(polygon) {
 }
 
 /**
- * The length of an open line through points.
+ * Return the length of an open polyline.
  * @param {Point[]} line
  */
 export function lengthOf(line) {
@@ -226,7 +229,7 @@ export function lengthOf(line) {
 }
 
 /**
- * The smallest box around points; upside down when there are none.
+ * Return the bounding box of points; inverted if there are none.
  * @param {Iterable<Point>} points
  * @returns {Box}
  */
@@ -243,7 +246,7 @@ export function boxOf(points) {
 }
 
 /**
- * Whether two boxes share a point, after one has grown by a margin.
+ * Test whether two boxes intersect, after one has grown by a margin.
  * @param {Box} one
  * @param {Box} other
  */
@@ -262,7 +265,7 @@ export function boxHolds(box, at, margin = 0) {
 }
 
 /**
- * Whether a point lies in a polygon or on its outline, by the even-odd rule.
+ * Test whether a point lies in a polygon or on its outline, by the even-odd rule.
  * @param {Polygon} polygon
  * @param {Point} at
  */
@@ -280,7 +283,7 @@ export function contains(polygon, at) {
 }
 
 /**
- * The corners of the convex hull, none of them on a line between its neighbours.
+ * Return the vertices of the convex hull, without collinear ones.
  * @param {Point[]} points
  * @returns {Polygon}
  */

@@ -1,4 +1,5 @@
-// Keys as people read them: "D", "Shift+A", "Ctrl+Z", "ArrowUp", "?". Which key was pressed, and how it is printed.
+// Display names of keys: "D", "Shift+A", "Ctrl+Z", "ArrowUp", "?". Map key events to names, and
+// print them.
 
 const NAMES = new Map([
   [" ", "Space"],
@@ -17,8 +18,9 @@ const PRINTED = new Map([
 ]);
 
 /**
- * The key of an event with its modifiers, in the order Ctrl, Alt, Shift. Command counts as Ctrl. Shift is named for letters and
- * for keys that write nothing; "?" is just "?". On keyboards of other scripts the key's place counts.
+ * Return the key of an event with its modifiers, in the order Ctrl, Alt, Shift. Command counts as
+ * Ctrl. Shift is named for letters and for keys without a character; "?" is just "?". On non-Latin
+ * keyboards the physical key counts.
  * @param {KeyboardEvent} event
  */
 export function keyOf(event) {
@@ -32,7 +34,7 @@ export function keyOf(event) {
 }
 
 /**
- * The keys that one holds and presses, as they are printed.
+ * Return the keys of a combination, as displayed.
  * @param {string} key
  * @returns {string[]}
  */
@@ -42,7 +44,7 @@ export function printed(key) {
 }
 
 /**
- * Whether an element takes the key for itself: text that is being written, a button that is being pressed.
+ * Test whether an element handles the key itself: text input, or a focused button.
  * @param {EventTarget | null} target
  * @param {string} key
  */

@@ -1,12 +1,12 @@
-// A page that is left, hidden, or come back to, and what that means for what is not saved yet.
+// Save when the page is left, hidden or shown again.
 
 /** @typedef {import("../editor/saving.js").Saving} Saving */
 
 /**
- * Have a page's coming and going move its saving along.
+ * Trigger saving when the page is left, hidden or shown again.
  * @param {Saving} saving
  * @param {Window} [page]
- * @returns {() => void} what ends it
+ * @returns {() => void} stops listening
  */
 export function watchPage(saving, page = window) {
   const leave = () => {

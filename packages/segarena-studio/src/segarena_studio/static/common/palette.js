@@ -1,4 +1,4 @@
-// Colours of the page's style sheet, which has others in the dark, for what is painted on canvases.
+// Colours from the page's style sheet, light or dark, for use on canvases.
 
 /** @type {Map<string, string>} */
 const known = new Map();
@@ -10,7 +10,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 });
 
 /**
- * Be told when the colours are others, until the returned function is called.
+ * Listen for a change of the colours; call the returned function to stop.
  * @param {() => void} changed
  */
 export function onColours(changed) {
@@ -19,8 +19,8 @@ export function onColours(changed) {
 }
 
 /**
- * A colour as CSS writes it.
- * @param {string} name  of a variable, such as "--truth"
+ * Return a colour in CSS syntax.
+ * @param {string} name  name of a CSS variable, such as "--truth"
  */
 export function cssOf(name) {
   let colour = known.get(name);
@@ -29,7 +29,7 @@ export function cssOf(name) {
 }
 
 /**
- * Red, green and blue of a colour that is written in three or six digits.
+ * Return red, green and blue of a colour with three or six hex digits.
  * @param {string} name
  * @returns {[number, number, number]}
  */

@@ -1,19 +1,19 @@
-// What is told once and added up by the server: what was done, and the time that it took.
+// Log entries and times that are sent once; the server adds them up.
 
 /**
- * @typedef {object} Entry  of the log of what was done
+ * @typedef {object} Entry  one entry of the action log
  * @property {number} at_ms
  * @property {string} kind
  * @property {string | null} region
  *
- * @typedef {object} News  what is told once and added up by the server: what was done, and the time that it took, by region
+ * @typedef {object} News  unsent actions and times by region; sent once, added up by the server
  * @property {Entry[]} log
  * @property {Record<string, number>} time_ms
  * @property {Record<string, number>} active_ms
  */
 
 /**
- * Nothing new.
+ * Return an empty record.
  * @returns {News}
  */
 export function noNews() {
@@ -21,7 +21,7 @@ export function noNews() {
 }
 
 /**
- * What two told, as one.
+ * Merge two records.
  * @param {News} first
  * @param {News} second
  * @returns {News}
@@ -32,7 +32,7 @@ export function together(first, second) {
 }
 
 /**
- * Add times to others, by region.
+ * Add times to sums, by region.
  * @param {Record<string, number>} sums
  * @param {Record<string, number>} more
  */

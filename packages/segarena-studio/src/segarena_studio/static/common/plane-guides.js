@@ -1,10 +1,11 @@
-// What helps to find one's way on a plane of a volume: the lines that all planes cross in, and where a patient's sides are.
+// Orientation aids on a plane of a volume: the crosshair where all planes meet, and the patient's
+// sides.
 
-/** What the lines leave free around the place itself, in px of the screen. */
+/** Gap of the crosshair around its centre, in screen px. */
 const GAP = 9;
 
 /**
- * Thin lines through the position that all planes go through.
+ * Draw a thin crosshair at the position where all planes meet.
  * @param {CanvasRenderingContext2D} context
  * @param {[number, number]} point  on the screen
  * @param {[number, number]} size  of the screen
@@ -28,9 +29,9 @@ export function drawCross(context, point, [width, height]) {
 }
 
 /**
- * Where a patient's sides are.
+ * Label the patient's sides.
  * @param {CanvasRenderingContext2D} context
- * @param {string} letters  at the top, the right, the bottom, the left
+ * @param {string} letters  letters at the top, right, bottom and left
  * @param {[number, number]} size
  */
 export function drawLetters(context, letters, [width, height]) {

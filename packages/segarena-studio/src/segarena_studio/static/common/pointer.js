@@ -1,10 +1,12 @@
-// Mouse, touch and pen as one: press, drag, release; a second button; pan and zoom. Pointer events only.
+// Unified mouse, touch and pen input, from pointer events only: press, drag, release, second
+// button, pan and zoom.
 //
-// A first finger waits a moment for a second one: two fingers pan and pinch and never draw. Where a pen is in use, fingers only
-// pan and pinch, and while it touches, a palm does nothing. A long press is the second button of fingers and pens.
+// A first finger waits briefly for a second one: two fingers pan and pinch and never draw. Once a
+// pen is in use, fingers only pan and pinch; while the pen touches, touches of the palm are
+// ignored. A long press of a finger or pen counts as the second button.
 
 /**
- * @typedef {object} Sample  where the pointer was; x and y in CSS px of the element, time as of performance.now()
+ * @typedef {object} Sample  a pointer position; x and y in CSS px of the element, time from performance.now()
  * @property {number} x
  * @property {number} y
  * @property {number} time
@@ -19,29 +21,29 @@
  */
 
 /**
- * @typedef {object} Handlers  what is left out does nothing
- * @property {(sample: Sample, clicks: number) => void | boolean} [press]  returns false: no long press follows
- * @property {(samples: Sample[]) => void} [drag]  every sample since the last call, coalesced ones included
+ * @typedef {object} Handlers  all optional
+ * @property {(sample: Sample, clicks: number) => void | boolean} [press]  return false to disable the long press
+ * @property {(samples: Sample[]) => void} [drag]  all samples since the last call, including coalesced ones
  * @property {(sample: Sample) => void} [release]
- * @property {() => void} [cancel]  what the press began is to be undone
+ * @property {() => void} [cancel]  undo what the press began
  * @property {(sample: Sample) => void} [second]
  * @property {(sample: Sample) => void} [hover]
  * @property {() => void} [leave]
  * @property {(dx: number, dy: number) => void} [pan]
  * @property {(point: [number, number], factor: number) => void} [zoom]
  * @property {(sample: Sample) => boolean} [pans]  whether this press pans
- * @property {(dx: number, dy: number, event: WheelEvent) => boolean} [wheel]  asked first, in CSS px; true: the wheel neither pans nor zooms
+ * @property {(dx: number, dy: number, event: WheelEvent) => boolean} [wheel]  called first, in CSS px; return true to suppress pan and zoom
  */
 
 export const SECOND_FINGER_MS = 80;
 export const LONG_PRESS_MS = 500;
 const DOUBLE_MS = 350;
 const PEN_STAYS_MS = 1500;
-/** How far a pointer may stray and still be in one place, in CSS px. */
+/** Distance in CSS px that a pointer may move and still count as resting. */
 const SLOP = { mouse: 4, pen: 6, touch: 10 };
 
 /**
- * Listen to an element until the returned function is called.
+ * Listen to an element; call the returned function to stop.
  * @param {HTMLElement} element
  * @param {Handlers} handlers
  * @returns {() => void}
@@ -66,7 +68,7 @@ export function listen(element, handlers) {
   };
 }
 
-/** What touches the element just now, and what that is: nothing, a press, a pan, a pinch. */
+/** The pointers on the element and the current gesture: none, a press, a pan or a pinch. */
 class Hand {
   /**
    * @param {HTMLElement} element
@@ -147,13 +149,13 @@ class Hand {
     const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
     if (this.handlers.wheel?.(dx, dy, event)) return;
     if (event.shiftKey) return this.handlers.pan?.(-(dx || dy), dx ? -dy : 0);
-    // A pinch on a trackpad comes as a wheel with Ctrl, in small steps.
+    // A trackpad pinch arrives as wheel events with Ctrl, in small steps.
     const factor = 2 ** (-dy * (event.ctrlKey ? 0.01 : 0.001));
     const { x, y } = this.placeOf(event);
     this.handlers.zoom?.([x, y], factor);
   }
 
-  /** End what goes on, silently. */
+  /** End the current gesture without callbacks. */
   forget() {
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
@@ -175,7 +177,7 @@ class Hand {
     start?.();
   }
 
-  /** The first pointer presses; what it did while it waited follows. */
+  /** Start the press of the first pointer, followed by the moves recorded while it waited. */
   press() {
     const first = /** @type {Sample} */ (this.first);
     this.state = "presses";
@@ -194,7 +196,7 @@ class Hand {
     this.handlers.drag?.(samples);
   }
 
-  /** The pointer has stayed where it pressed: that was the second button. */
+  /** Report a long press as the second button. */
   hold() {
     const [now] = this.touching.values();
     if (this.state !== "presses" || this.hasStrayed || !now) return;
@@ -212,7 +214,7 @@ class Hand {
   }
 
   /**
-   * One pointer pans; of several, the middle pans and their distance zooms.
+   * Pan with one pointer; with several, pan by their midpoint and zoom by their distance.
    * @param {number} id
    * @param {Sample} held
    * @param {Sample} now
@@ -227,7 +229,7 @@ class Hand {
   }
 
   /**
-   * How many presses came quickly at one place.
+   * Count quick successive presses at one place.
    * @param {Sample} sample
    */
   clicksOf(sample) {
@@ -238,7 +240,7 @@ class Hand {
   }
 
   /**
-   * A finger while the pen touches.
+   * Test for a finger while the pen touches.
    * @param {Sample} sample
    */
   isPalm(sample) {
@@ -250,7 +252,7 @@ class Hand {
     return sample.kind === "touch" && sample.time - this.penAt < PEN_STAYS_MS;
   }
 
-  /** The pen has come down: the fingers beside it are a palm. */
+  /** The pen touched down: discard fingers as palm contact. */
   dropFingers() {
     if (this.state === "presses") this.handlers.cancel?.();
     this.forget();
@@ -304,7 +306,7 @@ function capture(element, id) {
   try {
     element.setPointerCapture(id);
   } catch {
-    // The pointer was lifted before we heard of it.
+    // The pointer was lifted before the event arrived.
   }
 }
 

@@ -1,19 +1,21 @@
-// The pixels of polygons, as spans of columns in rows: those whose centre lies inside, even-odd. Polygons that share sides share
-// no pixel and leave none out. Nothing here depends on how large the picture is, only on how long the outlines are.
+// Rasterize polygons to spans of columns in rows: pixels whose centre lies inside, by the even-odd
+// rule. Polygons with common sides neither share pixels nor leave gaps. The cost depends on the
+// length of the outlines, not on the size of the picture.
 
 /** @typedef {import("./viewport.js").Point} Point */
 /** @typedef {import("./viewport.js").Size} Size */
 /** @typedef {import("./geometry.js").Polygon} Polygon */
 /**
- * `ends` holds the columns where spans begin and end, in turn; those of row `top + k` are from `starts[k]` to `starts[k + 1]`.
+ * `ends` lists the start and end columns of spans alternately; row `top + k` uses `starts[k]` to
+ * `starts[k + 1]`.
  * @typedef {{top: number, starts: Int32Array, ends: Int32Array, area: number}} Spans
  */
 
-// Nothing this far out is in any picture.
+// Coordinates beyond this lie outside every picture.
 const FARTHEST = 2 ** 18;
 
 /**
- * The pixels of a polygon in a picture; none below three vertices.
+ * Return the pixels of a polygon in a picture; none below three vertices.
  * @param {Polygon} polygon
  * @param {Size} size
  * @returns {Spans}
@@ -43,8 +45,8 @@ export function fill(polygon, [width, height]) {
 }
 
 /**
- * Sides that pass the centre of a row, from their upper end to their lower one, so that neighbours who share one find the same
- * pixels on it.
+ * Return the sides that cross the centre of a row, from the upper end to the lower one, so that
+ * neighbours with a common side compute the same pixels on it.
  * @param {Polygon} polygon
  * @param {number} height
  */
@@ -71,7 +73,7 @@ function within([x, y]) {
 }
 
 /**
- * Sort the columns of each row; says how many pixels the spans have.
+ * Sort the columns of each row; return the number of pixels in the spans.
  * @param {Int32Array} starts
  * @param {Int32Array} ends
  */
@@ -101,7 +103,7 @@ function sortFew(numbers, from, to) {
 }
 
 /**
- * How many pixels two have in common.
+ * Count the pixels in the intersection.
  * @param {Spans} one
  * @param {Spans} other
  */
@@ -121,7 +123,7 @@ export function sharedPixels(one, other) {
 }
 
 /**
- * The row below the last.
+ * Return the row below the last one.
  * @param {Spans} spans
  */
 function bottomOf(spans) {
@@ -129,7 +131,7 @@ function bottomOf(spans) {
 }
 
 /**
- * What of some pixels none of others covers, as row, first column, end, one after the other.
+ * Return the pixels not covered by any other spans, as row, first column, end, concatenated.
  * @param {Spans} spans
  * @param {Spans[]} covers
  */
@@ -141,7 +143,7 @@ export function uncovered(spans, covers) {
 }
 
 /**
- * How many pixels none of others covers.
+ * Count the pixels not covered by any other spans.
  * @param {Spans} spans
  * @param {Spans[]} covers
  */
@@ -173,7 +175,8 @@ function eachUncovered(spans, covers, tell) {
 }
 
 /**
- * What covers each row of some pixels, by where it begins: of row k from `starts[k]` to `starts[k + 1]`.
+ * Collect the covering spans of each row, sorted by start: row k uses `starts[k]` to `starts[k +
+ * 1]`.
  * @param {Spans} spans
  * @param {Spans[]} covers
  */
@@ -199,7 +202,7 @@ function coversByRow(spans, covers) {
 /**
  * @param {Spans} spans
  * @param {Spans[]} covers
- * @param {(row: number, begin: number, end: number) => void} tell rows from the first of `spans`
+ * @param {(row: number, begin: number, end: number) => void} tell rows relative to the first row of `spans`
  */
 function eachCover(spans, covers, tell) {
   for (const cover of covers) {

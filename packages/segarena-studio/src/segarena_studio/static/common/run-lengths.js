@@ -1,5 +1,6 @@
-// Masks as run lengths, and outlines of masks as polygons. A mask is a Uint8Array, row after row; its size is [height, width],
-// as the server sends it. Runs begin with the zeros.
+// Convert masks to and from run lengths, and trace their outlines as polygons. A mask is a
+// Uint8Array in row-major order; its size is [height, width], as on the server. Runs begin with
+// zeros.
 
 import { area, isSame, project, signedArea } from "./geometry.js";
 import { isSimple } from "../editor/self-intersections.js";
@@ -12,7 +13,7 @@ const STEPS = [[1, 0], [0, 1], [-1, 0], [0, -1]]; // east, south, west, north
 const LEAST_VERTICES = 4;
 
 /**
- * The mask that run lengths describe; throws RangeError when they do not fill the size.
+ * Decode run lengths to a mask; throw RangeError if they do not add up to the size.
  * @param {ArrayLike<number>} counts zeros first
  * @param {MaskSize} size
  */
@@ -30,7 +31,7 @@ export function decode(counts, [height, width]) {
 }
 
 /**
- * The run lengths of a mask, zeros first.
+ * Encode a mask as run lengths, zeros first.
  * @param {Uint8Array} mask
  */
 export function encode(mask) {
@@ -46,7 +47,7 @@ export function encode(mask) {
 }
 
 /**
- * The outer borders of a mask along the edges of its pixels, largest first, clockwise on the screen.
+ * Return the outer borders of a mask along pixel edges, largest first, clockwise on the screen.
  * @param {Uint8Array} mask
  * @param {MaskSize} size
  * @returns {Polygon[]}
@@ -54,21 +55,21 @@ export function encode(mask) {
 export function maskToRings(mask, [height, width]) {
   const isSet = (/** @type {number} */ x, /** @type {number} */ y) =>
     x >= 0 && y >= 0 && x < width && y < height && mask[y * width + x] !== 0;
-  const isTraced = new Uint8Array(mask.length); // by the upper edge of each pixel
+  const isTraced = new Uint8Array(mask.length); // pixels whose upper edge has been traced
   const rings = [];
   for (let at = 0; at < mask.length; at++) {
     if (!mask[at] || isTraced[at] || (at >= width && mask[at - width])) continue;
     const loop = trace(isSet, [at % width, Math.floor(at / width)], (x, y) => (isTraced[y * width + x] = 1));
-    rings.push(...simpleLoops(loop).filter((ring) => signedArea(ring) > 0)); // the others go around holes
+    rings.push(...simpleLoops(loop).filter((ring) => signedArea(ring) > 0)); // counterclockwise rings enclose holes
   }
   return rings.sort((one, other) => area(other) - area(one));
 }
 
 /**
- * Follow the border with the mask on the right hand, from the upper left corner of a pixel to the east.
+ * Follow the border from the upper left corner of a pixel to the east, with the mask on the right.
  * @param {(x: number, y: number) => boolean} isSet
  * @param {Point} start
- * @param {(x: number, y: number) => void} note is told pixels whose upper edge was passed
+ * @param {(x: number, y: number) => void} note called for each pixel whose upper edge was traced
  */
 function trace(isSet, start, note) {
   /** @type {Polygon} */
@@ -87,21 +88,21 @@ function trace(isSet, start, note) {
 }
 
 /**
- * Where to go on at a corner: a pixel that touches the mask at the corner only is not followed.
+ * Return the next heading at a corner; pixels that touch only at the corner are not connected.
  * @param {(x: number, y: number) => boolean} isSet
  * @param {number} x
  * @param {number} y
  * @param {number} heading
  */
 function turnAt(isSet, x, y, heading) {
-  const ahead = [[x, y], [x - 1, y], [x - 1, y - 1], [x, y - 1]]; // right ahead of who comes from west, north, east, south
+  const ahead = [[x, y], [x - 1, y], [x - 1, y - 1], [x, y - 1]]; // the pixel ahead on the right when coming from west, north, east, south
   const [right, left] = [ahead[heading], ahead[(heading + 3) % 4]];
   if (!isSet(right[0], right[1])) return (heading + 1) % 4;
   return isSet(left[0], left[1]) ? (heading + 3) % 4 : heading;
 }
 
 /**
- * Cut a loop where it passes a corner twice.
+ * Split a loop at corners that it visits twice.
  * @param {Polygon} loop
  */
 function simpleLoops(loop) {
@@ -135,9 +136,9 @@ function withoutStraightCorners(ring) {
 }
 
 /**
- * A polygon of fewer of its vertices, each of those left out within `tolerance` of the side that takes their place
- * (Douglas and Peucker). A simple polygon stays simple and keeps at least four vertices: where it would not, the tolerance is
- * halved.
+ * Simplify a polygon (Douglas and Peucker): each removed vertex lies within `tolerance` of the side
+ * that replaces it. A simple polygon stays simple and keeps at least four vertices; the tolerance
+ * is halved until this is so.
  * @param {Polygon} ring
  * @param {number} tolerance
  */
@@ -171,7 +172,7 @@ function thinned(ring, tolerance) {
 }
 
 /**
- * The vertex strictly between two places that is farthest from a segment.
+ * Return the vertex strictly between two indices that is farthest from a segment.
  * @param {Polygon} ring
  * @param {number} from
  * @param {number} to

@@ -1,9 +1,9 @@
-// What a hand drew, as it came: every sample with its time and pressure, on the picture and on the screen.
+// Raw strokes: every sample with time and pressure, in picture and screen coordinates.
 //
-// Nothing is smoothed, thinned or moved here, so that rules about what counts can change later.
+// Samples are neither smoothed, thinned nor moved, so that analysis rules can change later.
 
 /**
- * @typedef {object} Sample  as pointer.js gives it: x and y in CSS px of the element, time as of performance.now()
+ * @typedef {object} Sample  from pointer.js: x and y in CSS px of the element, time from performance.now()
  * @property {number} x
  * @property {number} y
  * @property {number} time
@@ -18,13 +18,13 @@
  * @property {string} pointer  "mouse", "touch", "pen" or "keyboard"
  * @property {number} clicks  2 for the second press of a double tap
  * @property {Point[]} points  from the press to the release, both included
- * @property {{axis: number, index: number}} [place]  the plane that was drawn on, of a volume or a video
+ * @property {{axis: number, index: number}} [place]  the plane of the stroke, for volumes and videos
  */
 
 /**
- * @typedef {object} Screen  what a position on the screen means: all in CSS px
+ * @typedef {object} Screen  geometry of the screen, in CSS px
  * @property {number} device_pixel_ratio
- * @property {number} page_scale  of a page that was pinched; 1 otherwise
+ * @property {number} page_scale  pinch zoom of the page; 1 without
  * @property {number} image_scale  CSS px per pixel of the picture
  * @property {[number, number]} window
  * @property {[number, number]} scroll
@@ -34,8 +34,8 @@ const MOST_POINTS = 20000;
 
 export class Strokes {
   /**
-   * Options: where the element's corner is on the screen; the moment that times are counted from; how many points are
-   * kept, those that come after these are dropped.
+   * Options: `corner` gives the element's corner on the screen, `since` the time origin, and `most`
+   * the maximum number of points; later ones are dropped.
    * @param {(point: [number, number]) => [number, number]} toImage from CSS px of the element to the picture
    * @param {{corner?: () => [number, number], since?: number, most?: number}} options
    */
@@ -73,12 +73,12 @@ export class Strokes {
     this.isDown = false;
   }
 
-  /** The press was none, after all. */
+  /** Discard the current press. */
   cancel() {
     if (this.isDown) this.undo();
   }
 
-  /** Take the last stroke back. */
+  /** Remove the last stroke. */
   undo() {
     this.points -= this.strokes.pop()?.points.length ?? 0;
     this.isDown = false;
@@ -90,7 +90,7 @@ export class Strokes {
     const [x, y] = this.toImage([sample.x, sample.y]);
     const [left, top] = this.corner();
     const place = [x, y, sample.x + left, sample.y + top].map(hundredth);
-    // Samples that were coalesced may be older than the event that brought them, never older than the stroke before.
+    // Coalesced samples may be older than their event, but never older than the previous stroke.
     const time = tenth(Math.max(0, sample.time - this.since));
     this.strokes[this.strokes.length - 1].points.push(/** @type {Point} */ ([...place, time, hundredth(sample.pressure)]));
     this.points += 1;
@@ -98,7 +98,7 @@ export class Strokes {
 }
 
 /**
- * What the strokes say to a segmenter: the prompt of this kind, or null when they are not one (yet).
+ * Convert strokes to a prompt of the given kind; null if they do not form one (yet).
  * @param {string} kind  "click", "box", "scribble" or "lasso"
  * @param {Stroke[]} strokes
  * @param {boolean} isPositive
@@ -124,7 +124,7 @@ function boxOf(places) {
 }
 
 /**
- * What the screen is like now.
+ * Return the current screen geometry.
  * @param {number} imageScale
  * @returns {Screen}
  */
@@ -138,7 +138,7 @@ export function screenNow(imageScale) {
   };
 }
 
-/** Counts what disturbs a hand: the page scrolls, is zoomed, or is left. */
+/** Counts disturbances of a stroke: scrolling, zooming or leaving the page. */
 export class Disturbances {
   constructor() {
     this.counts = { scrolls: 0, zooms: 0, leaves: 0 };
@@ -149,7 +149,7 @@ export class Disturbances {
     document.addEventListener("visibilitychange", () => (this.counts.leaves += document.hidden ? 1 : 0), { signal });
   }
 
-  /** Count no more, and say what there was. */
+  /** Stop counting and return the counts. */
   end() {
     this.ended.abort();
     return this.counts;

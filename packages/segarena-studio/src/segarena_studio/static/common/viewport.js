@@ -1,6 +1,7 @@
-// Where the picture is on the screen: screen = image * scale + offset, without turning.
+// The position of the picture on the screen: screen = image * scale + offset, without rotation.
 //
-// All sizes are [width, height] and points [x, y]; image pixels on one side, CSS pixels on the other.
+// Sizes are [width, height] and points [x, y]; image coordinates are in image pixels, screen
+// coordinates in CSS pixels.
 
 /** @typedef {[number, number]} Point */
 /** @typedef {[number, number]} Size */
@@ -22,13 +23,13 @@ export class View {
     this.margin = 0;
   }
 
-  /** The scale at which the whole picture is seen: zoom 1. */
+  /** The scale at which the whole picture fits: zoom 1. */
   get fittedScale() {
     const room = this.screenSize.map((length) => Math.max(1, length - 2 * this.margin));
     return Math.min(room[0] / this.imageSize[0], room[1] / this.imageSize[1]);
   }
 
-  /** 1 when the whole picture is fitted in, 128 at most. */
+  /** Zoom relative to the fitted picture: 1 if it fits exactly, at most 128. */
   get zoom() {
     return this.scale / this.fittedScale;
   }
@@ -40,7 +41,7 @@ export class View {
   }
 
   /**
-   * The part of the plane that the screen shows, in image pixels.
+   * The visible part of the plane, in image pixels.
    * @returns {Box}
    */
   get inView() {
@@ -48,7 +49,7 @@ export class View {
   }
 
   /**
-   * Show the whole picture in the middle.
+   * Fit the whole picture, centred.
    * @param {Size} imageSize
    * @param {Size} screenSize
    */
@@ -61,7 +62,7 @@ export class View {
   }
 
   /**
-   * Take another size of the screen: what was in its middle stays there, and what was fitted in stays so.
+   * Change the screen size; keep the point in the middle, and keep a fitted picture fitted.
    * @param {Size} screenSize
    */
   resize(screenSize) {
@@ -75,7 +76,7 @@ export class View {
   }
 
   /**
-   * Zoom so that what is at a point of the screen stays there.
+   * Zoom about a fixed point of the screen.
    * @param {Point} point of the screen
    * @param {number} factor
    */
@@ -84,7 +85,7 @@ export class View {
   }
 
   /**
-   * Move the picture over the screen; some of it stays in sight.
+   * Pan the picture; some of it always stays visible.
    * @param {number} dx
    * @param {number} dy
    */
@@ -122,7 +123,7 @@ export class View {
   }
 
   /**
-   * Show a point of the image at a point of the screen, at the nearest scale that is allowed.
+   * Place a point of the image at a point of the screen, at the nearest allowed scale.
    * @param {Point} imagePoint
    * @param {Point} screenPoint
    * @param {number} scale

@@ -1,15 +1,16 @@
-// A picture that one can zoom and pan, and a canvas above it to draw on. Both are painted at most once per frame.
+// A zoomable, pannable picture with a canvas on top to draw on. Both repaint at most once per
+// frame.
 
 import { View } from "./viewport.js";
 
 const SMALLEST_LEVEL = 512;
-/** From how many screen px per image px on its pixels are shown as squares. */
+/** Scale, in screen px per image px, from which pixels are shown as squares. */
 const SQUARES_FROM = 4;
 
 export class Picture {
   /**
    * @param {HTMLElement} host  an element with a size; two canvases fill it
-   * @param {{label?: string, margin?: number}} options  what a screen reader says of it; what is left around a whole picture
+   * @param {{label?: string, margin?: number}} options  label for screen readers; margin around a fitted picture
    */
   constructor(host, { label = "Picture", margin } = {}) {
     this.host = host;
@@ -23,7 +24,7 @@ export class Picture {
     /** @type {(context: CanvasRenderingContext2D, view: View) => void} */
     this.onDraw = () => {};
     /**
-     * After pan, zoom or another size of the window; before painting.
+     * Called after pan, zoom or resize, before painting.
      * @type {() => void}
      */
     this.onView = () => {};
@@ -41,9 +42,9 @@ export class Picture {
   }
 
   /**
-   * Show another picture, whole unless the view is kept. Raises what fetching and decoding it raise.
-   * @param {Blob | ImageBitmap | string} source  or its address
-   * @param {{size?: [number, number], keepsView?: boolean}} options  the size that it is shown in, where its pixels are not squares
+   * Show another picture, fitted unless the view is kept. Rejects if fetching or decoding fails.
+   * @param {Blob | ImageBitmap | string} source  the picture or its address
+   * @param {{size?: [number, number], keepsView?: boolean}} options  display size, if the pixels are not square
    */
   async setImage(source, { size, keepsView = false } = {}) {
     const whole = await bitmapOf(source);
@@ -58,7 +59,8 @@ export class Picture {
   }
 
   /**
-   * Halves of halves: a picture of twelve megapixels that is zoomed out is painted from one of two.
+   * Build an image pyramid by repeated halving: a zoomed-out picture of twelve megapixels is
+   * painted from a level of about two.
    * @param {ImageBitmap} whole
    */
   async makeLevels(whole) {
@@ -71,12 +73,12 @@ export class Picture {
     }
   }
 
-  /** Paint the overlay in the next frame. */
+  /** Repaint the overlay in the next frame. */
   redraw() {
     this.frame ||= requestAnimationFrame(() => this.paint());
   }
 
-  /** The view has changed: paint all in the next frame. */
+  /** Repaint everything in the next frame, after a change of the view. */
   moved() {
     this.isImageStale = true;
     this.onView();
@@ -119,12 +121,12 @@ export class Picture {
   close() {
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
-    for (const level of this.levels.splice(0)) level.close(); // halves that are still being made find that they are not wanted
+    for (const level of this.levels.splice(0)) level.close(); // halvings still in progress detect that they are outdated
     this.base.remove();
     this.overlay.remove();
   }
 
-  /** The host has a size: canvases of as many device pixels. */
+  /** Resize the canvases to the host, in device pixels. */
   measure() {
     const { width, height } = this.host.getBoundingClientRect();
     const ratio = window.devicePixelRatio || 1;
@@ -149,7 +151,7 @@ export class Picture {
     if (this.size[0]) this.onDraw(context, this.view);
   }
 
-  /** What is in view of the picture, from the smallest level that has its detail. */
+  /** Paint the visible part of the picture from the smallest level with enough detail. */
   paintImage() {
     this.isImageStale = false;
     const context = contextOf(this.base);
@@ -182,7 +184,7 @@ async function bitmapOf(source) {
 }
 
 /**
- * A box clipped to the picture, out to whole pixels.
+ * Clip a box to the picture, rounded outwards to whole pixels.
  * @param {[number, number, number, number]} box
  * @param {[number, number]} size
  */

@@ -1,5 +1,5 @@
-// Everything one can do, in one table: its keys, its title, when it is possible, when a hint of it is worth its place. Keys, help,
-// hints and the menu of the tool bar are made of it.
+// The table of all user actions: keys, title, when an action is available and when its hint is
+// shown. The key bindings, help dialog, hint line and tool bar are all built from it.
 
 import { splitPoints } from "./vertex-editing.js";
 import { deleteRegion, moveRegion, putBefore, setField } from "./region-commands.js";
@@ -11,15 +11,15 @@ import { removeLastVertex } from "./region-drawing.js";
  * @typedef {object} Action
  * @property {string} name
  * @property {string} title
- * @property {string[]} keys  as keys.js writes them
- * @property {string} group  under which help shows it; "": help says it in its own words
+ * @property {string[]} keys  in the notation of keys.js
+ * @property {string} group  heading in the help dialog; "" if the help describes it separately
  * @property {(editor: Editor) => void} run
- * @property {(editor: Editor) => boolean} [when]  else its keys are free
- * @property {(editor: Editor) => string | null} [hint]  a few words, where it is what one may want now
- * @property {(editor: Editor) => boolean} [isOn]  of what is switched on and off
+ * @property {(editor: Editor) => boolean} [when]  whether it is available; otherwise its keys are unbound
+ * @property {(editor: Editor) => string | null} [hint]  short hint while the action is likely to be useful
+ * @property {(editor: Editor) => boolean} [isOn]  current state of a toggle
  */
 
-/** What is offered where nothing may be changed. */
+/** Actions available in a read-only picture. */
 const LOOKING = ["adjust", "show"];
 
 const isDrawing = (/** @type {Editor} */ editor) => ["draw", "trace"].includes(editor.tool.name);
@@ -119,7 +119,7 @@ export const ACTIONS = [
 ]; // prettier-ignore
 
 /**
- * What a key does now.
+ * Return the action that a key triggers now.
  * @param {Editor} editor
  * @param {string} key
  * @returns {Action | undefined}
@@ -138,7 +138,7 @@ export function run(editor, name) {
 }
 
 /**
- * Whether something that is switched is on.
+ * Whether a toggle is on.
  * @param {Editor} editor
  * @param {string} name
  */
@@ -147,7 +147,7 @@ export function isOn(editor, name) {
 }
 
 /**
- * What is worth telling now.
+ * Return the hints to show now.
  * @param {Editor} editor
  * @returns {{action: Action, text: string}[]}
  */
@@ -160,7 +160,8 @@ export function hintsFor(editor) {
 }
 
 /**
- * Arrows pan; with the cursor they move it: Shift far, Alt by one px.
+ * Arrow keys pan the picture, or move the keyboard cursor when it is on: Shift in large steps,
+ * Alt by 1 px.
  * @returns {Action[]}
  */
 function arrows() {
@@ -203,7 +204,7 @@ function escape(editor) {
 }
 
 /**
- * The cursor goes from vertex to vertex of the selected region.
+ * Move the cursor from vertex to vertex of the selected region.
  * @param {Editor} editor
  * @param {number} by
  */
@@ -220,7 +221,7 @@ function stepVertex(editor, by) {
 }
 
 /**
- * The same, and both vertices are chosen beside those that were: what is grabbed next moves with them.
+ * As above, and add both vertices to the chosen ones, so that the next drag moves them together.
  * @param {Editor} editor
  * @param {number} by
  */
@@ -317,7 +318,8 @@ function reorder(editor, by) {
 }
 
 /**
- * Which of two is to come before the other at the cursor: [the one that is behind now, the one in front].
+ * Return the two regions whose order at the cursor is to be swapped: [the one behind, the one in
+ * front].
  * @param {Editor} editor
  * @returns {[string, string] | null}
  */
@@ -354,7 +356,7 @@ function hintOfSwap(editor) {
 }
 
 /**
- * What a region is called, or its number.
+ * Return the name of a region, or its number if it has none.
  * @param {Editor} editor
  * @param {string} id
  */

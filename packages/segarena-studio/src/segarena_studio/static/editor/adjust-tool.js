@@ -1,4 +1,5 @@
-// Adjusting: choose regions, move vertices (shared ones for all who share them), insert them by an edge's middle, delete them.
+// The adjust tool: select regions; move, insert and delete vertices. A shared vertex moves for all
+// regions that share it; dragging the midpoint of an edge inserts a vertex.
 
 import { deletePoints, insertVertex, movePointTo, movePoints } from "./vertex-editing.js";
 import { deleteRegion } from "./region-commands.js";
@@ -9,7 +10,7 @@ import { edgeAt, pointsInBox, vertexAt } from "./hit-testing.js";
 /** @typedef {[number, number]} Point */
 /** @typedef {{region: string, edge: number, at: Point}} Middle */
 
-/** Shorter edges on the screen have no handle in their middle, in px. */
+/** Edges shorter than this on the screen have no midpoint handle, in px. */
 export const LEAST_EDGE = { mouse: 30, keys: 30, pen: 36, touch: 52 };
 
 export class Adjusting {
@@ -28,7 +29,7 @@ export class Adjusting {
      */
     this.live = null;
     /**
-     * What is changed when the pointer has come somewhere.
+     * Returns the change to make once the pointer has moved to a place.
      * @type {((touch: Touch) => import("./history.js").Act) | null}
      */
     this.moves = null;
@@ -38,7 +39,7 @@ export class Adjusting {
     this.to = [0, 0];
     this.isBad = false;
     /**
-     * What the pointer is over.
+     * The vertex under the pointer.
      * @type {number | null}
      */
     this.vertex = null;
@@ -52,7 +53,7 @@ export class Adjusting {
     this.forget();
   }
 
-  /** What to do now. */
+  /** Return what the user can do now. */
   advice() {
     const { editor } = this;
     if (editor.chosen.size) return `${editor.chosen.size} chosen: drag one to move them all.`;
@@ -105,7 +106,7 @@ export class Adjusting {
   }
 
   /**
-   * A vertex in the selected region, on its nearest edge.
+   * Insert a vertex into the nearest edge of the selected region.
    * @param {Touch} touch
    */
   second(touch) {
@@ -158,7 +159,7 @@ export class Adjusting {
   }
 
   /**
-   * One vertex follows the pointer, and becomes one with what it is let go on.
+   * Let one vertex follow the pointer; on release it merges with the vertex or edge it snaps to.
    * @param {number} vertex
    * @param {string | null} only
    */
@@ -185,7 +186,8 @@ export class Adjusting {
   }
 
   /**
-   * Do the move as far as the pointer has come. It is shown even where it is refused; let go there, the last sound one holds.
+   * Apply the move up to the current pointer position. An invalid move is still shown; on release
+   * the last valid one is kept.
    * @param {Touch} touch
    */
   move(touch) {
@@ -209,7 +211,10 @@ export class Adjusting {
     picture.panBy(x1 - x0, y1 - y0);
   }
 
-  /** Choose the vertices in the box: of the selected region, or of all. */
+  /**
+   * Select the vertices in the box: those of the selected region, or of all regions if none is
+   * selected.
+   */
   chooseInBox() {
     const { editor } = this;
     const ids = editor.selected ? [editor.selected] : editor.touchable();
@@ -218,7 +223,7 @@ export class Adjusting {
   }
 
   /**
-   * Choose the vertex there beside those that are chosen, or no longer.
+   * Toggle whether the vertex at this place is chosen.
    * @param {Touch} touch
    */
   choose(touch) {
@@ -228,7 +233,7 @@ export class Adjusting {
   }
 
   /**
-   * Choose further vertices.
+   * Add vertices to the chosen ones.
    * @param {Iterable<number | null>} vertices
    */
   add(vertices) {
@@ -239,7 +244,9 @@ export class Adjusting {
     editor.changed();
   }
 
-  /** What the Delete key is about: chosen vertices, the vertex at the cursor, else the region. */
+  /**
+   * Delete the chosen vertices; failing those, the vertex at the cursor; failing that, the region.
+   */
   delete() {
     const { editor } = this;
     const { selected: id, chosen } = editor;
@@ -310,7 +317,7 @@ export class Adjusting {
 }
 
 /**
- * The middles of edges that are long enough.
+ * Return the midpoints of the edges that are long enough for a handle.
  * @param {Point[]} polygon @param {number} least @returns {{edge: number, at: Point}[]}
  */
 export function middlesOf(polygon, least) {

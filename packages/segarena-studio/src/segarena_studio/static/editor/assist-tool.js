@@ -1,4 +1,5 @@
-// Clicks, boxes and scribbles that a segmenter answers: the mask is shown at once, Enter makes it a region, Esc drops it.
+// Clicks, boxes and scribbles that prompt a segmenter: the mask is shown at once, Enter turns it
+// into a region, Esc discards it.
 
 import { addRegion } from "./region-commands.js";
 import { boxBetween } from "./adjust-tool.js";
@@ -14,7 +15,7 @@ import { LEAST_AREA_PX } from "./outline-rules.js";
 
 const BLUE = "#1c6fd6";
 const RED = "#c92a2a";
-/** A box that was drawn by a twitch is none. */
+/** Smaller boxes are ignored as accidental. */
 const LEAST_BOX_PX = 4;
 
 export class Assisting {
@@ -31,10 +32,10 @@ export class Assisting {
     this.assist = assist;
     /** @type {"click" | "box" | "scribble"} */
     this.form = "click";
-    /** Prompts say what is not the object. */
+    /** Whether new prompts mark the background. */
     this.isNegative = false;
     /**
-     * What is being drawn.
+     * The points of the box or scribble being drawn.
      * @type {Point[]}
      */
     this.stroke = [];
@@ -71,14 +72,14 @@ export class Assisting {
     this.assist.drop();
   }
 
-  /** The next prompts say what is not the object, or again what is. */
+  /** Toggle whether the next prompts mark the object or the background. */
   turn() {
     this.isNegative = !this.isNegative;
     this.editor.changed();
     return true;
   }
 
-  /** What to do now. */
+  /** Return what the user can do now. */
   advice() {
     const { assist, form } = this;
     if (assist.isAsking) return `${assist.segmenter} is asked …`;
@@ -114,7 +115,7 @@ export class Assisting {
   }
 
   /**
-   * The second button, a long press: what is not the object.
+   * A secondary click or a long press marks the background.
    * @param {Touch} touch
    */
   second(touch) {
@@ -150,7 +151,10 @@ export class Assisting {
     return Math.abs(from[0] - to[0]) > least && Math.abs(from[1] - to[1]) > least;
   }
 
-  /** Make what was found a region, in front, as one step; it is selected, to be named. */
+  /**
+   * Turn the mask into a region at the front, as one undo step, and select it so that it can be
+   * named.
+   */
   accept() {
     const { assist, editor } = this;
     if (!assist.answered) return false;
@@ -162,7 +166,7 @@ export class Assisting {
     const before = new Set(editor.scene.regions.map((region) => region.id));
     const first = `r${editor.scene.nextId}`;
     const isDone = editor.edit("close", first, (steps) => {
-      const refusals = polygons.reverse().map((polygon) => addRegion(steps, polygon)); // the largest comes last, to the front
+      const refusals = polygons.reverse().map((polygon) => addRegion(steps, polygon)); // the largest comes last, in front
       return refusals.find((refusal) => refusal !== null) ?? null;
     });
     if (!isDone) return true;
@@ -225,7 +229,7 @@ function drawPrompt(context, view, prompt) {
 }
 
 /**
- * A disc with a plus or a minus: told apart without colours.
+ * Draw a disc with a plus or a minus, distinguishable without colour.
  * @param {CanvasRenderingContext2D} context
  * @param {Point} at
  * @param {boolean} isPositive
@@ -248,7 +252,7 @@ function drawSign(context, [x, y], isPositive) {
 }
 
 /**
- * A line that is seen on every picture.
+ * Draw a line that is visible on any picture.
  * @param {CanvasRenderingContext2D} context
  * @param {string} colour
  * @param {number[]} dashes
@@ -267,7 +271,7 @@ function outline(context, colour, dashes, width = 2) {
 }
 
 /**
- * What one can do with it, for the table of actions.
+ * The actions of this tool, for the table of actions.
  * @type {import("./actions.js").Action[]}
  */
 export const ASSISTING = [

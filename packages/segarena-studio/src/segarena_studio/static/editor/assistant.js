@@ -1,7 +1,8 @@
-// A conversation with a segmenter about one object: prompts go out, a mask comes back, and becomes polygons to edit.
+// A dialogue with a segmenter about one object: the page sends prompts, and the segmenter returns a
+// mask, which becomes editable polygons.
 //
-// Every question holds all prompts so far, so nothing is lost when the server or the segmenter starts anew. Only the newest
-// question is waited for.
+// Every request contains all prompts so far, so nothing is lost when the server or the segmenter
+// restarts. Only the newest request is awaited.
 
 import { maskToRings, simplify } from "../common/run-lengths.js";
 import { area, contains } from "../common/geometry.js";
@@ -16,11 +17,11 @@ import { area, contains } from "../common/geometry.js";
  *
  * @typedef {object} Answered
  * @property {Polygon[]} rings  the outer borders of the mask, in image px, largest first
- * @property {number} ms  from the prompt to this, as the page saw it
- * @property {number} model_ms  of it the segmenter itself
+ * @property {number} ms  latency from the prompt to the answer, measured by the page
+ * @property {number} model_ms  the part of it spent in the segmenter
  */
 
-/** An outline is simplified so that no pixel farther than this from it changes sides. */
+/** Tolerance of the simplified outline: no pixel farther than this from it changes sides. */
 const TOLERANCE_PX = 1;
 const MOST_PROMPTS = 100;
 const MOST_POINTS = 5000;
@@ -32,7 +33,7 @@ export class Assist {
    * @param {object} given
    * @param {Talk} given.talk
    * @param {string} given.task
-   * @param {string[]} given.segmenters  names that may be asked
+   * @param {string[]} given.segmenters  names of the available segmenters
    * @param {() => void} [given.onChange]
    * @param {() => number} [given.clock]  milliseconds
    */
@@ -46,17 +47,17 @@ export class Assist {
     /** @type {Prompt[]} */
     this.prompts = [];
     /**
-     * What was answered to so many of the prompts: [0] to the first one.
+     * The answer after each prompt; [0] is the answer after the first one.
      * @type {(Answered | null)[]}
      */
     this.answers = [];
-    /** Why there is no answer; "" where there is, or will be. */
+    /** Why there is no answer; "" if there is one, or if one is pending. */
     this.trouble = "";
     /** @type {AbortController | null} */
     this.asking = null;
   }
 
-  /** The last answer to these prompts, or to the most of them that was answered. */
+  /** The answer to the current prompts, or to the longest answered prefix of them. */
   get answered() {
     for (let at = this.prompts.length - 1; at >= 0; at--) if (this.answers[at]) return this.answers[at];
     return null;
@@ -66,7 +67,10 @@ export class Assist {
     return this.asking !== null;
   }
 
-  /** Have the server get the picture ready, and after it those that come next, while somebody looks at this one. */
+  /**
+   * Ask the server to prepare this picture now and the following ones afterwards, while the user
+   * looks at this one.
+   */
   async prepare() {
     if (!this.segmenter) return;
     await this.makeReady(this.task, false);
@@ -84,7 +88,7 @@ export class Assist {
   }
 
   /**
-   * Ask another segmenter from now on; what was said to the one before is said to it.
+   * Switch to another segmenter and send it all prompts so far.
    * @param {string} name
    */
   choose(name) {
@@ -126,7 +130,7 @@ export class Assist {
     await this.ask();
   }
 
-  /** Take back the last prompt; whether there was one. */
+  /** Remove the last prompt; return whether there was one. */
   back() {
     if (!this.prompts.length) return false;
     this.stop();
@@ -138,7 +142,7 @@ export class Assist {
     return true;
   }
 
-  /** Begin anew; whether there was something to drop. */
+  /** Start over; return whether there was anything to discard. */
   drop() {
     if (!this.prompts.length) return false;
     this.stop();
@@ -154,7 +158,7 @@ export class Assist {
     this.asking = null;
   }
 
-  /** Ask about all prompts so far. */
+  /** Request a mask for all prompts so far. */
   async ask() {
     this.stop();
     const mine = new AbortController();
@@ -165,7 +169,7 @@ export class Assist {
     const answer = await this.talk.ask("POST", `/studio/tasks/${this.task}/ask`, { segmenter: this.segmenter, prompts: this.prompts }, {
       signal: mine.signal, limit_ms: ANSWER_LIMIT_MS,
     }); // prettier-ignore
-    if (this.asking !== mine) return; // something newer was asked, or nothing any more
+    if (this.asking !== mine) return; // a newer request was sent, or this one was cancelled
     this.asking = null;
     if (answer.outcome === "done") {
       const { counts, size, model_ms, encode_ms } = answer.body;
@@ -177,7 +181,8 @@ export class Assist {
   }
 
   /**
-   * What was found as outlines to edit: the parts in which somebody said that the object is, else the largest one.
+   * Return the mask as editable outlines: the parts that contain a positive prompt, else the
+   * largest part.
    * @param {number} [tolerance]  in image px
    * @returns {Polygon[]}
    */
@@ -190,7 +195,7 @@ export class Assist {
 }
 
 /**
- * Where a prompt says that the object is.
+ * Return the points that a prompt marks as the object.
  * @param {Prompt} prompt
  * @returns {Point[]}
  */
@@ -200,7 +205,7 @@ function placesIn(prompt) {
 }
 
 /**
- * At most so many of the points of a stroke, the last one among them.
+ * Thin a stroke to the maximum number of points, keeping the last one.
  * @param {Point[]} points
  * @returns {Point[]}
  */
@@ -210,8 +215,9 @@ function thinned(points) {
 }
 
 /**
- * The outer borders of a mask that came as run lengths, largest first. Only the part of the picture that the mask takes is looked at.
- * @param {number[]} counts  row after row, zeros first
+ * Return the outer borders of a run-length encoded mask, largest first. Only the bounding box of
+ * the mask is scanned.
+ * @param {number[]} counts  run lengths in row-major order, starting with zeros
  * @param {[number, number]} size  height, width
  * @returns {Polygon[]}
  */
@@ -233,7 +239,7 @@ export function ringsOf(counts, [height, width]) {
 }
 
 /**
- * The box around a mask: left, top, right, bottom.
+ * Return the bounding box of a mask: left, top, right, bottom.
  * @param {number[]} counts
  * @param {number} width
  * @returns {[number, number, number, number]}

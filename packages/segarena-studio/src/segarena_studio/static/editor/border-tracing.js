@@ -1,14 +1,15 @@
-// Following the border of a neighbour: the two ways along a ring from one point to another.
+// Tracing the border of a neighbouring region: the two arcs of a ring between two of its points.
 
 import { distance, lengthOf } from "../common/geometry.js";
 
 /** @typedef {import("../common/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Ring} Ring */
-/** @typedef {{edge: number, at: Point}} Place on an outline: on which side, by the place of its first point in the ring */
+/** @typedef {{edge: number, at: Point}} Place on an outline; edge is the index of the side's first point in the ring */
 
 /**
- * The two ways along a region's ring, both with their ends. Of equal lengths the one in the ring's own direction is the shorter.
+ * Return the two arcs of a region's ring between two points, shorter first, both with their end
+ * points. If they are equally long, the arc in the direction of the ring comes first.
  * @param {Scene} scene
  * @param {string} id
  * @param {number} from a point of the ring
@@ -23,8 +24,9 @@ export function arcs(scene, id, from, to) {
 }
 
 /**
- * What may be drawn from one point to another of the same region, best first, each without its beginning: the shorter arc, the
- * longer one, the straight line. Arcs with points that are drawn already are left out.
+ * Return the candidate lines between two points of the same region, best first, each without its
+ * start point: the shorter arc, the longer arc, the straight line. Arcs that contain points already
+ * drawn are omitted.
  * @param {Scene} scene
  * @param {string} id
  * @param {number} from
@@ -40,7 +42,8 @@ export function ways(scene, id, from, to) {
 }
 
 /**
- * What would be traced between two places of a region's outline, vertices or not: the two lines, both with their ends.
+ * Return the two arcs between two places on a region's outline, which need not be vertices, both
+ * with their end points.
  * @param {Scene} scene
  * @param {string} id
  * @param {Place} from
@@ -53,7 +56,8 @@ export function linesBetween(scene, id, from, to) {
 }
 
 /**
- * The region along which two points may be joined: of those that have both the given one, or else the frontmost.
+ * Return the region along whose border two points can be joined: the preferred one if it has both
+ * points, otherwise the frontmost that does.
  * @param {Scene} scene
  * @param {number} from
  * @param {number} to

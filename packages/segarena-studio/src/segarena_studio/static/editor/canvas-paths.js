@@ -1,4 +1,5 @@
-// Outlines as the canvas takes them, made again only when they change; strokes and hatches in the colours of regions.
+// Outlines as cached canvas paths, rebuilt only when they change; strokes and hatches in region
+// colours.
 
 import { colourOf } from "./region-colours.js";
 import { signedArea } from "../common/geometry.js";
@@ -13,7 +14,7 @@ import { labelPlace } from "./region-labels.js";
 /** @typedef {{revision: number, path: Path2D, label: Point | null}} Shape */
 
 export const HALO = "rgba(8, 14, 20, 0.62)";
-/** Regions that are smaller on the screen have no number on them, in px. */
+/** Regions smaller than this on the screen show no number, in px. */
 const LEAST_LABELLED = 26;
 const HATCH = 9;
 
@@ -28,7 +29,7 @@ export class Shapes {
   }
 
   /**
-   * The outline of a region in image px.
+   * Return the outline of a region, in image px.
    * @param {string} id
    */
   path(id) {
@@ -46,7 +47,7 @@ export class Shapes {
     if (known?.revision === revision) return known;
     const polygon = scene.polygon(id);
     const path = new Path2D();
-    for (const [x, y] of signedArea(polygon) < 0 ? [...polygon].reverse() : polygon) path.lineTo(x, y); // all the same way: see `union`
+    for (const [x, y] of signedArea(polygon) < 0 ? [...polygon].reverse() : polygon) path.lineTo(x, y); // same winding for all: see `union`
     path.closePath();
     const shape = { revision, path, label: null };
     this.shapes.set(id, shape);
@@ -54,7 +55,7 @@ export class Shapes {
   }
 
   /**
-   * What any of several regions covers, as one path.
+   * Return the union of several regions as one path.
    * @param {Region[]} regions
    */
   union(regions) {
@@ -64,7 +65,8 @@ export class Shapes {
   }
 
   /**
-   * A line that is seen on light and dark pictures; dashed ones are thin and have no dark line below.
+   * Draw a line that is visible on light and dark pictures; dashed lines are thin and have no dark
+   * underlay.
    * @param {Context} context in image px
    * @param {View} view
    * @param {string} id
@@ -86,7 +88,8 @@ export class Shapes {
   }
 
   /**
-   * Lines of a region's colour, with a dark one beside each, for filling in image px.
+   * Return a hatch pattern in the region's colour with a dark line beside each line, to fill in
+   * image px.
    * @param {Context} context
    * @param {View} view
    * @param {string} id
@@ -100,7 +103,7 @@ export class Shapes {
   }
 
   /**
-   * The place in the order, on the region.
+   * Write the region's position in the depth order onto the region.
    * @param {Context} context
    * @param {View} view
    * @param {Region} region
@@ -135,7 +138,7 @@ export class Shapes {
   }
 
   /**
-   * From here on a context takes image px.
+   * Transform a context so that it takes image px from here on.
    * @param {Context} context
    * @param {View} view
    */
@@ -147,14 +150,14 @@ export class Shapes {
 }
 
 /**
- * A canvas that is not in the page.
+ * An off-screen canvas.
  */
 export class Sheet {
   canvas = document.createElement("canvas");
   context = /** @type {Context} */ (this.canvas.getContext("2d"));
 
   /**
-   * Empty, and as large as another.
+   * Clear the canvas and give it the size of another one.
    * @param {HTMLCanvasElement} like
    */
   clear({ width, height }) {

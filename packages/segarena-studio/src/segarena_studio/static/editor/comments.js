@@ -1,4 +1,5 @@
-// What others say about the picture: how the project wants it, why it came back, comments at places. All of it is text.
+// The conversation about the picture: project guidelines, reasons for its return, and comments
+// pinned to places. All of it is rendered as plain text.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{id: number | string, text: string, by: string, at: [number, number] | null, region: string | null, is_done: boolean}} Comment */
@@ -8,7 +9,7 @@
  * @param {Editor} editor
  * @param {import("../common/api.js").Talk} talk
  * @param {string} task
- * @param {any} told what the server says of the task
+ * @param {any} told the server's description of the task
  */
 export function showNotes(place, editor, talk, task, told) {
   const { comments = [], said = "", project = {} } = told;
@@ -27,7 +28,7 @@ function note(text) {
 }
 
 /**
- * A picture that was finished can be opened again.
+ * Offer to reopen a finished picture.
  * @param {import("../common/api.js").Talk} talk
  * @param {string} task
  */
@@ -77,7 +78,7 @@ function guide(text) {
 }
 
 /**
- * Places that comments are about, on the picture.
+ * Show markers on the picture where comments are pinned.
  * @param {Editor} editor
  * @param {Comment[]} comments
  */

@@ -1,4 +1,5 @@
-// A picture that was changed elsewhere: both revisions side by side, and the choice between them. The other one can be had back by Undo.
+// The dialog for a picture that was changed elsewhere: it shows both revisions side by side and
+// lets the user choose. Undo restores the other one.
 
 import { replaceScene, showScene } from "./revision-choice.js";
 

@@ -1,4 +1,4 @@
-// Deleting many vertices at once: a brush passed over them, or a box drawn around them. One step of undo each.
+// Deleting many vertices at once, with a brush or a box. Each stroke or box is one undo step.
 
 import { boxBetween } from "./adjust-tool.js";
 import { deletePoints } from "./vertex-editing.js";
@@ -24,7 +24,7 @@ export class Sweeping {
     this.from = null;
   }
 
-  /** What to do now. */
+  /** Return what the user can do now. */
   advice() {
     const whose = this.editor.region ? "of the selected region" : "of all regions";
     return `${this.form === "brush" ? "Brush over" : "Draw a box around"} vertices ${whose} to delete them.`;

@@ -1,4 +1,4 @@
-// The regions of a scene from front to back: reorder by dragging or by keys, name, hide, lock.
+// The regions of a scene from front to back: reorder by dragging or by keys, rename, hide, lock.
 
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
@@ -11,14 +11,14 @@ export class DepthList {
   /**
    * @param {HTMLElement} place an <ol>
    * @param {Editor} editor
-   * @param {HTMLDataListElement} names what is suggested
+   * @param {HTMLDataListElement} names the suggested names
    */
   constructor(place, editor, names) {
     this.place = place;
     this.editor = editor;
     this.names = names;
     /**
-     * What the project suggests.
+     * Names that the project suggests.
      * @type {string[]}
      */
     this.labels = [];
@@ -34,7 +34,7 @@ export class DepthList {
     this.update();
   }
 
-  /** Show what there is now; rows stay, so that what is being written in stays. */
+  /** Update the list; existing rows are reused, so that text being typed is kept. */
   update() {
     const { regions } = this.editor.scene;
     for (const [id, row] of this.rows) if (!this.editor.scene.has(id)) this.drop(id, row);
@@ -65,7 +65,7 @@ export class DepthList {
     this.rows.delete(id);
   }
 
-  /** Names of the project, then those in this scene. */
+  /** Update the suggested names: those of the project, then those in this scene. */
   suggest() {
     const used = this.editor.scene.regions.map((region) => region.name).filter(Boolean);
     const all = [...new Set([...this.labels, ...used])];
@@ -86,7 +86,7 @@ export class DepthList {
   }
 
   /**
-   * Let a row follow the pointer; where it is let go is its place.
+   * Let a row follow the pointer; dropping it sets its position.
    * @param {PointerEvent} event
    * @param {Row} row
    */
@@ -157,9 +157,9 @@ class Row {
     this.lock = icon("lock", "Lock", "L");
     this.more = document.createElement("div");
     this.more.className = "more";
-    /** What `more` shows now. */
+    /** The current content of `more`. */
     this.shown = "";
-    /** What its line shows now. */
+    /** The current content of the row. */
     this.line = "";
     const line = document.createElement("div");
     line.className = "line";
@@ -243,7 +243,8 @@ class Row {
   }
 
   /**
-   * What the selected region has beside: thing or stuff, its overlaps, the way out.
+   * Show the details of the selected region: thing or stuff, zoom and delete buttons, and its
+   * overlaps.
    * @param {boolean} isSelected
    * @param {import("./scene.js").Region} region
    */
@@ -266,7 +267,7 @@ class Row {
   }
 
   /**
-   * "in front of dog", and the way to turn it round.
+   * Build "in front of dog" with a button that swaps the two.
    * @param {string} other
    */
   overlap(other) {

@@ -1,18 +1,18 @@
-// Keeping the draft in this browser while it is not saved: after each edit, and never in the way of the hand.
+// Keeping unsaved work in this browser after each edit, without delaying the user.
 
 /**
  * @typedef {import("./saving.js").Saving} Saving
  *
- * @typedef {object} Keeper  what Keeping needs of Drafts
+ * @typedef {object} Keeper  the part of Drafts that Keeping uses
  * @property {(draft: import("./local-drafts.js").Draft, adopted?: string) => Promise<void>} put
  * @property {(person: number, task: string, tab: string) => Promise<void>} remove
  */
 
 export class Keeping {
   /**
-   * @param {Saving} saving whose draft it is
+   * @param {Saving} saving the owner of the draft
    * @param {Keeper} drafts
-   * @param {string} adopted  the tab that left the draft behind; "" where there is none
+   * @param {string} adopted  the closed tab whose draft is continued; "" if there is none
    */
   constructor(saving, drafts, adopted) {
     this.saving = saving;
@@ -25,7 +25,7 @@ export class Keeping {
   }
 
   /**
-   * Whether a version is kept here.
+   * Whether this version is stored in this browser.
    * @param {number} version
    */
   has(version) {
@@ -33,7 +33,7 @@ export class Keeping {
   }
 
   /**
-   * Keep what there is in this browser; edits that come meanwhile are kept after it.
+   * Store the current draft in this browser; edits made meanwhile are stored afterwards.
    * @returns {Promise<void>}
    */
   keep() {
@@ -44,12 +44,12 @@ export class Keeping {
   }
 
   async keepAll() {
-    await new Promise((resolve) => void this.saving.later(0, () => resolve(undefined))); // what was edited is painted first
+    await new Promise((resolve) => void this.saving.later(0, () => resolve(undefined))); // let the edit be painted first
     do await this.put();
     while (this.keptVersion < this.saving.version && this.canKeep && !this.saving.hasEnded);
   }
 
-  /** Keep the draft as it is; once it is saved, let go of it. */
+  /** Store the current draft, or remove it once it is saved on the server. */
   async put() {
     const { saving, drafts } = this;
     const { version, person, task } = saving;

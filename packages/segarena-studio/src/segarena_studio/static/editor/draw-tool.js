@@ -1,4 +1,5 @@
-// Drawing a region: vertices one by one, snapped where a neighbour is near; its border is copied along the shorter way.
+// Drawing a region vertex by vertex, with snapping to neighbours; a shared border is copied along
+// the shorter arc.
 
 import { addSnapped, addVertex, closeOpen, discardOpen, turnArc } from "./region-drawing.js";
 import { refusalOfVertex } from "./outline-rules.js";
@@ -16,7 +17,7 @@ export class Drawing {
   constructor(editor) {
     this.editor = editor;
     /**
-     * Where a press would snap to.
+     * The place that a press would snap to.
      * @type {import("./snapping.js").Target | null}
      */
     this.target = null;
@@ -29,7 +30,7 @@ export class Drawing {
     this.editor.selected = null;
   }
 
-  /** What to do now. */
+  /** Return what the user can do now. */
   advice() {
     const { open } = this.editor.scene;
     if (!open.length) return "Click along the outline of a region, also where it is hidden.";
@@ -80,7 +81,7 @@ export class Drawing {
   }
 
   /**
-   * A vertex at the cursor, snapped where something is near.
+   * Add a vertex at the cursor, snapped if a target is near.
    * @param {Touch} touch
    */
   add(touch) {
@@ -89,12 +90,12 @@ export class Drawing {
     this.editor.edit("vertex", null, (steps) => (target ? addSnapped(steps, target) : addVertex(steps, touch.at)));
   }
 
-  /** A vertex on the nearest line, however far it is. */
+  /** Add a vertex on the nearest line, however far away. */
   addOnLine() {
     this.addNearest(nearestLine);
   }
 
-  /** A vertex on the nearest vertex, however far it is. */
+  /** Add a vertex on the nearest vertex, however far away. */
   addOnVertex() {
     this.addNearest(nearestVertex);
   }
@@ -106,7 +107,7 @@ export class Drawing {
     if (target) this.editor.edit("vertex", null, (steps) => addSnapped(steps, target));
   }
 
-  /** The border that was copied last, the other way round. */
+  /** Replace the border copied last by the next alternative, first the other arc. */
   turn() {
     this.editor.edit("arc", null, (steps) => turnArc(steps));
   }

@@ -1,7 +1,7 @@
-// What people are told when something they do to a scene is refused.
+// Messages for users when an edit to a scene is rejected.
 
 /**
- * Why an edit was refused, for people.
+ * User-facing reason for each rejection code.
  * @type {Record<string, string>}
  */
 export const REFUSALS = {

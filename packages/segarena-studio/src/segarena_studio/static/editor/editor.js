@@ -1,4 +1,5 @@
-// The editor of a scene: what is drawn, what is selected, which tool is in the hand. It knows no buttons and no keys.
+// The editor of a scene: what is drawn, the selection and the active tool. It does not depend on
+// any buttons or key bindings.
 
 import { Depth } from "./occlusion.js";
 import { Cursor } from "./keyboard-cursor.js";
@@ -16,17 +17,17 @@ import { snap } from "./snapping.js";
 /** @typedef {[number, number]} Point */
 
 /**
- * @typedef {object} Touch  a place that somebody points at
+ * @typedef {object} Touch  a pointer position
  * @property {Point} at  in image px
  * @property {"mouse" | "touch" | "pen" | "keys"} kind
- * @property {number} reach  how near a handle counts as there, in image px
- * @property {number} snap  how near a new vertex is drawn to what is there, in image px
- * @property {boolean} isSplit  Alt is held, or the tool bar says so: shared vertices come apart
+ * @property {number} reach  hit radius of handles, in image px
+ * @property {number} snap  snapping radius for new vertices, in image px
+ * @property {boolean} isSplit  Alt is held, or the tool bar says so: shared vertices are split
  * @property {boolean} isBox  Shift is held
  */
 
 /**
- * @typedef {object} Tool  what a pointer does; all but names may be left out
+ * @typedef {object} Tool  pointer behaviour; everything but the names is optional
  * @property {string} name
  * @property {string} title
  * @property {(touch: Touch, clicks: number) => void | boolean} [press]
@@ -36,25 +37,25 @@ import { snap } from "./snapping.js";
  * @property {(touch: Touch) => void} [second]
  * @property {(touch: Touch) => void} [hover]
  * @property {(context: CanvasRenderingContext2D, view: View) => void} [draw]  in screen px
- * @property {() => void} [enter]  it is taken into the hand
+ * @property {() => void} [enter]  called when the tool becomes active
  * @property {() => void} [exit]
- * @property {() => string} [advice]  what to do now, in a sentence; "" where hints say enough
- * @property {Record<string, () => boolean>} [keys]  keys that it takes first; true when taken
- * @property {boolean} [hasLoupe]  fingers want to see what is below them
+ * @property {() => string} [advice]  one sentence of instruction; "" if the hints suffice
+ * @property {Record<string, () => boolean>} [keys]  keys it handles before the action table; true if handled
+ * @property {boolean} [hasLoupe]  whether to show the loupe for touch input
  */
 
-/** How near is near, in screen px. */
+/** Hit radii and snapping radii for each kind of pointer, in screen px. */
 const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
 const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 /** Tools that change nothing. */
 const LOOKING = ["adjust", "hand"];
-/** For a pen or a finger alone: it moves the picture. */
+/** Pans the picture with a pen or a single finger. */
 const HAND = { name: "hand", title: "Move the picture" };
 const DEPTH_AFTER_MS = 120;
 
 export class Editor {
   /**
-   * @param {Picture} picture that has its image
+   * @param {Picture} picture with its image loaded
    * @param {Scene} scene
    * @param {History} history of that scene
    */
@@ -67,7 +68,7 @@ export class Editor {
     /** @type {string | null} */
     this.selected = null;
     /**
-     * Vertices that were chosen by a box.
+     * Vertices chosen for the next move or deletion.
      * @type {Set<number>}
      */
     this.chosen = new Set();
@@ -85,21 +86,21 @@ export class Editor {
     this.isSuspended = false;
     this.isSpaceHeld = false;
     /**
-     * Something but the picture has changed: selection, tool, scene.
+     * Called when anything but the picture changes: selection, tool, scene.
      * @type {Set<() => void>}
      */
     this.listeners = new Set();
     /**
-     * A sentence for the person.
+     * Shows a sentence to the user.
      * @type {(text: string) => void}
      */
     this.say = () => {};
     /**
-     * A region was closed.
+     * Called when a region has been closed.
      * @type {(id: string) => void}
      */
     this.onClosed = () => {};
-    /** The name of the selected region is to be written. */
+    /** Called to let the user type the name of the selected region. */
     this.onName = () => {};
     this.depthTimer = 0;
     this.byKeys = new Cursor(this);
@@ -125,7 +126,7 @@ export class Editor {
     this.changed();
   }
 
-  /** The region that is selected. */
+  /** The selected region. */
   get region() {
     return this.selected === null ? null : this.scene.region(this.selected);
   }
@@ -139,7 +140,7 @@ export class Editor {
   }
 
   /**
-   * The region after this one, in order of depth; `by` -1: before it.
+   * Return the next region in depth order, or the previous one for `by` = -1.
    * @param {number} by
    */
   selectNext(by) {
@@ -150,7 +151,7 @@ export class Editor {
   }
 
   /**
-   * Select what is at a place; again there: what is behind it.
+   * Select the frontmost region at a place; on repetition, the one behind it.
    * @param {Point} at
    */
   selectAt(at) {
@@ -158,7 +159,7 @@ export class Editor {
   }
 
   /**
-   * Regions at a place that are shown, front first.
+   * Return the visible regions at a place, front first.
    * @param {Point} at
    * @returns {string[]}
    */
@@ -170,13 +171,13 @@ export class Editor {
     return this.scene.regions.filter((region) => !region.is_hidden);
   }
 
-  /** Ids of regions whose vertices can be touched. */
+  /** Ids of regions whose vertices can be edited. */
   touchable() {
     return this.scene.regions.filter((region) => !region.is_hidden && !region.is_locked).map((region) => region.id);
   }
 
   /**
-   * Do something to the scene, as one step that can be undone; says why where it is refused.
+   * Apply a change to the scene as one undo step; tell the user why if it is rejected.
    * @param {string} kind @param {string | null} region @param {(steps: import("./scene-changes.js").Steps) => string | null} change
    */
   edit(kind, region, change) {
@@ -218,7 +219,7 @@ export class Editor {
     this.changed();
   }
 
-  /** Tell all who show something of it, and paint. */
+  /** Notify all listeners and repaint. */
   changed() {
     if (this.selected && !this.scene.has(this.selected)) this.selected = null;
     for (const listener of this.listeners) listener();
@@ -227,7 +228,7 @@ export class Editor {
     this.depthTimer = setTimeout(() => this.measureDepth(), DEPTH_AFTER_MS);
   }
 
-  /** Areas take a moment in large pictures: they are measured when the hand rests. */
+  /** Measuring areas is slow in large pictures, so it is done when the pointer is idle. */
   measureDepth() {
     if (this.isHolding) return;
     this.depth.update();
@@ -236,7 +237,7 @@ export class Editor {
   }
 
   /**
-   * What a new vertex at a place would be drawn to; null without magnet.
+   * Return the snap target of a new vertex at a place; null if the magnet is off.
    * @param {Touch} touch @param {{except?: Set<number>}} [options] @returns {Target | null}
    */
   snapAt(touch, options = {}) {
@@ -249,7 +250,7 @@ export class Editor {
     return pixels / this.picture.view.scale;
   }
 
-  /** Drop what is held, undone. Whether there was something. */
+  /** Cancel and undo the gesture in progress. Return whether there was one. */
   let() {
     if (!this.isHolding) return false;
     this.isHolding = false;

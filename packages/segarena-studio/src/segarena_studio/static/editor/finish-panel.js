@@ -1,4 +1,4 @@
-// What is still wrong in a scene, beside the list while one draws; and the way to finish it, with the two questions.
+// The live list of problems in a scene, and the dialog that finishes it, with its two questions.
 
 import { nameOf } from "./actions.js";
 import { check } from "./scene-checks.js";
@@ -9,12 +9,12 @@ import { check } from "./scene-checks.js";
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
 /**
- * In few words, where the check says more.
+ * Short labels for problems whose messages are longer.
  * @type {Record<string, string>}
  */
 const PLAIN = { unnamed: "has no name yet" };
 
-/** The list of what is still wrong. */
+/** The list of remaining problems. */
 export class Faults {
   /**
    * @param {HTMLElement} place a <details>
@@ -129,7 +129,7 @@ export class Finishing {
 }
 
 /**
- * Which regions, and what is the matter with them; the way there.
+ * Build one entry: a button that names the regions and the problem and leads to the place.
  * @param {Editor} editor
  * @param {Fault} fault
  * @param {() => void} go

@@ -1,4 +1,4 @@
-// All keys, and what mouse, finger and pen do, in a dialog.
+// The help dialog: all keys, and the mouse, touch and pen gestures.
 
 import { ACTIONS } from "./actions.js";
 import { keyCap } from "../common/dom.js";
@@ -6,7 +6,7 @@ import { keyCap } from "../common/dom.js";
 const GROUPS = ["Tools", "Drawing", "Asking", "Cursor", "Adjusting", "Region", "Depth", "Steps", "View"];
 
 /**
- * Further keys that are no actions.
+ * Further keys that do not belong to an action.
  * @type {Record<string, [string[], string][]>}
  */
 const BESIDE = {

@@ -1,4 +1,5 @@
-// The line below the picture: what the keys do now, each a button, so that fingers have them as well.
+// The line below the picture: the keys that work now, each as a button, so that touch users can
+// press them too.
 
 import { hintsFor } from "./actions.js";
 import { keyCap } from "../common/dom.js";

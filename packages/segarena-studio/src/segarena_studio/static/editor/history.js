@@ -1,10 +1,10 @@
-// One stack of everything that was done to a scene, to take back and do again; it survives a reload with the scene's document.
+// The undo stack of a scene; it survives a reload together with the scene's document.
 //
 //   const history = new History(scene);
-//   history.run("add vertex", null, (steps) => addVertex(steps, at));  // {done, refusal}: refused is taken back whole
-//   const live = history.start("move", id);                            // a drag: what holds is what was set last
-//   live.set((steps) => movePoints(steps, points, dx, dy));            // shows it even when refused, and says so
-//   live.commit();                                                     // at the last that was not refused
+//   history.run("add vertex", null, (steps) => addVertex(steps, at));  // {done, refusal}; a rejection rolls back
+//   const live = history.start("move", id);                            // a drag: the last `set` wins
+//   live.set((steps) => movePoints(steps, points, dx, dy));            // shown even if rejected, and reported
+//   live.commit();                                                     // keeps the last valid change
 //   history.undo(); history.redo();                                    // {kind, region} or null
 //   history.onEdit = ({kind, region}) => save();                       // after every run, commit, undo, redo
 //   History.read(scene, history.toJSON());                             // empty when it belongs to another scene
@@ -15,7 +15,7 @@ import { Steps, inverse } from "./scene-changes.js";
 /** @typedef {import("./scene-changes.js").Change} Change */
 /** @typedef {{kind: string, region: string | null, changes: Change[]}} Edit */
 /** @typedef {{kind: string, region: string | null, way: "do" | "undo" | "redo"}} Told */
-/** @typedef {(steps: Steps) => string | null} Act says why not, or null */
+/** @typedef {(steps: Steps) => string | null} Act returns the reason for a rejection, or null */
 
 const VERSION = 1;
 
@@ -43,7 +43,7 @@ export class History {
   }
 
   /**
-   * Do something to the scene in one step that can be taken back.
+   * Apply a change to the scene as one undo step.
    * @param {string} kind
    * @param {string | null} region
    * @param {Act} act
@@ -57,7 +57,7 @@ export class History {
   }
 
   /**
-   * Begin something that is done again and again until it is left, such as a drag.
+   * Begin a gesture, such as a drag, that replaces its change repeatedly until it ends.
    * @param {string} kind
    * @param {string | null} region
    */
@@ -70,7 +70,7 @@ export class History {
     return this.#live;
   }
 
-  /** Take the last edit back. */
+  /** Undo the last edit. */
   undo() {
     this.#live?.cancel();
     const edit = this.#done.pop();
@@ -80,7 +80,7 @@ export class History {
     return this.#tell(edit, "undo");
   }
 
-  /** Do again what was taken back last. */
+  /** Redo the edit undone last. */
   redo() {
     this.#live?.cancel();
     const edit = this.#undone.pop();
@@ -90,7 +90,7 @@ export class History {
     return this.#tell(edit, "redo");
   }
 
-  /** As JSON of at most so many bytes: what is oldest is left out where it is more. */
+  /** Serialize to JSON within a byte limit; the oldest edits are dropped if necessary. */
   toJSON(mostBytes = 2e6) {
     let left = mostBytes - 100;
     const fits = (/** @type {Edit} */ edit) => (left -= sizeOf(edit)) >= 0;
@@ -100,7 +100,7 @@ export class History {
   }
 
   /**
-   * What `toJSON` gave, for the same scene; empty for another one.
+   * Restore the output of `toJSON` for the same scene; empty for a different one.
    * @param {Scene} scene
    * @param {any} json
    */
@@ -130,10 +130,10 @@ export class History {
   }
 }
 
-/** Something that is being done: each `set` takes the place of the one before. */
+/** A change in progress: each `set` replaces the previous one. */
 export class Live {
   #steps;
-  /** @type {Steps} what was not refused last */
+  /** @type {Steps} the last valid change */
   #sound;
   #region;
   #end;
@@ -152,7 +152,7 @@ export class Live {
   }
 
   /**
-   * Do this instead of what was done before; it stays to be seen even when it is refused.
+   * Replace the previous change by this one; it stays visible even if it is rejected.
    * @param {Act} act
    */
   set(act) {
@@ -164,7 +164,7 @@ export class Live {
     return refusal;
   }
 
-  /** Keep what was not refused last. */
+  /** Keep the last valid change. */
   commit() {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -175,7 +175,7 @@ export class Live {
     this.#end(this.#sound);
   }
 
-  /** Leave everything as it was. */
+  /** Roll back everything. */
   cancel() {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -185,7 +185,7 @@ export class Live {
 }
 
 /**
- * The last of a list as long as they fit.
+ * Return the longest tail of the list that fits.
  * @param {Edit[]} edits
  * @param {(edit: Edit) => boolean} fits
  */
@@ -199,7 +199,7 @@ function newest(edits, fits) {
 const sizes = new WeakMap();
 
 /**
- * Bytes of an edit in a file.
+ * Size of an edit in the file, in bytes.
  * @param {Edit} edit
  */
 function sizeOf(edit) {
@@ -209,7 +209,7 @@ function sizeOf(edit) {
 }
 
 /**
- * A number by which a scene is known again (FNV-1a over everything in it).
+ * Return a fingerprint that identifies a scene (FNV-1a over its whole content).
  * @param {Scene} scene
  */
 function stampOf(scene) {
@@ -234,7 +234,7 @@ function stampOf(scene) {
 
 /**
  * @param {Uint8Array | Uint32Array} numbers
- * @param {number} hash of what came before
+ * @param {number} hash of the preceding data
  */
 function hashOf(numbers, hash) {
   for (let at = 0; at < numbers.length; at++) hash = Math.imul(hash ^ numbers[at], 0x01000193);

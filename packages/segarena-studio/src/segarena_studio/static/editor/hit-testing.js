@@ -1,4 +1,5 @@
-// What the pointer is on: regions, vertices, sides; and vertices in boxes, under a brush.
+// Hit testing: the regions, vertices and sides under the pointer; vertices in a box or under a
+// brush.
 
 import { boxHolds, contains, project } from "../common/geometry.js";
 
@@ -7,7 +8,7 @@ import { boxHolds, contains, project } from "../common/geometry.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 
 /**
- * The regions that hold a point, front first; hidden ones are not there.
+ * Return the regions that contain a point, front first; hidden ones are skipped.
  * @param {Scene} scene
  * @param {Point} at
  */
@@ -17,7 +18,7 @@ export function regionsAt(scene, at) {
 }
 
 /**
- * The one after another, and after the last the first; null of none.
+ * Return the id after the current one, wrapping around at the end; null for an empty list.
  * @param {string[]} ids
  * @param {string | null} current
  */
@@ -26,7 +27,7 @@ export function nextRegion(ids, current) {
 }
 
 /**
- * The nearest vertex of some regions within a radius, or null; of equal ones the first.
+ * Return the nearest vertex of the given regions within a radius, or null; on ties, the first.
  * @param {Scene} scene
  * @param {Point} at
  * @param {number} radius in image pixels
@@ -48,7 +49,8 @@ export function vertexAt(scene, at, radius, ids) {
 }
 
 /**
- * The nearest side of some regions within a radius: its region, the place of its first point in the ring, the place on it; or null.
+ * Return the nearest side of the given regions within a radius: its region, the index of its first
+ * point in the ring, and the nearest place on it; or null.
  * @param {Scene} scene
  * @param {Point} at
  * @param {number} radius in image pixels
@@ -71,7 +73,7 @@ export function edgeAt(scene, at, radius, ids) {
 }
 
 /**
- * The vertices of some regions in a box, each once.
+ * Return the vertices of the given regions in a box, each once.
  * @param {Scene} scene
  * @param {Box} box
  * @param {Iterable<string>} ids
@@ -81,7 +83,7 @@ export function pointsInBox(scene, box, ids) {
 }
 
 /**
- * Those within a radius, for a brush.
+ * Return the vertices within a radius, for a brush.
  * @param {Scene} scene
  * @param {Point} at
  * @param {number} radius

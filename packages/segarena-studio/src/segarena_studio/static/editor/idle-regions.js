@@ -1,5 +1,6 @@
-// Regions that rest, painted once and shown until they or the view change. Where there are too many for one frame they are painted
-// over several, and meanwhile what was painted before is shown moved and scaled: the hand never waits for them.
+// Cached painting of the regions that are not being edited; they are repainted only when they or
+// the view change. If there are too many for one frame, painting is spread over several frames, and
+// meanwhile the previous result is shown moved and scaled, so that the pointer never waits.
 
 import { colourOf } from "./region-colours.js";
 import { meet, Sheet } from "./canvas-paths.js";
@@ -11,18 +12,24 @@ import { meet, Sheet } from "./canvas-paths.js";
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FRAME_MS = 17;
-/** Hatches of regions that are not selected leave the picture to be seen. */
+/** Opacity of the hatches of unselected regions, low enough to keep the picture visible. */
 const HIDDEN_ALPHA = 0.4;
-/** Regions in a frame: while the hand moves, and at most; so many are painted at once even while the view moves. */
+/**
+ * Regions per frame: the minimum, used while the pointer moves; the maximum; and the number of
+ * regions in view up to which they are repainted even while the view moves.
+ */
 const FEWEST = 6;
 const MOST = 120;
 const AT_ONCE = 24;
-/** The view rests when it has not moved for so long. */
+/** Time without movement after which the view counts as idle, in ms. */
 const REST_MS = 120;
-/** Of more regions in view only those parts of outlines are painted that nothing hides: dashes are not told apart there. */
+/**
+ * With more regions in view, only the unoccluded parts of outlines are painted, because dashes
+ * could not be distinguished.
+ */
 const MOST_DASHED = 80;
 
-/** What was painted, and for which view. */
+/** The painted layers and the view that they were painted for. */
 class Leaf {
   key = "";
   scale = 1;
@@ -47,7 +54,7 @@ export class Resting {
     /** @type {Generator<void> | null} */
     this.work = null;
     this.place = "";
-    /** How many regions are painted in a frame. */
+    /** Number of regions to paint per frame. */
     this.pace = 24;
     this.lastFrame = 0;
     this.hasPainted = false;
@@ -57,10 +64,10 @@ export class Resting {
   }
 
   /**
-   * Paint on; show what there is.
+   * Continue painting and show the most recent complete result.
    * @param {Context} context
    * @param {View} view
-   * @param {Set<string>} held regions that are painted elsewhere
+   * @param {Set<string>} held regions that are painted separately
    */
   show(context, view, held) {
     const regions = this.editor.scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
@@ -80,7 +87,7 @@ export class Resting {
     this.lay(context, view, this.shown.lines);
   }
 
-  /** Paint when the view rests. */
+  /** Postpone painting until the view is idle. */
   wait() {
     this.work = null;
     this.hasPainted = false;
@@ -88,7 +95,7 @@ export class Resting {
     this.timer = window.setTimeout(() => this.editor.picture.redraw(), REST_MS);
   }
 
-  /** Whether the pointer has moved since the last frame, or holds something. */
+  /** Whether the pointer has moved since the last frame or is pressed. */
   isHandBusy() {
     const { cursor, isHolding } = this.editor;
     const hasMoved = cursor !== this.cursor;
@@ -97,7 +104,7 @@ export class Resting {
   }
 
   /**
-   * The numbers, above what is in the hand.
+   * Show the numbers, above the regions that are being moved.
    * @param {Context} context
    * @param {View} view
    */
@@ -106,7 +113,7 @@ export class Resting {
   }
 
   /**
-   * All that is seen of regions but where.
+   * Return a key for everything visible of the regions except the view.
    * @param {Region[]} regions
    */
   stateOf(regions) {
@@ -129,7 +136,7 @@ export class Resting {
   }
 
   /**
-   * Some more regions; when all are painted they are shown.
+   * Paint some more regions; when all are painted, show them.
    * @param {number} count
    */
   goOn(count) {
@@ -143,7 +150,7 @@ export class Resting {
     this.editor.picture.redraw();
   }
 
-  /** As many in a frame as it takes well. */
+  /** Adapt the number of regions per frame to the frame rate. */
   keepPace() {
     const now = performance.now();
     const took = now - this.lastFrame;
@@ -154,7 +161,7 @@ export class Resting {
   }
 
   /**
-   * Paint all, back to front, a region at each step.
+   * Paint all regions back to front, one per step.
    * @param {HTMLCanvasElement} like
    * @param {View} view
    * @param {Region[]} regions
@@ -184,7 +191,7 @@ export class Resting {
   }
 
   /**
-   * Fills in their order, so that a wrong order is seen; together they let the picture through.
+   * Paint the fills in depth order, so that a wrong order is visible; the composite is translucent.
    * @param {HTMLCanvasElement} like
    * @param {View} view
    * @param {Region[]} regions
@@ -204,11 +211,11 @@ export class Resting {
   }
 
   /**
-   * What hides a region has its hatch, in place of that of regions farther behind.
+   * Hatch the hidden part of a region, replacing the hatches of regions farther behind.
    * @param {Context} hidden
    * @param {View} view
    * @param {string} id
-   * @param {Region[]} above those in front of it
+   * @param {Region[]} above the regions in front of it
    */
   hide(hidden, view, id, above) {
     const { scene } = this.editor;
@@ -224,7 +231,7 @@ export class Resting {
   }
 
   /**
-   * Show a sheet where its view was, seen from the view of now.
+   * Show a cached sheet, transformed from its own view to the current view.
    * @param {Context} context in screen px
    * @param {View} view
    * @param {Sheet} sheet
@@ -235,7 +242,7 @@ export class Resting {
     const factor = view.scale / scale;
     context.save();
     context.setTransform(factor, 0, 0, factor, ratio * (view.offset[0] - offset[0] * factor), ratio * (view.offset[1] - offset[1] * factor));
-    context.imageSmoothingEnabled = false; // soon painted anew, and smoothing takes a third of the frame
+    context.imageSmoothingEnabled = false; // repainted soon, and smoothing takes a third of the frame time
     context.drawImage(canvas, 0, 0);
     context.restore();
   }

@@ -1,11 +1,11 @@
-// The cursor that keys move: a pointer for whoever has none.
+// The keyboard cursor: a substitute for a pointing device.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {[number, number]} Point */
 
-/** How far it steps, in screen px. */
+/** Step sizes, in screen px. */
 const STEPS = { fine: 1, plain: 10, far: 60 };
-/** So near the edge of the screen the picture moves with it. */
+/** Distance from the edge of the screen at which the picture pans along, in screen px. */
 const EDGE = 40;
 
 export class Cursor {
@@ -39,7 +39,7 @@ export class Cursor {
   }
 
   /**
-   * Put the cursor there and bring it into view.
+   * Move the cursor to a point and bring the point into view.
    * @param {Point} at
    */
   goTo(at) {
@@ -52,7 +52,10 @@ export class Cursor {
     editor.changed();
   }
 
-  /** What a click does, at the cursor; in what can be grabbed the first one grabs, the second one drops. */
+  /**
+   * Click at the cursor. On something draggable, the first press grabs it and the second one drops
+   * it.
+   */
   press() {
     const { editor } = this;
     const { tool } = editor;

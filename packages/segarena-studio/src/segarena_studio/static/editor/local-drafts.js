@@ -1,27 +1,27 @@
-// What has not reached the server yet, kept in this browser: one record for each picture and each tab that works on it.
+// Work that has not reached the server yet, stored in this browser: one record per picture and tab.
 //
-// A tab's record is its own as long as the tab lives, which its lock tells; what a tab left behind belongs to whoever
-// opens the picture next in this browser.
+// A record belongs to its tab as long as the tab is open, which is detected by a lock. A record
+// left by a closed tab is taken over by the next tab of this browser that opens the picture.
 
 /**
  * @typedef {object} Draft
  * @property {number} person
  * @property {string} task
- * @property {string} tab  which tab writes it
- * @property {number} base  the revision of the server that it goes on from
- * @property {string[]} own  the ids of the last saves of it, answered or not
+ * @property {string} tab  the tab that writes it
+ * @property {number} base  the server revision that the draft is based on
+ * @property {string[]} own  ids of its latest saves, answered or not
  * @property {import("./saving.js").Content} content
- * @property {import("../common/pending-log.js").News} news  what no save has told yet
- * @property {import("./saving.js").Sent[]} sent  what saves told whose answers did not come
- * @property {number} at_ms  when, of this machine's clock
+ * @property {import("../common/pending-log.js").News} news  log entries that no save has sent yet
+ * @property {import("./saving.js").Sent[]} sent  log entries of saves that were never answered
+ * @property {number} at_ms  time of writing, by the clock of this machine
  */
 
 const NAME = "segarena-studio";
 const STORE = "drafts";
-/** A page that is being left keeps its lock for a moment. */
+/** How long to wait for the lock of a closing page, which keeps it for a moment, in ms. */
 const LEAVING_MS = 500;
 
-/** The drafts of this browser. All methods reject where the browser cannot keep anything. */
+/** The drafts of this browser. All methods reject if the browser cannot store anything. */
 export class Drafts {
   /** @param {IDBFactory} [factory] */
   constructor(factory = globalThis.indexedDB) {
@@ -31,7 +31,8 @@ export class Drafts {
   }
 
   /**
-   * Keep a draft, in place of the one that the tab kept of this picture, and of the one of another tab that it goes on from.
+   * Store a draft; it replaces the tab's previous draft of this picture and the draft of another
+   * tab that it continues.
    * @param {Draft} draft
    * @param {string} [adopted]
    */
@@ -43,7 +44,7 @@ export class Drafts {
   }
 
   /**
-   * Let go of what a tab kept of a picture.
+   * Delete the draft that a tab stored of a picture.
    * @param {number} person
    * @param {string} task
    * @param {string} tab
@@ -53,7 +54,7 @@ export class Drafts {
   }
 
   /**
-   * All drafts that somebody has of a picture, the newest first.
+   * Return all drafts that a person has of a picture, newest first.
    * @param {number} person
    * @param {string} task
    * @returns {Promise<Draft[]>}
@@ -63,7 +64,7 @@ export class Drafts {
   }
 
   /**
-   * All drafts that somebody has here, the newest first.
+   * Return all drafts that a person has in this browser, newest first.
    * @param {number} person
    * @returns {Promise<Draft[]>}
    */
@@ -108,7 +109,8 @@ export class Drafts {
     const asked = this.factory.open(NAME, 1);
     asked.onupgradeneeded = () => asked.result.createObjectStore(STORE, { keyPath: ["person", "task", "tab"] });
     const database = await result(asked);
-    // Another version of the page, or the browser's own cleaning, may close it: the next use opens it again.
+    // Another version of the page, or the browser's own cleanup, may close the database; the next
+    // call reopens it.
     database.onversionchange = () => database.close();
     database.onclose = () => (this.opened = null);
     return database;
@@ -127,15 +129,18 @@ function result(request) {
   });
 }
 
-/** Tabs of this browser that work on pictures: each holds a lock of its name until it is closed, killed or left. */
+/**
+ * Open tabs of this browser: each holds a lock of its name until it is closed, killed or navigated
+ * away.
+ */
 export class Tabs {
-  /** @param {LockManager | undefined} [locks]  there is none where pages come without TLS: then no other tab is known to live */
+  /** @param {LockManager | undefined} [locks]  unavailable without TLS; then every other tab counts as closed */
   constructor(locks = globalThis.navigator?.locks) {
     this.locks = locks;
   }
 
   /**
-   * Hold the name of this tab until it ends.
+   * Hold the lock of this tab until the tab ends.
    * @param {string} tab
    * @returns {Promise<void>}
    */
@@ -145,7 +150,7 @@ export class Tabs {
   }
 
   /**
-   * Tell whether a tab lives.
+   * Return whether a tab is still open.
    * @param {string} tab
    * @returns {Promise<boolean>}
    */

@@ -1,4 +1,4 @@
-// What is below a finger, larger and above it.
+// A magnifier, shown above the finger, of the area that the finger covers.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 

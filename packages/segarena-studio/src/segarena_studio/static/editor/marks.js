@@ -1,4 +1,4 @@
-// Lines and marks in px of the screen that are seen on light and dark pictures.
+// Lines and marks, in screen px, that are visible on light and dark pictures.
 
 import { HALO } from "./canvas-paths.js";
 
@@ -9,7 +9,7 @@ export const BAD = "#ff4d2e";
 export const AIM = "#ffe14d";
 
 /**
- * A line, dashed or not.
+ * Draw a line, optionally dashed.
  * @param {Context} context
  * @param {Point[]} points
  * @param {string} colour

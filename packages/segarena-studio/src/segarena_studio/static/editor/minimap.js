@@ -1,4 +1,5 @@
-// Where one is in the picture, once it is larger than the window. Press or drag to go elsewhere.
+// An overview of the picture with the visible part marked, shown when the picture is larger than
+// the window. Press or drag to move the view.
 
 import { listen } from "../common/pointer.js";
 

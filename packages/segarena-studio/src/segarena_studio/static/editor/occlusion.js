@@ -1,5 +1,5 @@
-// Who hides whom: which regions overlap, what is seen of each and what is hidden, in pixels of the picture at its own resolution.
-// `update` looks again only at what changed since the last time.
+// Occlusion between regions: overlaps, visible and hidden areas, in pixels of the full-resolution
+// picture. `update` recomputes only what has changed since the last call.
 
 import { boxesMeet } from "../common/geometry.js";
 import { fill, sharedPixels, uncovered, uncoveredPixels } from "../common/polygon-spans.js";
@@ -25,7 +25,7 @@ export class Depth {
     this.size = size;
   }
 
-  /** Take in what changed in the scene. Every question asks for this itself. */
+  /** Process the changes of the scene. Every query calls this itself. */
   update() {
     if (this.#revision === this.scene.revision) return;
     this.#revision = this.scene.revision;
@@ -36,7 +36,7 @@ export class Depth {
   }
 
   /**
-   * Pixels of the full extent.
+   * Return the area of the full extent, in pixels.
    * @param {string} id
    */
   areaPx(id) {
@@ -44,7 +44,7 @@ export class Depth {
   }
 
   /**
-   * Pixels that are seen: those of no region in front.
+   * Return the visible area, not covered by any region in front, in pixels.
    * @param {string} id
    */
   visiblePx(id) {
@@ -58,7 +58,7 @@ export class Depth {
   }
 
   /**
-   * The hidden share, 0 to 1; 0 for a region without pixels.
+   * Return the hidden fraction, 0 to 1; 0 for a region without pixels.
    * @param {string} id
    */
   occlusion(id) {
@@ -67,7 +67,7 @@ export class Depth {
   }
 
   /**
-   * Pixels that the full extents of two regions share.
+   * Return the overlap of the full extents of two regions, in pixels.
    * @param {string} a
    * @param {string} b
    */
@@ -76,7 +76,7 @@ export class Depth {
   }
 
   /**
-   * The regions that share a pixel with one, front first.
+   * Return the regions that overlap a region, front first.
    * @param {string} id
    */
   overlapping(id) {
@@ -85,7 +85,7 @@ export class Depth {
   }
 
   /**
-   * The regions that hide some of one, front first.
+   * Return the regions that hide part of a region, front first.
    * @param {string} id
    */
   inFrontOf(id) {
@@ -99,7 +99,7 @@ export class Depth {
   }
 
   /**
-   * All pairs that share a pixel, in front and behind.
+   * Return all overlapping pairs, each as [front, behind].
    * @returns {[string, string][]}
    */
   pairs() {
@@ -109,7 +109,7 @@ export class Depth {
   }
 
   /**
-   * The visible part as row, first column, end, one after the other.
+   * Return the visible part as a flat list of spans: row, first column, end.
    * @param {string} id
    */
   visibleSpans(id) {
@@ -117,7 +117,7 @@ export class Depth {
   }
 
   /**
-   * The hidden part likewise.
+   * Return the hidden part in the same format.
    * @param {string} id
    */
   hiddenSpans(id) {
@@ -126,7 +126,7 @@ export class Depth {
   }
 
   /**
-   * Pairs that are one region drawn twice, by their IoU, front first.
+   * Return pairs that look like duplicates of one region, with their IoU, front first.
    * @returns {[string, string, number][]}
    */
   duplicates() {
@@ -176,7 +176,7 @@ export class Depth {
 }
 
 /**
- * Rows of spans as `uncovered` gives them, within the rows of others.
+ * Return spans in the flat format of `uncovered`, as rows aligned with those of another region.
  * @param {Int32Array} found
  * @param {Spans} rows
  * @returns {Spans}

@@ -1,4 +1,4 @@
-// Opening a picture to work on: what the server has, and what this browser kept that the server does not have.
+// Opening a picture: combines the server's revision with local work that the server does not have.
 
 import { noNews, together } from "../common/pending-log.js";
 import { isSame } from "./saving.js";
@@ -9,25 +9,25 @@ import { isSame } from "./saving.js";
  * @typedef {import("../common/api.js").Talk} Talk
  *
  * @typedef {object} Opened
- * @property {any} content  what to show and go on from: scene and history
- * @property {any} told  the server's whole answer: revision, state, comments ...; null where it was not reached
- * @property {Start} start  for Saving
- * @property {boolean} isElsewhere  another tab of this browser has work on the picture that is not saved yet
+ * @property {any} content  the scene and history to continue with
+ * @property {any} told  the server's whole answer: revision, state, comments ...; null if the server was unreachable
+ * @property {Start} start  the initial state of Saving
+ * @property {boolean} isElsewhere  another open tab of this browser has unsaved work on the picture
  *
- * @typedef {object} Finder  what this needs of Drafts
+ * @typedef {object} Finder  the part of Drafts used here
  * @property {(person: number, task: string) => Promise<Draft[]>} of
  * @property {(person: number, task: string, tab: string) => Promise<void>} remove
  */
 
 /**
- * Return what there is of a picture.
+ * Return the content of a picture to work on.
  * @param {object} given
  * @param {Talk} given.talk
  * @param {Finder} given.drafts
  * @param {{lives: (tab: string) => Promise<boolean>}} given.tabs
  * @param {number} given.person
  * @param {string} given.task
- * @returns {Promise<Opened | import("../common/api.js").Answer>}  an answer of the server where there is nothing to show
+ * @returns {Promise<Opened | import("../common/api.js").Answer>}  the server's answer if there is nothing to show
  */
 export async function openPicture({ talk, drafts, tabs, person, task }) {
   const kept = await drafts.of(person, task).catch(() => []);
@@ -46,7 +46,7 @@ export async function openPicture({ talk, drafts, tabs, person, task }) {
 }
 
 /**
- * Go on from what a tab left behind.
+ * Continue the draft of a closed tab.
  * @param {Draft} draft
  * @param {any} told
  * @returns {Start}
@@ -66,7 +66,7 @@ function startOf({ base, own, news, sent, tab }, told) {
 }
 
 /**
- * What saves told that the server does not have.
+ * Return the log entries of saves that did not reach the server.
  * @param {import("./saving.js").Sent[]} sent
  * @param {any} told
  */

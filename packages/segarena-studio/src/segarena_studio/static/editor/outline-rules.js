@@ -1,4 +1,5 @@
-// When an outline is sound: what refuses a vertex, what refuses to close, and what the checks before finishing find.
+// The rules for valid outlines: when a vertex is rejected, when closing is rejected, and what the
+// checks before finishing report.
 
 import { firstCrossing, lineMeets } from "./self-intersections.js";
 import { isSame } from "../common/geometry.js";
@@ -9,11 +10,11 @@ import { fill } from "../common/polygon-spans.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 
 export const LEAST_VERTICES = 4;
-/** In pixels of the picture, whatever the screen shows. */
+/** In pixels of the picture, regardless of the zoom. */
 export const LEAST_AREA_PX = 600;
 
 /**
- * Why no vertex may be drawn here: "repeated", "crosses", or null.
+ * Return why no vertex may be added here: "repeated", "crosses", or null.
  * @param {Scene} scene
  * @param {Point} at
  */
@@ -24,7 +25,7 @@ export function refusalOfVertex(scene, at) {
 }
 
 /**
- * Why what is drawn cannot be closed: "few", "crosses", "small", or null.
+ * Return why the open outline cannot be closed: "few", "crosses", "small", or null.
  * @param {Scene} scene
  * @param {Size} size of the picture
  */

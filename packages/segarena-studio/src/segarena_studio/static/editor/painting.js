@@ -1,4 +1,5 @@
-// What is painted above the picture in every frame: regions that rest from their sheet, what is in the hand anew.
+// Everything painted above the picture in each frame: idle regions from a cache, regions being
+// edited from scratch.
 
 import { colourOf } from "./region-colours.js";
 import { LEAST_EDGE, middlesOf } from "./adjust-tool.js";
@@ -12,9 +13,9 @@ import { HALO, meet, Shapes } from "./canvas-paths.js";
 /** @typedef {[number, number]} Point */
 /** @typedef {CanvasRenderingContext2D} Context */
 
-/** Tools that take vertices. */
+/** Tools that edit vertices. */
 const HANDLING = ["adjust", "sweep"];
-/** Half the size of a vertex on the screen, in px; smaller where they stand close. */
+/** Half the size of a vertex on the screen, in px; smaller where vertices are close together. */
 const MARK = { mouse: 4.5, keys: 4.5, pen: 5, touch: 5.5 };
 
 export class Painting {
@@ -46,7 +47,7 @@ export class Painting {
   }
 
   /**
-   * The regions whose outlines follow the pointer just now.
+   * Return the regions whose outlines follow the pointer now.
    * @returns {Set<string>}
    */
   moving() {
@@ -70,7 +71,7 @@ export class Painting {
   }
 
   /**
-   * What others hide of a region.
+   * Hatch the part of a region that others hide.
    * @param {Context} context in image px
    * @param {View} view
    * @param {Region} region
@@ -108,7 +109,8 @@ export class Painting {
   }
 
   /**
-   * Every vertex: round; a shared one: square. Small ones between them: pull to insert.
+   * Draw the handles: round vertices, square shared vertices, and small midpoints that insert a
+   * vertex when dragged.
    * @param {Context} context
    * @param {View} view
    * @param {Region} region
@@ -150,7 +152,7 @@ export class Painting {
   }
 
   /**
-   * Whether the pointer is over a handle.
+   * Whether the pointer is over this handle.
    * @param {"vertex" | "middle"} kind
    * @param {number} number
    */
@@ -161,7 +163,7 @@ export class Painting {
   }
 
   /**
-   * What is being drawn, and the line to the cursor.
+   * Draw the open outline and the line to the cursor.
    * @param {Context} context
    * @param {View} view
    */
@@ -184,7 +186,7 @@ export class Painting {
   }
 
   /**
-   * Where the next vertex will be drawn to.
+   * Mark the snap target of the next vertex.
    * @param {Context} context
    * @param {View} view
    */
@@ -215,7 +217,7 @@ export class Painting {
   } // prettier-ignore
 
   /**
-   * The frame of the picture: what is outside it is not in the picture.
+   * Draw the frame of the picture.
    * @param {Context} context
    * @param {View} view
    */

@@ -1,10 +1,11 @@
-// What pointers do to an editor: mouse, finger and pen come to its tool as touches, in image px.
+// Pointer input of an editor: mouse, touch and pen events are passed to the active tool as touches,
+// in image px.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("../common/pointer.js").Sample} Sample */
 
 /**
- * What pointers do to an editor.
+ * Return the pointer handlers of an editor.
  * @param {Editor} editor
  * @returns {import("../common/pointer.js").Handlers}
  */
@@ -48,7 +49,7 @@ export function handlersOf(editor) {
 }
 
 /**
- * Where a pointer is now, which the editor knows from here on.
+ * Convert a pointer sample to a touch and make it the editor's cursor.
  * @param {Editor} editor
  * @param {Sample} sample
  */

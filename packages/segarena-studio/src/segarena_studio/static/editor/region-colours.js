@@ -1,5 +1,7 @@
-// A colour for each region, by the number in its id, so that it stays whatever else comes and goes. People with any kind of colour
-// blindness tell the first eight apart (those of Okabe and Ito, with brown for black); then come their lighter and darker kin.
+// A colour for each region, derived from the number in its id, so that it is stable when other
+// regions are added or removed. The first eight are distinguishable with any kind of colour
+// blindness (those of Okabe and Ito, with brown instead of black); lighter and darker variants
+// follow.
 
 /** @typedef {[number, number, number]} Rgb */
 
@@ -7,14 +9,15 @@
 const HUES = [
   [0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66], [120, 50, 20],
 ];
-/** @type {[Rgb, number][]} what the hues are mixed with, and how much of it */
+/** @type {[Rgb, number][]} the colours mixed into the hues, and their share */
 const KIN = [[[0, 0, 0], 0], [[255, 255, 255], 0.45], [[0, 0, 0], 0.4]];
 /** @type {Record<"light" | "dark", {page: Rgb, towards: Rgb}>} */
 const THEMES = { light: { page: [255, 255, 255], towards: [0, 0, 0] }, dark: { page: [20, 20, 24], towards: [255, 255, 255] } };
 const LEAST_CONTRAST = 3;
 
 /**
- * The colours of a region: to fill it, to outline it so that it stands out from the page, and for text on the fill.
+ * Return the colours of a region: for its fill, for an outline that stands out from the page, and
+ * for text on the fill.
  * @param {string} id
  * @param {boolean} isDark
  */
@@ -33,7 +36,7 @@ function numberOf(id) {
 }
 
 /**
- * The colour moved away from the page's until it has enough contrast with it.
+ * Shift a colour away from the page colour until the contrast is sufficient.
  * @param {Rgb} colour
  * @param {boolean} isDark
  */
@@ -53,7 +56,7 @@ function textOn(fill) {
 }
 
 /**
- * Contrast as WCAG 2 defines it, 1 to 21.
+ * Return the contrast ratio defined by WCAG 2, 1 to 21.
  * @param {Rgb} one
  * @param {Rgb} other
  */
@@ -74,7 +77,7 @@ function luminance(colour) {
 /**
  * @param {Rgb} one
  * @param {Rgb} other
- * @param {number} share of the other
+ * @param {number} share share of the other colour
  * @returns {Rgb}
  */
 function mixed(one, other, share) {

@@ -1,6 +1,7 @@
-// Regions as wholes: bringing them in and away, their order in depth, their names and flags.
+// Operations on whole regions: add and delete, depth order, names and flags.
 //
-// Each function changes the scene by the given steps (history.js) and says why it may not, or null: "locked", "few", "nothing".
+// Each function applies its change through `steps` (history.js) and returns null, or the reason for
+// a rejection: "locked", "few", "nothing".
 
 import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES } from "./outline-rules.js";
@@ -13,7 +14,7 @@ import { LEAST_VERTICES } from "./outline-rules.js";
 /** @typedef {(a: string, b: string) => boolean} Overlaps */
 
 /**
- * Add a region of a polygon, such as one that a model found, with vertices of its own.
+ * Add a polygon, such as one proposed by a model, as a region with its own vertices.
  * @param {Steps} steps
  * @param {Polygon} polygon
  * @param {Partial<Fields>} [fields]
@@ -36,7 +37,7 @@ export function deleteRegion(steps, id) {
 }
 
 /**
- * Move a region to a place in the order, 0 for the front.
+ * Move a region to an index in the depth order, 0 for the front.
  * @param {Steps} steps
  * @param {string} id
  * @param {number} place
@@ -50,8 +51,9 @@ export function moveRegion(steps, id, place) {
 }
 
 /**
- * Put one region in front of another, with as few moves as can be, and without another change to who hides whom where that is
- * possible: either the first comes forward, with those that hide it, or the second goes back, with those that it hides.
+ * Put one region in front of another with as few moves as possible, and if possible without
+ * changing any other occlusion: either the first moves forward with the regions that hide it, or
+ * the second moves back with the regions that it hides.
  * @param {Steps} steps
  * @param {string} front
  * @param {string} behind
@@ -64,7 +66,8 @@ export function putBefore(steps, front, behind, overlaps) {
   const between = scene.regions.slice(from + 1, to).map((region) => region.id);
   const forward = [...hiders(front, between, overlaps), front];
   const back = [behind, ...hidden(behind, between, overlaps)];
-  // Where those that hide the first are hidden by the second, somebody's place must change: only the two move.
+  // If a region that hides the first is itself hidden by the second, some other occlusion must
+  // change: then move only the two.
   const isKnot = forward.some((id) => id !== front && overlaps(id, behind));
   if (isKnot) putBetween(steps, { front, behind, between, overlaps });
   else if (forward.length <= back.length) forward.forEach((id, index) => steps.moveRegion(id, from + index));
@@ -73,7 +76,7 @@ export function putBefore(steps, front, behind, overlaps) {
 }
 
 /**
- * Set the name or a flag. A locked region can only be unlocked, shown and hidden.
+ * Set the name or a flag. A locked region can only be unlocked, shown or hidden.
  * @param {Steps} steps
  * @param {string} id
  * @param {keyof Fields} field
@@ -87,7 +90,7 @@ export function setField(steps, id, field, value) {
 }
 
 /**
- * Those of a list that hide one of it or the last, front first.
+ * Return the regions of a list that hide the last one, directly or through others, front first.
  * @param {string} last
  * @param {string[]} between
  * @param {Overlaps} overlaps
@@ -102,7 +105,7 @@ function hiders(last, between, overlaps) {
 }
 
 /**
- * Those of a list that are hidden by one of it or the first, front first.
+ * Return the regions of a list that the first one hides, directly or through others, front first.
  * @param {string} first
  * @param {string[]} between
  * @param {Overlaps} overlaps
@@ -115,7 +118,8 @@ function hidden(first, between, overlaps) {
 }
 
 /**
- * Move the two so that they meet where the fewest others that overlap them are passed.
+ * Move both regions to the meeting point at which they pass the fewest other regions that overlap
+ * them.
  * @param {Steps} steps
  * @param {{front: string, behind: string, between: string[], overlaps: Overlaps}} pair
  */

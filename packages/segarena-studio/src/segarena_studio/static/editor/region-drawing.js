@@ -1,9 +1,11 @@
-// Drawing a region: vertices one after the other, free or shared with neighbours, until the outline is closed.
+// Drawing a region: add vertices one by one, free or shared with neighbours, until the outline is
+// closed.
 //
-// Each function changes the scene by the given steps (history.js) and says why it may not, or null:
-//   "repeated"  the vertex is there already            "crosses"  the outline would meet itself
-//   "taken"     the line there is drawn already        "few", "small"  too little to close
-//   "nothing"   there is nothing to do it to           "locked"  the region is locked
+// Each function applies its change through `steps` (history.js) and returns null, or the reason for
+// a rejection:
+//   "repeated"  the vertex is there already           "crosses"       the outline would intersect itself
+//   "taken"     the outline already has that line     "few", "small"  too little to close
+//   "nothing"   there is nothing to change            "locked"        the region is locked
 
 import { shareOnEdge } from "./vertex-editing.js";
 import { lineMeets } from "./self-intersections.js";
@@ -21,7 +23,7 @@ import { arcs, sharedRegion, ways } from "./border-tracing.js";
 const ON_LINE_PX2 = 0.0001;
 
 /**
- * Add a vertex where the pointer is; the first one begins the outline.
+ * Add a vertex at the pointer; the first one starts the outline.
  * @param {Steps} steps
  * @param {Point} at
  */
@@ -33,8 +35,8 @@ export function addVertex(steps, at) {
 }
 
 /**
- * Add a vertex on what it snaps to: it becomes a vertex of the neighbour too, and when the one before it is also one, their common
- * border is copied along the shorter arc.
+ * Add a vertex at a snap target, which becomes a vertex of the neighbour too. If the previous
+ * vertex also belongs to the neighbour, copy their common border along the shorter arc.
  * @param {Steps} steps
  * @param {Target} target
  */
@@ -47,12 +49,13 @@ export function addSnapped(steps, target) {
   const region = last === undefined ? null : sharedRegion(scene, last, point, target.region);
   if (last === undefined || region === null) return extend(steps, [[point]]);
   const found = ways(scene, region, last, point);
-  return extend(steps, found.length > 1 ? found.slice(0, -1) : found); // straight only where no arc is free
+  return extend(steps, found.length > 1 ? found.slice(0, -1) : found); // straight only if no arc is free
 }
 
 /**
- * Go on along a region's border from one place on it to another, which become its vertices; the first is added too unless it is the
- * last that was drawn. Where the second is the first that was drawn, the outline is ready to be closed.
+ * Trace a region's border from one place on it to another; both become vertices of the region. The
+ * start is added too unless it is the vertex drawn last. If the end is the vertex drawn first, the
+ * outline is ready to be closed.
  * @param {Steps} steps
  * @param {string} id
  * @param {Point} start
@@ -72,7 +75,8 @@ export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
 }
 
 /**
- * Take the next way instead of what the last step drew along a neighbour: the other arc, the straight line, the first again.
+ * Replace the piece traced in the last step by the next alternative: the other arc, the straight
+ * line, and then the first arc again.
  * @param {Steps} steps
  */
 export function turnArc(steps) {
@@ -90,7 +94,7 @@ export function turnArc(steps) {
 }
 
 /**
- * Take the last vertex away.
+ * Remove the last vertex.
  * @param {Steps} steps
  */
 export function removeLastVertex(steps) {
@@ -101,9 +105,9 @@ export function removeLastVertex(steps) {
 }
 
 /**
- * Close the outline: it becomes the frontmost region.
+ * Close the outline and make it the frontmost region.
  * @param {Steps} steps
- * @param {{size: Size}} options of the picture
+ * @param {{size: Size}} options size: of the picture
  */
 export function closeOpen(steps, { size }) {
   const refusal = refusalOfClosing(steps.scene, size);
@@ -115,7 +119,7 @@ export function closeOpen(steps, { size }) {
 }
 
 /**
- * Throw away what is being drawn.
+ * Discard the open outline.
  * @param {Steps} steps
  */
 export function discardOpen(steps) {
@@ -126,7 +130,7 @@ export function discardOpen(steps) {
 }
 
 /**
- * The point that a target stands for, made or shared.
+ * Return the point of a target, reusing an existing one or creating it.
  * @param {Steps} steps
  * @param {Target} target
  */
@@ -137,7 +141,7 @@ function pointOf(steps, target) {
 }
 
 /**
- * A vertex of any region at this very place.
+ * Return a vertex of any region at exactly this place.
  * @param {Scene} scene
  * @param {Point} at
  */
@@ -150,7 +154,7 @@ function coinciding(scene, at) {
 }
 
 /**
- * Draw the first of several ways that does not cross what is drawn.
+ * Append the first of several candidate lines that does not cross the open outline.
  * @param {Steps} steps
  * @param {Ring[]} found
  */
@@ -187,7 +191,7 @@ function append(steps, points) {
 }
 
 /**
- * Whether a point lies on what is being drawn, its closing side included.
+ * Whether a point lies on the open outline, including its closing side.
  * @param {Scene} scene
  * @param {Point} at
  */

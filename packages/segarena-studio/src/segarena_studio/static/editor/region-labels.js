@@ -1,5 +1,5 @@
-// Where the number of a region is written: at its centroid, or, where that is near the outline or not inside, at the place that is
-// farthest from the outline.
+// Where to write the number of a region: at its centroid, or, if that is outside or close to the
+// outline, at the interior point farthest from the outline.
 
 import { boxOf, contains, signedArea, squaredFromOutline } from "../common/geometry.js";
 
@@ -11,7 +11,7 @@ const LEAST_PX = 45;
 
 /**
  * @param {Polygon} polygon
- * @param {number} [least] how far the centroid must be from the outline to be taken
+ * @param {number} [least] minimum distance of the centroid from the outline
  * @returns {Point}
  */
 export function labelPlace(polygon, least = LEAST_PX) {
@@ -20,7 +20,7 @@ export function labelPlace(polygon, least = LEAST_PX) {
 }
 
 /**
- * The centroid of the area; of the corners where there is none.
+ * Return the centroid of the area, or of the vertices if the area is zero.
  * @param {Polygon} polygon
  * @returns {Point}
  */
@@ -39,7 +39,7 @@ export function centroid(polygon) {
 }
 
 /**
- * How far a place is from the outline; negative outside.
+ * Return the signed distance to the outline; negative outside.
  * @param {Polygon} polygon
  * @param {Point} at
  */
@@ -49,9 +49,10 @@ function roomAt(polygon, at) {
 }
 
 /**
- * The place with the most room, found by halving cells that could still hold a better one.
+ * Return the interior point farthest from the outline, by subdividing the cells that could contain
+ * a better one.
  * @param {Polygon} polygon
- * @param {Point} middle a place to begin with
+ * @param {Point} middle the initial candidate
  */
 function farthestInside(polygon, middle) {
   const [left, top, right, bottom] = boxOf(polygon);

@@ -1,10 +1,10 @@
-// How long somebody works on each region: pauses of five seconds and more do not count, as in the paper.
+// The time spent on each region; pauses of five seconds or more do not count, as in the paper.
 
 const LONGEST_PAUSE_MS = 5000;
 
 export class Timing {
   /**
-   * @param {(region: string, time_ms: number, active_ms: number) => void} spend is told what was spent
+   * @param {(region: string, time_ms: number, active_ms: number) => void} spend called with the time spent
    * @param {() => number} [clock] milliseconds
    */
   constructor(spend, clock = () => performance.now()) {
@@ -15,7 +15,7 @@ export class Timing {
   }
 
   /**
-   * Something was done about a region; "open" is one that is being drawn.
+   * Record activity on a region; "open" stands for the region being drawn.
    * @param {string} region
    */
   did(region) {

@@ -1,4 +1,4 @@
-// Two revisions of one picture: both are shown, one goes on, and the other can be had back by Undo.
+// Two revisions of one picture: both are shown, one is continued, and Undo restores the other.
 
 import { colourOf } from "./region-colours.js";
 
@@ -6,9 +6,9 @@ import { colourOf } from "./region-colours.js";
 /** @typedef {import("./scene-changes.js").Steps} Steps */
 
 /**
- * Put another scene in the place of this one, as steps that can be taken back together.
+ * Replace the current scene by another one, as steps that can be undone together.
  * @param {Steps} steps
- * @param {SceneDocument | null} document  null: an empty one
+ * @param {SceneDocument | null} document  null for an empty scene
  */
 export function replaceScene(steps, document) {
   const { scene } = steps;
@@ -30,7 +30,7 @@ export function replaceScene(steps, document) {
 }
 
 /**
- * Paint a scene small, and return what it is in words.
+ * Paint a thumbnail of a scene and return a description in words.
  * @param {HTMLCanvasElement} canvas
  * @param {SceneDocument | null} document
  * @param {[number, number]} size  width, height of the picture

@@ -1,8 +1,10 @@
-// Saving a picture while somebody works on it. Nothing here ever keeps them waiting, and nothing is lost.
+// Saving a picture while the user works on it, without ever blocking the user or losing work.
 //
-// After each edit the draft is kept in this browser; after each object, and at most two seconds after an edit, it is sent
-// to the server. "saved" is said only of what the server has acknowledged. A save whose answer did not come is sent again
-// under the same id, which the server counts once. A revision of somebody else's is never overwritten: both are offered.
+// After each edit the draft is stored in this browser; after each object, and at most two seconds
+// after an edit, it is sent to the server. The state is "saved" only after the server has
+// acknowledged it. A save that was not answered is sent again with the same id, and the server
+// deduplicates by id. A revision from elsewhere is never overwritten: the user chooses between the
+// two.
 
 import { Keeping } from "./draft-storage.js";
 import { add, noNews, together } from "../common/pending-log.js";
@@ -14,11 +16,11 @@ import { newId, OTHER_PERSON } from "../common/api.js";
  * @typedef {import("./local-drafts.js").Draft} Draft
  * @typedef {import("../common/pending-log.js").News} News
  *
- * @typedef {object} Content  what is saved of a picture; opaque here
+ * @typedef {object} Content  the content that is saved of a picture; opaque here
  * @property {any} scene
- * @property {any} [history]  the stack of undo
+ * @property {any} [history]  the undo stack
  *
- * @typedef {object} Theirs  what the server has, and did not come from here
+ * @typedef {object} Theirs  a revision on the server that did not come from here
  * @property {number} revision
  * @property {any} scene
  * @property {any} [history]
@@ -28,24 +30,24 @@ import { newId, OTHER_PERSON } from "../common/api.js";
  * @typedef {"saved" | "unsaved" | "saving" | "offline" | "signed-out" | "waiting" | "conflict" | "refused"} Kind
  * @typedef {object} State
  * @property {Kind} kind
- * @property {string} text  one line for people
- * @property {boolean} isKept  all edits are kept in this browser, or saved
- * @property {Theirs | null} theirs  of a conflict
+ * @property {string} text  one line for the user
+ * @property {boolean} isKept  whether all edits are stored in this browser or on the server
+ * @property {Theirs | null} theirs  the conflicting revision, if any
  *
- * @typedef {object} Start  where the work goes on from; see `opening.js`
+ * @typedef {object} Start  the state to continue from; see `open-picture.js`
  * @property {number} base
- * @property {string[]} own  ids of saves that were sent before the page ended, some without an answer
- * @property {boolean} isUnsaved  what is shown is not what the server has
- * @property {News} news  that no save has told yet
- * @property {Sent[]} sent  what saves told of which it is not known whether the server has them
+ * @property {string[]} own  ids of saves sent before the page was closed, some unanswered
+ * @property {boolean} isUnsaved  the content shown differs from the server's
+ * @property {News} news  log entries that no save has sent yet
+ * @property {Sent[]} sent  log entries of saves that may or may not have reached the server
  * @property {Theirs | null} theirs
- * @property {string} adopted  the tab that left the draft behind; "" where there is none
+ * @property {string} adopted  the closed tab whose draft is continued; "" if there is none
  *
  * @typedef {object} Sent
  * @property {string} id
  * @property {News} news
  *
- * @typedef {object} Save  one that was sent
+ * @typedef {object} Save  a save that was sent
  * @property {string} id
  * @property {number} version
  * @property {News} news
@@ -56,7 +58,7 @@ export const SAVE_WITHIN_MS = 2000;
 const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 const MOST_ENTRIES = 20_000;
 const MOST_OWN = 20;
-/** How many bytes browsers still send for a page that is left. */
+/** Maximum size of a request that browsers still send while a page closes, in bytes. */
 const MOST_WHEN_LEAVING = 60_000;
 const SAVING = "Saving…";
 /** @type {Kind[]} */
@@ -71,10 +73,10 @@ export class Saving {
    * @param {string} given.task
    * @param {string} given.tab
    * @param {Start} given.start
-   * @param {() => Content} given.content  what there is at this moment; called when it is written, not at each edit
+   * @param {() => Content} given.content  returns the current content; called when it is written, not at each edit
    * @param {(state: State) => void} [given.onState]
    * @param {() => number} [given.clock]  milliseconds since 1970
-   * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  returns what cancels it
+   * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  a timer; returns a function that cancels it
    */
   constructor({ talk, drafts, person, task, tab, start, content, onState = () => {}, clock = Date.now, later = laterByTimer }) {
     this.talk = talk;
@@ -89,17 +91,20 @@ export class Saving {
     this.theirs = start.theirs;
     this.keeping = new Keeping(this, drafts, start.adopted);
     this.news = start.news;
-    /** Saves of before a reload: the next answer tells whether the server has one of them. */
+    /** Saves from before a reload: the next answer shows whether the server has one of them. */
     this.before = start.sent;
-    /** Each edit makes a version; `savedVersion` is the last one that the server has. */
+    /** Each edit increments the version; `savedVersion` is the last one that the server has. */
     this.version = start.isUnsaved ? 1 : 0;
     this.savedVersion = 0;
     /**
-     * The save that was sent and not answered, to be sent again as it is.
+     * The save that was sent but not answered, to be resent unchanged.
      * @type {Save | null}
      */
     this.unanswered = null;
-    /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
+    /**
+     * Ids of this draft's saves, including those from before a reload, to recognize its own
+     * revisions.
+     */
     this.own = start.own;
     this.isSending = false;
     this.isUrgent = false;
@@ -116,7 +121,7 @@ export class Saving {
   }
 
   /**
-   * Something was changed.
+   * Record an edit.
    * @param {{kind: string, region: string | null}} [done]  for the log
    */
   edited(done) {
@@ -128,7 +133,7 @@ export class Saving {
   }
 
   /**
-   * An object was finished: save now.
+   * Record that an object was finished, and save now.
    * @param {{kind: string, region: string | null}} [done]
    */
   finished(done) {
@@ -137,7 +142,7 @@ export class Saving {
   }
 
   /**
-   * Time was spent on a region; it goes with the next save.
+   * Record time spent on a region; it is sent with the next save.
    * @param {string} region
    * @param {number} time_ms
    * @param {number} active_ms
@@ -147,18 +152,19 @@ export class Saving {
     add(this.news.active_ms, { [region]: active_ms });
   }
 
-  /** Try now: the connection is back, somebody came back to the page or leaves it. */
+  /** Retry now: the connection is back, or the user returns to the page or leaves it. */
   retry() {
     if (!this.isSaved) void this.send();
   }
 
-  /** Of two revisions, have this one go on. */
+  /** Resolve a conflict in favour of the local revision. */
   keepMine() {
     if (this.settled()) this.finished();
   }
 
   /**
-   * Of two revisions, have theirs go on: return it, for the page to show as one step that can be undone.
+   * Resolve a conflict in favour of the server's revision and return it, for the page to show as
+   * one undo step.
    * @returns {Theirs | null}
    */
   takeTheirs() {
@@ -181,17 +187,17 @@ export class Saving {
     return this.savedVersion === this.version && !this.theirs;
   }
 
-  /** Whether all of it is kept at least in this browser. */
+  /** Whether everything is stored at least in this browser. */
   get isKept() {
     return this.isSaved || this.keeping.has(this.version);
   }
 
-  /** Whether nobody need fear for what is not saved: it is on its way, and kept here. */
+  /** Whether unsaved work is safe: it is stored here, and saving is proceeding normally. */
   get isSafe() {
     return this.isSaved || (USUAL.includes(this.state.kind) && this.keeping.canKeep);
   }
 
-  /** Send nothing more; what is kept stays. */
+  /** Stop sending; stored drafts remain. */
   end() {
     this.hasEnded = true;
     this.stopTimer();
@@ -204,7 +210,7 @@ export class Saving {
     return { person, task, tab, base, own, content: this.content(), news, sent, at_ms: this.clock() };
   }
 
-  /** Send the draft, unless that is under way; then what was edited meanwhile follows. */
+  /** Send the draft. If a save is under way, send the later edits after it. */
   async send() {
     if (this.theirs || this.hasEnded || this.isSaved) return;
     if (this.isSending) {
@@ -218,7 +224,8 @@ export class Saving {
       const keepalive = this.isLeaving;
       if (!this.unanswered) {
         this.unanswered = this.nextSave();
-        // A browser that is killed now knows its own revision later. A page that is left has no time for it.
+        // Store the save first, so that a browser killed now can recognize its own revision later.
+        // A closing page has no time for this.
         if (this.keeping.canKeep && !keepalive) await this.keeping.put();
       }
       if (this.state.kind === "unsaved") this.tell("saving", SAVING);
@@ -252,7 +259,7 @@ export class Saving {
         return this.met(save, answer.body);
       case "refused":
         if ([413, 422].includes(answer.status) && save.body.history) {
-          save.body.history = null; // rather lose the steps of undo than not save
+          save.body.history = null; // losing the undo stack is better than not saving
           return this.sendIn(0);
         }
         this.untold(save);
@@ -272,7 +279,7 @@ export class Saving {
   }
 
   /**
-   * Something else came first.
+   * Handle a save that was rejected because the server already has a newer revision.
    * @param {Save} save
    * @param {Theirs} theirs
    */
@@ -290,8 +297,9 @@ export class Saving {
   }
 
   /**
-   * The server's newest revision is known: of the saves before a reload it has that one, if any, and what the others told is to be
-   * told again. Whether there was such a one.
+   * Use the newest server revision to settle the saves from before a reload: the save with that id,
+   * if any, arrived; queue the log entries of the others again. Return whether there were any
+   * others.
    * @param {string} id
    */
   resolve(id) {
@@ -302,7 +310,7 @@ export class Saving {
   }
 
   /**
-   * A save came to nothing: what it told is for the next one.
+   * A save failed: move its log entries to the next one.
    * @param {Save} save
    */
   untold(save) {
@@ -313,17 +321,17 @@ export class Saving {
   /**
    * @param {Save} save
    * @param {number} revision
-   * @param {string} [id] under which the server has it
+   * @param {string} [id] its id on the server
    */
   acknowledged(save, revision, id = save.id) {
     this.base = revision;
     this.savedVersion = save.version;
     this.unanswered = null;
-    if (this.resolve(id)) this.version += 1; // what they told goes with one more save
-    this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
+    if (this.resolve(id)) this.version += 1; // their log entries need one more save
+    this.isUrgent ||= this.tries > 0; // after a resend, later edits have waited long enough
     this.tries = 0;
     this.tell(this.isSaved ? "saved" : "unsaved", this.isSaved ? "Saved" : SAVING);
-    void this.keeping.keep(); // a tab that ends now must go on from this revision
+    void this.keeping.keep(); // a tab closed now must continue from this revision
   }
 
   /** @param {number} wait_ms */
@@ -347,7 +355,7 @@ export class Saving {
   tell(kind, text) {
     this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
     if (USUAL.includes(kind) && this.keeping.canKeep) return this.onState(this.state);
-    // Keeping an edit lasts milliseconds: meanwhile nobody is told to fear for it.
+    // Storing an edit takes only milliseconds, so do not warn the user meanwhile.
     const where = this.keeping.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
     this.onState({ ...this.state, text: this.isSaved ? text : `${text} ${where}` });
   }
@@ -365,7 +373,7 @@ function isSmall(body) {
 }
 
 /**
- * Whether two scenes say the same.
+ * Whether two scenes are equal.
  * @param {any} a
  * @param {any} b
  * @returns {boolean}

@@ -1,4 +1,4 @@
-// Changes of a scene: each can be taken back, so that what somebody did is one step of Undo (history.js).
+// Reversible changes of a scene, which make each user action one undo step (history.js).
 
 import { rounded } from "../common/geometry.js";
 import { copyOf, PLAIN } from "./scene.js";
@@ -9,8 +9,9 @@ import { copyOf, PLAIN } from "./scene.js";
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
- * One change and how it is taken back: a point from where to where (null: not there), a splice of a ring ("" is what is being
- * drawn), a region that comes or goes with its place, a move in the order, a field.
+ * One reversible change: the position of a point before and after (null: absent), a splice of a
+ * ring ("" is the open outline), a region added or removed with its index, a move in the order, a
+ * field.
  * @typedef {["point", number, Point | null, Point | null]
  *   | ["ring", string, number, Ring, Ring]
  *   | ["add", number, Region]
@@ -20,7 +21,8 @@ import { copyOf, PLAIN } from "./scene.js";
  */
 
 /**
- * Changes of a scene, each done and noted at once. `about` is the region that they are about.
+ * A recorder that applies changes to a scene and logs them. `about` is the region that they
+ * concern.
  */
 export class Steps {
   /** @type {Change[]} */
@@ -29,7 +31,7 @@ export class Steps {
   /**
    * @param {Scene} scene
    * @param {string | null} about
-   * @param {Change[]} [before] what was done just before
+   * @param {Change[]} [before] the changes made just before
    */
   constructor(scene, about = null, before = []) {
     this.scene = scene;
@@ -44,7 +46,7 @@ export class Steps {
   }
 
   /**
-   * Add a point, for a ring.
+   * Add a point, to be used in a ring.
    * @param {Point} at
    */
   addPoint(at) {
@@ -63,7 +65,7 @@ export class Steps {
   }
 
   /**
-   * Replace points of a ring by others; "" is what is being drawn.
+   * Replace points of a ring; "" is the open outline.
    * @param {string} id
    * @param {number} at
    * @param {number} count
@@ -75,7 +77,7 @@ export class Steps {
   }
 
   /**
-   * Add a region of points that are there.
+   * Add a region that consists of existing points.
    * @param {Ring} ring
    * @param {Partial<Fields>} fields
    * @param {number} place
@@ -111,7 +113,7 @@ export class Steps {
     if (before !== value) this.#do(["set", id, field, before, value]);
   }
 
-  /** Take everything back; it can be done again. */
+  /** Roll back all changes; they can be redone. */
   takeBack() {
     for (const change of [...this.changes].reverse()) this.scene.apply(inverse(change));
   }
@@ -122,7 +124,7 @@ export class Steps {
 }
 
 /**
- * What takes a change back.
+ * Return the inverse of a change.
  * @param {Change} change
  * @returns {Change}
  */

@@ -1,5 +1,5 @@
-// What is wrong with a scene, as far as can be told at once while it is drawn: the same kinds and limits as the checks before
-// finishing, which find more (segarena.systems.scenes.checks.quality).
+// Problems in a scene that can be detected while drawing, with the same kinds and limits as the
+// checks before finishing, which detect more (segarena.systems.scenes.checks.quality).
 
 import { firstCrossing } from "./self-intersections.js";
 import { boxHolds, contains, convexHull, isSame } from "../common/geometry.js";
@@ -16,11 +16,11 @@ import { LEAST_AREA_PX, LEAST_VERTICES } from "./outline-rules.js";
 const SPIKE_COSINE = Math.cos((8 * Math.PI) / 180);
 const LEAST_VISIBLE = 0.02;
 
-/** @type {WeakMap<Polygon, Fault[]>} what is wrong with outlines, which are never changed in place */
+/** @type {WeakMap<Polygon, Fault[]>} problems per outline; outlines are never changed in place */
 const known = new WeakMap();
 
 /**
- * Everything that is wrong, regions front first, then pairs.
+ * Return all problems: those of single regions first, front to back, then those of pairs.
  * @param {Scene} scene
  * @param {Depth} depth
  * @returns {Fault[]}
@@ -121,14 +121,14 @@ function checkVisible(scene, { id }, depth) {
 }
 
 /**
- * Whether a region holds all vertices of another.
+ * Whether a region contains all vertices of another.
  * @param {Scene} scene
  * @param {string} outer
  * @param {string} inner
  */
 function holds(scene, outer, inner) {
   const [box, [left, top, right, bottom]] = [scene.box(outer), scene.box(inner)];
-  if (!boxHolds(box, [left, top]) || !boxHolds(box, [right, bottom])) return false; // most are far from each other
+  if (!boxHolds(box, [left, top]) || !boxHolds(box, [right, bottom])) return false; // most pairs are far apart
   const polygon = scene.polygon(outer);
   return scene.polygon(inner).every((at) => contains(polygon, at));
 }

@@ -1,4 +1,5 @@
-// The page of one picture: opens what there is, puts editor, tools, list, hints and saving together.
+// The page of one picture: opens the picture and connects the editor, tools, list, hints and
+// saving.
 
 import { ACTIONS, actionOf, isOn, run } from "./actions.js";
 import { Assist } from "./assistant.js";
@@ -84,7 +85,7 @@ async function open(root) {
 }
 
 /**
- * Buttons that ask segmenters, and their keys.
+ * Set up the buttons and keys that prompt segmenters.
  * @param {string[]} segmenters
  */
 function offerAssist(segmenters) {
@@ -112,7 +113,7 @@ function assistBy(editor, assist) {
 }
 
 /**
- * The editor with its tools, and what shows it.
+ * Set up the editor, its tools and the views of it.
  * @param {Picture} picture
  * @param {Scene} scene
  * @param {History} history
@@ -134,7 +135,7 @@ function edit(picture, scene, history) {
   };
   picture.onView = () => {
     editor.point(editor.cursor);
-    if (!telling) telling = window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would lay out the page again
+    if (!telling) telling = window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would force a layout
   };
   new Hints(part("hints"), editor);
   picture.overlay.tabIndex = 0;
@@ -184,7 +185,7 @@ function listenToKeys(editor) {
 }
 
 /**
- * The tool bar and what opens dialogs.
+ * Set up the tool bar and the buttons that open dialogs.
  * @param {Editor} editor
  */
 function listenToButtons(editor) {
@@ -203,7 +204,7 @@ function listenToButtons(editor) {
 }
 
 /**
- * On narrow screens the list comes and goes.
+ * Let the list be toggled on narrow screens.
  * @param {Editor} editor
  */
 function listenToList(editor) {
@@ -233,7 +234,7 @@ function showState(button, editor) {
 }
 
 /**
- * Every edit is kept and saved; a region that is finished at once.
+ * Store and save every edit; save a finished region immediately.
  * @param {Editor} editor
  * @param {Saving} saving
  */
@@ -266,7 +267,8 @@ function showSaved({ kind, text }) {
 const root = document.getElementById("scene");
 if (root) {
   open(root).then(
-    // Scripts that measure the editor in a browser, such as tests/stress/studio_paint.py, ask it where a vertex is on the screen.
+    // Scripts that measure the editor in a browser, such as tests/stress/studio_paint.py, use this
+    // to find a vertex on the screen.
     (page) => Object.assign(window, { segarena: page }),
     (error) => {
       part("waiting").textContent = error instanceof RangeError ? "What was saved of this picture cannot be read." : String(error.message ?? error);

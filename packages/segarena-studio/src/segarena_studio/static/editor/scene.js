@@ -1,10 +1,12 @@
-// What one person draws on one picture: regions in depth order, front first, whose outlines share their points.
+// One person's drawing of one picture: regions in depth order, front first, with shared outline
+// points.
 //
-// A ring names points by index; a point that two rings name is one vertex of both. `Scene` knows for each point who shares it and
-// changes only by `Steps` (steps.js), which note every change so that it can be taken back (history.js). Outlines and boxes are kept until
-// they change. Points are replaced, never written into: whoever holds one keeps what it was.
+// A ring refers to points by index; a point in two rings is one vertex of both. `Scene` tracks the
+// owners of each point and changes only through `Steps` (scene-changes.js), which records every
+// change for undo (history.js). Outlines and boxes are cached until they change. Points are
+// replaced, never mutated, so references to old points stay valid.
 //
-//   const scene = Scene.read(document);             // throws RangeError where the document is not sound
+//   const scene = Scene.read(document);             // throws RangeError if the document is invalid
 //   scene.polygon("r7"); scene.box("r7"); scene.owners(4); scene.edgeOwners(4, 9); scene.place("r7");
 //   JSON.stringify(scene.toDocument());
 
@@ -17,13 +19,13 @@ import { boxOf } from "../common/geometry.js";
 /** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
 /** @typedef {{id: string, ring: Ring} & Fields} Region */
 /** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
-/** @typedef {{region: Region, edge: number}} EdgeOwner edge: place of its first point in the ring */
+/** @typedef {{region: Region, edge: number}} EdgeOwner edge: index of its first point in the ring */
 /** @typedef {import("./scene-changes.js").Change} Change */
 /** @typedef {{polygon: Polygon | null, box: Box | null, revision: number}} Outline */
 
 const FARTHEST = 1e9;
 /**
- * A region of which nothing was said.
+ * The fields of a new region.
  * @type {Fields}
  */
 export const PLAIN = { name: "", is_stuff: false, is_hidden: false, is_locked: false };
@@ -33,18 +35,18 @@ export class Scene {
   points = [];
   /** @type {Region[]} front first */
   regions = [];
-  /** Rises with every change. */
+  /** Increases with every change. */
   revision = 0;
-  /** The number of the next region; never goes back, so that no id comes twice. */
+  /** The number of the next region; never decreases, so that ids are unique. */
   nextId = 1;
 
-  /** @type {Region} what is being drawn shares points like any other */
+  /** @type {Region} the open outline shares points like any other region */
   #drawn = { id: "", ring: [], ...PLAIN };
   /** @type {Map<string, Region>} */
   #byId = new Map([["", this.#drawn]]);
-  /** @type {Region[][]} of each point */
+  /** @type {Region[][]} the owners of each point */
   #owners = [];
-  /** @type {Set<number>} points that nobody has */
+  /** @type {Set<number>} points that no region uses */
   #free = new Set();
   /** @type {Map<string, Outline>} */
   #outlines = new Map();
@@ -55,7 +57,7 @@ export class Scene {
     return new Scene();
   }
 
-  /** @param {any} document throws RangeError when it is not a scene */
+  /** @param {any} document throws RangeError if it is not a scene */
   static read(document) {
     checkDocument(document);
     const scene = new Scene();
@@ -77,13 +79,13 @@ export class Scene {
     return this.open.length ? { ...document, open: [...this.open] } : document;
   }
 
-  /** The ring of what is being drawn; empty when nothing is. */
+  /** The ring of the open outline; empty if nothing is being drawn. */
   get open() {
     return this.#drawn.ring;
   }
 
   /**
-   * The region of this id; throws RangeError when there is none.
+   * Return the region with this id; throw RangeError if there is none.
    * @param {string} id
    */
   region(id) {
@@ -98,7 +100,7 @@ export class Scene {
   }
 
   /**
-   * The place in the order, 0 for the front.
+   * Return the index in the depth order, 0 for the front.
    * @param {string} id
    */
   place(id) {
@@ -106,7 +108,7 @@ export class Scene {
   }
 
   /**
-   * The outline of a region; the same array until it changes.
+   * Return the outline of a region; the same array until it changes.
    * @param {string} id
    */
   polygon(id) {
@@ -119,7 +121,7 @@ export class Scene {
   }
 
   /**
-   * The smallest box around a region.
+   * Return the bounding box of a region.
    * @param {string} id
    */
   box(id) {
@@ -128,7 +130,7 @@ export class Scene {
   }
 
   /**
-   * A number that rises when the outline of a region changes, for whoever keeps something made from it.
+   * Return a number that increases when a region's outline changes, for invalidating caches.
    * @param {string} id
    */
   revisionOf(id) {
@@ -136,7 +138,7 @@ export class Scene {
   }
 
   /**
-   * The regions that share a point.
+   * Return the regions that share a point.
    * @param {number} point
    */
   owners(point) {
@@ -144,7 +146,7 @@ export class Scene {
   }
 
   /**
-   * Whether several regions, or a region and what is being drawn, share a point.
+   * Whether several regions, or a region and the open outline, share a point.
    * @param {number} point
    */
   isShared(point) {
@@ -152,7 +154,7 @@ export class Scene {
   }
 
   /**
-   * The regions that have a side from one point to another.
+   * Return the regions that have a side between two points.
    * @param {number} a
    * @param {number} b
    * @returns {EdgeOwner[]}
@@ -165,7 +167,7 @@ export class Scene {
   }
 
   /**
-   * The sides that several regions share, each once.
+   * Return the sides that several regions share, each once.
    * @returns {[number, number][]}
    */
   sharedEdges() {
@@ -173,14 +175,14 @@ export class Scene {
     return this.#shared.edges;
   }
 
-  /** A point that nobody has, to be used again, or else the one after the last. */
+  /** Return an unused point index for reuse, or else the index after the last one. */
   freePoint() {
     for (const point of this.#free) return point;
     return this.points.length;
   }
 
   /**
-   * Keep a point for a ring that comes next.
+   * Reserve a point for a ring that is added next.
    * @param {number} point
    */
   reserve(point) {
@@ -188,7 +190,7 @@ export class Scene {
   }
 
   /**
-   * Do one change.
+   * Apply one change.
    * @param {Change} change
    */
   apply(change) {
@@ -202,7 +204,7 @@ export class Scene {
   }
 
   #findShared() {
-    /** @type {Map<number, number>} how often each side was met */
+    /** @type {Map<number, number>} the number of occurrences of each side */
     const met = new Map();
     /** @type {[number, number][]} */
     const shared = [];
@@ -225,7 +227,7 @@ export class Scene {
    */
   #setPoint(point, at) {
     if (at === null) {
-      this.points.length = this.#owners.length = point; // only the last one was ever added
+      this.points.length = this.#owners.length = point; // only the last point is ever removed
       this.#free.delete(point);
       return;
     }
@@ -303,7 +305,8 @@ export class Scene {
 }
 
 /**
- * The place in a ring of the side between two points, either way round; -1 when there is none.
+ * Return the index of the side between two points in a ring, in either direction; -1 if there is
+ * none.
  * @param {Ring} ring
  * @param {number} a
  * @param {number} b
@@ -318,7 +321,7 @@ export function edgeBetween(ring, a, b) {
 
 /**
  * @param {Region} region
- * @returns {Region} its keys in this order, whoever wrote it
+ * @returns {Region} a copy with its keys in canonical order
  */
 export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
   return { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };

@@ -1,15 +1,15 @@
-// Where outlines meet themselves: sides that cross, touch or overlap, spikes, vertices used twice.
+// Self-intersections of outlines: sides that cross, touch or overlap, spikes, repeated vertices.
 
 import { runsBack, segmentsMeet } from "../common/geometry.js";
 
 /** @typedef {import("../common/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 
-/** @type {WeakMap<Polygon, boolean>} outlines are never changed in place, so what is known of one stays true */
+/** @type {WeakMap<Polygon, boolean>} a cache; valid because outlines are never changed in place */
 const known = new WeakMap();
 
 /**
- * Whether a polygon meets itself nowhere.
+ * Whether a polygon is simple.
  * @param {Polygon} polygon
  */
 export function isSimple(polygon) {
@@ -22,8 +22,8 @@ export function isSimple(polygon) {
 }
 
 /**
- * Two sides that meet where they should not, by their first vertices, and a vertex or corner near that place; null for a
- * simple polygon.
+ * Return two sides that intersect where they should not, by the indices of their first vertices,
+ * with a vertex or corner near that place; null for a simple polygon.
  * @param {Polygon} polygon
  * @returns {{first: number, second: number, at: Point} | null}
  */
@@ -44,7 +44,7 @@ export function firstCrossing(polygon) {
 }
 
 /**
- * Whether a segment meets an open line anywhere but at the line's end, where it begins.
+ * Whether a segment that starts at the end of an open line meets the line anywhere else.
  * @param {Point[]} line
  * @param {Point} to
  */
@@ -74,7 +74,7 @@ function sidesMeet(polygon, first, second) {
   const count = polygon.length;
   const [a, b] = [polygon[first], polygon[(first + 1) % count]];
   const [c, d] = [polygon[second], polygon[(second + 1) % count]];
-  // Neighbours share a vertex by right; they are wrong only when one runs back over the other.
+  // Adjacent sides always share a vertex; they are invalid only if one runs back over the other.
   if (second === first + 1) return runsBack(a, b, d);
   if (first === 0 && second === count - 1) return runsBack(c, d, b);
   return segmentsMeet(a, b, c, d);

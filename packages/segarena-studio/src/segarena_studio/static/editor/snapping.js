@@ -1,8 +1,9 @@
-// What a point snaps to: vertices and sides of regions, corners and sides of the picture's frame. Hidden regions are no targets, nor
-// is what is being drawn.
+// Snap targets of a point: vertices and sides of regions, corners and sides of the picture's frame.
+// Hidden regions and the open outline are not targets.
 //
-// `nearestLine` and `nearestVertex` are the published rule: the nearest there is, however far; the frame comes first, then regions
-// front to back, and of equals the first is taken. `snap` asks for a radius, and takes vertices before sides.
+// `nearestLine` and `nearestVertex` implement the published rule: take the nearest target at any
+// distance; on ties the frame comes first, then regions front to back. `snap` uses a radius and
+// prefers vertices to sides.
 
 import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
 
@@ -10,14 +11,15 @@ import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
 /** @typedef {import("../common/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
- * Where to, how far away it was (in image pixels), and what is there: the region with the side's place in its ring, or the point.
+ * A snap target: its position, its distance (in image pixels), and what it is: a region with the
+ * index of the side in its ring, or a point.
  * @typedef {{at: Point, distance: number, kind: "vertex" | "edge" | "corner" | "frame", region: string | null,
  *   edge: number | null, point: number | null}} Target
  */
-/** @typedef {{except?: Set<number>}} Options except: points that are no targets, nor are the sides that end at them */
+/** @typedef {{except?: Set<number>}} Options except: points to ignore, together with the sides that end at them */
 
 /**
- * The corners of the picture, clockwise from the upper left.
+ * Return the corners of the picture, clockwise from the upper left.
  * @param {Size} size
  * @returns {Point[]}
  */
@@ -26,7 +28,7 @@ export function corners([width, height]) {
 }
 
 /**
- * The nearest point on a side of the frame or of any region.
+ * Return the nearest point on a side of the frame or of any region.
  * @param {Scene} scene
  * @param {Point} at
  * @param {Size} size
@@ -38,7 +40,7 @@ export function nearestLine(scene, at, size, options = {}) {
 }
 
 /**
- * The nearest vertex of any region, or corner of the frame.
+ * Return the nearest vertex of any region, or corner of the frame.
  * @param {Scene} scene
  * @param {Point} at
  * @param {Size} size
@@ -50,11 +52,12 @@ export function nearestVertex(scene, at, size, options = {}) {
 }
 
 /**
- * The nearest vertex or corner within a radius, or else the nearest point on a side; null when nothing is near.
+ * Return the nearest vertex or corner within a radius, failing that the nearest point on a side;
+ * null if nothing is near.
  * @param {Scene} scene
  * @param {Point} at
  * @param {Size} size
- * @param {number} radius in image pixels: that on the screen divided by the scale of the view
+ * @param {number} radius in image pixels: the screen radius divided by the view scale
  * @param {Options} options
  */
 export function snap(scene, at, size, radius, options = {}) {

@@ -1,5 +1,5 @@
-// Tracing: a neighbour's border by its two ends. The first press is where it begins, the second where it ends; what would be drawn is
-// shown meanwhile, and T takes the other way round.
+// Tracing a neighbour's border: the first press sets the start, the second the end. A preview is
+// shown meanwhile, and T switches to the other direction.
 
 import { addTrace } from "./region-drawing.js";
 import { AIM, disc, line, ring } from "./marks.js";
@@ -9,7 +9,7 @@ import { linesBetween } from "./border-tracing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Touch} Touch */
-/** @typedef {{edge: number, at: [number, number], region: string}} End  of what is traced, on the outline of a region */
+/** @typedef {{edge: number, at: [number, number], region: string}} End  an end of the traced border, on the outline of a region */
 
 export class Tracing {
   name = "trace";
@@ -28,7 +28,7 @@ export class Tracing {
     this.isLonger = false;
   }
 
-  /** What is drawn already may end on a border: then that is where it begins. */
+  /** Start tracing at the last drawn vertex if it lies on a border. */
   enter() {
     const { editor } = this;
     const { scene } = editor;
@@ -43,7 +43,7 @@ export class Tracing {
     this.isLonger = false;
   }
 
-  /** What to do now. */
+  /** Return what the user can do now. */
   advice() {
     return this.start ? "Click where the border ends." : "Click where the border of a neighbour begins.";
   }
@@ -72,7 +72,7 @@ export class Tracing {
     else this.trace(this.start, this.end);
   }
 
-  /** Undo and redo may have taken away what an end is on. */
+  /** Drop ends that undo or redo has made invalid. */
   forgetGone() {
     const { regions } = this.editor.scene;
     const isThere = (/** @type {End | null} */ end) => end && regions.some(({ id, ring }) => id === end.region && end.edge < ring.length);
@@ -80,7 +80,7 @@ export class Tracing {
     if (!isThere(this.end)) this.end = null;
   }
 
-  /** Begin somewhere else. Whether there was a beginning. */
+  /** Discard the start. Return whether there was one. */
   back() {
     const had = this.start !== null;
     this.start = null;
@@ -89,7 +89,7 @@ export class Tracing {
     return had;
   }
 
-  /** The other way round. */
+  /** Switch to the other direction. */
   turn() {
     this.isLonger = !this.isLonger;
     this.editor.changed();
@@ -105,7 +105,8 @@ export class Tracing {
   }
 
   /**
-   * The vertex of a border that is near, or else the nearest place on one; once begun, of those on which it began.
+   * Return the nearest vertex of a border within reach, or else the nearest place on one; after the
+   * start is set, only on borders that contain the start.
    * @param {Touch} touch
    * @returns {End | null}
    */
@@ -118,7 +119,7 @@ export class Tracing {
     return { region, edge: scene.region(region).ring.indexOf(vertex), at: scene.points[vertex] };
   }
 
-  /** Regions that may be traced. */
+  /** Return the regions that can be traced. */
   borders() {
     const { start, editor } = this;
     const ids = editor.shown().map((region) => region.id);
@@ -126,7 +127,8 @@ export class Tracing {
   }
 
   /**
-   * Whether a place on one region's outline is on another's as well: at a vertex, or on a side that they share.
+   * Whether a place on one region's outline is also on another's: at a shared vertex or on a shared
+   * side.
    * @param {string} id
    * @param {End} place
    */
@@ -160,7 +162,7 @@ export class Tracing {
   }
 
   /**
-   * The same place, told by another region's outline that has it too.
+   * Return the same place expressed on another region's outline that contains it.
    * @param {string} region
    * @param {End} place
    * @returns {End}

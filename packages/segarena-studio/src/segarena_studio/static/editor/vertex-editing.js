@@ -1,10 +1,12 @@
-// Adjusting outlines: a vertex is one object for all regions that share it. To move, delete or insert acts on all of them, unless
-// `only` names a region that is to have a vertex of its own (the Alt key).
+// Editing outlines: a vertex is one object for all regions that share it. Moving, deleting or
+// inserting it affects all of them, unless `only` names a region that gets its own vertex (the Alt
+// key).
 //
-// Each function changes the scene by the given steps (history.js) and says why it may not, or null:
-//   "crosses"  an outline would meet itself that did not before    "few"     fewer than four vertices would be left
-//   "repeated" the vertex is there already                         "locked"  a region that has it is locked
-//   "nothing"  there is nothing to do it to
+// Each function applies its change through `steps` (history.js) and returns null, or the reason for
+// a rejection:
+//   "crosses"  a simple outline would cross itself    "few"     fewer than four vertices would be left
+//   "repeated" the vertex already exists              "locked"  a region that has it is locked
+//   "nothing"  there is nothing to change
 
 import { isSimple } from "./self-intersections.js";
 import { boxOf, isSame, rounded, squaredFromSegment } from "../common/geometry.js";
@@ -27,7 +29,7 @@ const SAME_PX = 0.001;
  * @param {Iterable<number>} points
  * @param {number} dx
  * @param {number} dy
- * @param {Only & {size?: Size | null}} options size: what is in a picture of this size stays in it
+ * @param {Only & {size?: Size | null}} options size: points inside a picture of this size stay inside
  */
 export function movePoints(steps, points, dx, dy, { only = null, size = null } = {}) {
   const { scene } = steps;
@@ -45,7 +47,8 @@ export function movePoints(steps, points, dx, dy, { only = null, size = null } =
 }
 
 /**
- * Move a vertex to what it snaps to: onto another vertex, with which it becomes one, or onto a side, whose regions then share it.
+ * Move a vertex to a snap target: merge it with another vertex, or attach it to a side, whose
+ * regions then share it.
  * @param {Steps} steps
  * @param {number} point
  * @param {Target} target
@@ -64,10 +67,10 @@ export function movePointTo(steps, point, target, { only = null } = {}) {
 }
 
 /**
- * Insert a vertex into a side, for all regions that have it.
+ * Insert a vertex into a side, for all regions that have the side.
  * @param {Steps} steps
  * @param {string} id
- * @param {number} edge place of the side's first point in the region's ring
+ * @param {number} edge index of the side's first point in the region's ring
  * @param {Point} at
  * @param {Only} options
  */
@@ -85,7 +88,8 @@ export function insertVertex(steps, id, edge, at, { only = null } = {}) {
 }
 
 /**
- * Delete vertices, of all regions that have them. Those that cannot go stay; it is refused when none can.
+ * Delete vertices from all regions that have them. Vertices that cannot be deleted stay; the call
+ * is rejected if none can.
  * @param {Steps} steps
  * @param {Iterable<number>} points
  * @param {Only} options
@@ -100,7 +104,7 @@ export function deletePoints(steps, points, { only = null } = {}) {
 }
 
 /**
- * Give a region vertices of its own where it shared them.
+ * Replace a region's shared vertices by its own copies.
  * @param {Steps} steps
  * @param {string} id
  * @param {Iterable<number>} points
@@ -115,7 +119,7 @@ export function splitPoints(steps, id, points) {
 }
 
 /**
- * Make one vertex of two, at the place of the second.
+ * Merge two vertices at the position of the second.
  * @param {Steps} steps
  * @param {number} point
  * @param {number} into
@@ -134,8 +138,9 @@ export function weld(steps, point, into) {
 }
 
 /**
- * A point of a region's outline as a vertex: the one that is there, or a new one in the nearest side that stays sound, for all
- * regions that have the side. The outline keeps its shape, so this holds for locked regions too.
+ * Return a point on a region's outline as a vertex: an existing one, or a new one inserted into the
+ * nearest side that keeps the outline simple, for all regions that have the side. The shape does
+ * not change, so this also works on locked regions.
  * @param {Steps} steps
  * @param {string} id
  * @param {Point} at
@@ -151,7 +156,8 @@ export function shareOnEdge(steps, id, at) {
 }
 
 /**
- * Insert a point into the side of a region that is nearest to it and stays sound, for all regions that have the side.
+ * Insert a point into the region's nearest side that keeps the outline simple, for all regions that
+ * have the side.
  * @param {Steps} steps
  * @param {string} id
  * @param {number} point
@@ -172,12 +178,12 @@ function insertAtNearest(steps, id, point) {
 }
 
 /**
- * Put a point between two others wherever they follow each other.
+ * Insert a point between two others wherever they are adjacent.
  * @param {Steps} steps
  * @param {number} a
  * @param {number} b
  * @param {number} point
- * @param {Set<Region> | null} [regions] these alone
+ * @param {Set<Region> | null} [regions] only these regions, if given
  */
 function insertBetween(steps, a, b, point, regions = null) {
   const { scene } = steps;
@@ -211,7 +217,7 @@ function deleteTogether(steps, points, only) {
 }
 
 /**
- * Give a region its own copies of points that it shares; says what its points are then.
+ * Replace a region's shared points by its own copies; return its resulting points.
  * @param {Steps} steps
  * @param {string} id
  * @param {number[]} points
@@ -228,7 +234,7 @@ function detach(steps, id, points) {
 }
 
 /**
- * Do something, and say whether outlines meet themselves then that did not.
+ * Apply a change; return "crosses" if an outline that was simple is no longer simple.
  * @param {Scene} scene
  * @param {Region[]} regions
  * @param {() => string | null} act
@@ -239,7 +245,7 @@ function unlessCrossing(scene, regions, act) {
 }
 
 /**
- * The points that may be changed.
+ * Return the points that may be changed.
  * @param {Scene} scene
  * @param {Iterable<number>} points
  * @param {string | null} only
@@ -252,7 +258,7 @@ function unlocked(scene, points, only) {
 }
 
 /**
- * The regions that a change of points is about.
+ * Return the regions affected by a change of points.
  * @param {Scene} scene
  * @param {number[]} points
  * @param {string | null} only
@@ -262,7 +268,7 @@ function ownersOf(scene, points, only) {
 }
 
 /**
- * As much of a move as leaves points in the picture that are in it.
+ * Limit a move so that points inside the picture stay inside.
  * @param {Scene} scene
  * @param {number[]} points
  * @param {Point} move

@@ -1,4 +1,4 @@
-// What can be chosen at a seat: tools, objects, planes; and what the colours mean.
+// Controls of the annotation page: tools, objects, directions, and the colour legend.
 
 import { cssOf } from "../common/palette.js";
 import { make, the } from "./page-elements.js";
@@ -8,12 +8,12 @@ import { PRESETS, firstWindow, presetsOf, short } from "../viewer/window-level.j
 /** @typedef {import("./sample-view.js").Sight} Sight */
 
 const TOOL_NAMES = { click: "Click", box: "Box", scribble: "Scribble", lasso: "Lasso" };
-/** Of volumes: a press brings all planes to a place, and gives nothing. */
+/** For volumes only: a press moves all planes to a position and gives no prompt. */
 const LOOK = ["look", "Look"];
 
 /**
- * Show what can be chosen at a seat, and return the first of its tools.
- * @param {any} about  what does not change at this seat
+ * Build the controls of a seat; return its first tool.
+ * @param {any} about  constant data of the seat
  * @param {Sight} sight
  * @returns {string}
  */
@@ -46,7 +46,7 @@ export function showControls(about, sight) {
 }
 
 /**
- * Which values of a volume are black and white.
+ * Set up the window controls: which values of a volume are black and white.
  * @param {import("../viewer/window-level.js").Levels} levels
  * @param {Sight} sight
  */
@@ -89,7 +89,7 @@ function choices(group, name, values, chosen) {
 }
 
 /**
- * What the colours mean.
+ * Build the colour legend.
  * @param {any} about
  */
 function showLegend({ shows, target }) {

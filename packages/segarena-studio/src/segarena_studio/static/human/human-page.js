@@ -1,4 +1,5 @@
-// A person in the place of a simulated user: take a seat, see what the model made of the target, say what is wrong, round by round.
+// A person in place of a simulated user: take a seat, look at the model's answer, and correct it
+// round by round.
 
 import { Clock } from "./thinking-time.js";
 import { showControls } from "./controls.js";
@@ -17,9 +18,9 @@ class Seat {
     const root = the("seat");
     this.run = String(root.dataset.run);
     this.talk = new Talk({ key: String(root.dataset.key), person: Number(root.dataset.person) });
-    /** @type {any} what does not change at this seat */
+    /** @type {any} constant data of the seat */
     this.about = null;
-    /** @type {any} how far the dialogue is */
+    /** @type {any} current state of the dialogue */
     this.state = null;
     this.seat = "";
     this.clock = new Clock();
@@ -49,7 +50,7 @@ class Seat {
     window.addEventListener("pagehide", () => this.keepOpenDraft());
   }
 
-  // Which seat.
+  // Choice of a seat
 
   async take() {
     for (;;) {
@@ -66,7 +67,7 @@ class Seat {
   }
 
   /**
-   * There is nothing to do now: say why in the place of the picture.
+   * Explain, in place of the picture, why there is nothing to do now.
    * @param {string} told
    */
   waits(told) {
@@ -85,7 +86,7 @@ class Seat {
     this.about = about;
     this.hand.clear();
     this.hand.tool = showControls(about, this.sight);
-    the("send").hidden = the("undo").hidden = this.sendsAtOnce; // a click is given at once
+    the("send").hidden = the("undo").hidden = this.sendsAtOnce; // a click is sent at once
     the("stage").hidden = the("controls").hidden = false;
     the("cover").hidden = true;
     await this.show();
@@ -93,7 +94,7 @@ class Seat {
     this.sight.focus();
   }
 
-  /** See the sample; asked for until it comes. */
+  /** Load the sample; retry until it arrives. */
   async show() {
     for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
       try {
@@ -106,7 +107,7 @@ class Seat {
   }
 
   /**
-   * Ask until it is there.
+   * Request data until it arrives.
    * @param {string} what
    */
   async fetch(what) {
@@ -130,10 +131,10 @@ class Seat {
     return answer.message;
   }
 
-  // Rounds.
+  // Rounds
 
   /**
-   * Go on from what the server knows.
+   * Continue from the server's state of the dialogue.
    * @param {any} state
    */
   takeIn(state) {
@@ -197,7 +198,7 @@ class Seat {
   }
 
   /**
-   * @param {boolean} isEnd nothing is left to correct
+   * @param {boolean} isEnd whether nothing is left to correct
    * @returns {Promise<void>}
    */
   async send(isEnd = false) {
@@ -236,7 +237,7 @@ class Seat {
     }
   }
 
-  /** The answer takes long: look for it. */
+  /** Poll for an answer that takes long. */
   async poll() {
     this.isBusy = true;
     this.clock.stop("sent");
@@ -249,7 +250,7 @@ class Seat {
     this.takeIn(state);
   }
 
-  // What is drawn and not given yet outlives the page.
+  // Keep unsent prompts across reloads of the page.
 
   draftName() {
     return `seat:${this.run}:${this.seat}:${this.state.round}`;
@@ -265,16 +266,16 @@ class Seat {
     try {
       localStorage.setItem(this.draftName(), JSON.stringify(draft));
     } catch {
-      // A browser that keeps nothing, or is full: what is drawn is in this page only, and can be sent all the same.
+      // Browser storage is off or full: the prompts exist in this page only, and can still be sent.
     }
   }
 
-  /** It was given. */
+  /** Delete the stored draft once it was sent. */
   dropDraft() {
     try {
       localStorage.removeItem(this.draftName());
     } catch {
-      // Nothing was kept.
+      // Browser storage is off, so there is no draft.
     }
   }
 
@@ -288,7 +289,7 @@ class Seat {
     }
   }
 
-  /** One click is a round: nothing waits for another one. */
+  /** Whether each click is sent at once, because a round consists of a single click. */
   get sendsAtOnce() {
     return this.about.kind === "image" && this.about.kinds.length === 1 && this.about.kinds[0] === "click";
   }

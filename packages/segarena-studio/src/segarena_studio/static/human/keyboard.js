@@ -1,8 +1,8 @@
-// The keys at a seat: what the page says of them, and what each does.
+// Keyboard shortcuts of the annotation page: their descriptions and their actions.
 
 /** @typedef {import("./prompt-input.js").Hand} Hand */
 
-/** How many pixels the cursor goes with Shift. */
+/** Step of the cursor with Shift, in pixels. */
 export const FAR = 10;
 
 export const KEYS = [
@@ -22,9 +22,9 @@ export const KEYS = [
 ];
 
 /**
- * What each key does now.
+ * Return the action of each key in the current state.
  * @param {Hand} hand
- * @param {number} step  of the cursor, in pixels
+ * @param {number} step  step of the cursor, in pixels
  * @returns {Record<string, () => void>}
  */
 export function actsOf(hand, step) {

@@ -1,12 +1,13 @@
-// Masks of images, volumes and videos as run lengths, and the planes of them that a screen shows.
+// Masks of images, volumes and videos as run lengths, and their planes for display.
 //
-// Shapes are as the server has them: [height, width], or [planes, height, width]. A plane is what one sees at an index along an
-// axis: across planes (axis 0), rows (1) or columns (2); its x and y run along the two other axes.
+// Shapes are as on the server: [height, width] or [planes, height, width]. A plane is the
+// cross-section at an index along an axis: 0 for planes, 1 for rows, 2 for columns; its x and y run
+// along the two other axes.
 
-/** @typedef {{width: number, height: number, data: Uint8Array}} Plane  labels, row after row; 0 is background */
+/** @typedef {{width: number, height: number, data: Uint8Array}} Plane  labels in row-major order; 0 is background */
 
 /**
- * The axes that run down and across a plane.
+ * The axes that run down and across a plane, by the axis perpendicular to it.
  * @type {[number, number][]}
  */
 export const DOWN_AND_ACROSS = [
@@ -16,7 +17,7 @@ export const DOWN_AND_ACROSS = [
 ];
 
 /**
- * A shape with three axes: an image is the one plane of a volume.
+ * Extend a shape to three axes; an image becomes a volume of one plane.
  * @param {number[]} shape
  */
 export function inSpace(shape) {
@@ -24,7 +25,7 @@ export function inSpace(shape) {
 }
 
 /**
- * Width and height of the planes across an axis.
+ * Return the width and height of the planes perpendicular to an axis.
  * @param {number[]} shape
  * @param {number} axis
  * @returns {[number, number]}
@@ -36,7 +37,7 @@ export function planeSize(shape, axis) {
 }
 
 /**
- * The position in the sample of a pixel of a plane.
+ * Return the position in the sample of a pixel of a plane.
  * @param {number[]} shape
  * @param {number} axis
  * @param {number} index
@@ -51,7 +52,7 @@ export function positionOf(shape, axis, index, [x, y]) {
 }
 
 /**
- * Where a position is on the planes across an axis.
+ * Return the plane perpendicular to an axis that contains a position, and the point on it.
  * @param {number[]} position
  * @param {number} axis
  * @returns {{index: number, point: [number, number]}}
@@ -63,7 +64,7 @@ export function onPlane(position, axis) {
 }
 
 /**
- * What the plane at an index across an axis has of an array of the sample's shape, row after row.
+ * Copy one plane of an array of the sample's shape, in row-major order.
  * @template {Uint8Array | Uint16Array} T
  * @param {T} array
  * @param {number[]} shape
@@ -86,7 +87,7 @@ export function cut(array, shape, axis, index) {
 /** The masks of all objects of a prediction or a target. */
 export class Masks {
   /**
-   * @param {number[][]} counts  of each object, zeros first
+   * @param {number[][]} counts  run lengths of each object, zeros first
    * @param {number[]} shape
    */
   constructor(counts, shape) {
@@ -97,7 +98,7 @@ export class Masks {
   }
 
   /**
-   * The objects that are seen on a plane.
+   * Return the labels of the objects on a plane.
    * @param {number} axis
    * @param {number} index
    * @returns {Plane}
@@ -110,7 +111,9 @@ export class Masks {
     return { width, height, data };
   }
 
-  /** Every label; made when planes across rows or columns are first wanted. */
+  /**
+   * Labels of the whole sample; decoded when a plane perpendicular to axis 1 or 2 is first needed.
+   */
   all() {
     if (!this.whole) {
       const made = new Uint8Array(this.shape.reduce((product, length) => product * length, 1));
@@ -121,7 +124,7 @@ export class Masks {
   }
 
   /**
-   * How many pixels of any object each plane along an axis has.
+   * Count the foreground pixels on each plane along an axis.
    * @param {number} axis
    */
   areas(axis) {
@@ -132,7 +135,8 @@ export class Masks {
 }
 
 /**
- * A position on the masks, in the middle of the plane that has most of them; in the middle of the first plane where there is none.
+ * Return a foreground position near the middle of the plane with the largest mask area; the middle
+ * of the first plane if there is no foreground.
  * @param {Masks} masks
  * @returns {[number, number, number]}
  */
@@ -156,10 +160,11 @@ export function middleOf(masks) {
 }
 
 /**
- * What a prediction lacks (1) and what it has too much (2) on a plane; a wrong object is both, and shown as lacking.
+ * Mark missing (1) and surplus (2) pixels of a prediction on a plane; a pixel with the wrong object
+ * is both, and counts as missing.
  * @param {Plane} prediction
  * @param {Plane} target
- * @param {Plane | null} [ignore] pixels that do not count
+ * @param {Plane | null} [ignore] ignored pixels
  */
 export function errors(prediction, target, ignore = null) {
   return target.data.map((wanted, at) => {
@@ -169,7 +174,7 @@ export function errors(prediction, target, ignore = null) {
 }
 
 /**
- * Where each run ends.
+ * Return the end of each run.
  * @param {number[]} counts
  */
 function endsOf(counts) {
@@ -178,7 +183,7 @@ function endsOf(counts) {
 }
 
 /**
- * Set a label where a stretch of a mask, from `start` on, is set.
+ * Write a label wherever a section of a mask, from `start` on, is set.
  * @param {Uint8Array} data
  * @param {Float64Array} ends
  * @param {number} start
@@ -196,7 +201,7 @@ function fill(data, ends, start, label) {
 }
 
 /**
- * The first run that ends after a place.
+ * Return the index of the first run that ends after a place.
  * @param {Float64Array} ends
  * @param {number} place
  */

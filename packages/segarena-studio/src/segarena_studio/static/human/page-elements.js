@@ -1,4 +1,4 @@
-// The elements of the page at a seat.
+// Access to the elements of the annotation page.
 
 /**
  * @template {HTMLElement} T

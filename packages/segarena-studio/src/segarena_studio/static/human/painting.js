@@ -1,4 +1,4 @@
-// What lies above the picture at a seat: the target, the prediction, its errors, and what was drawn.
+// Overlays on the picture of the annotation page: target, prediction, errors and prompts.
 
 import { errors } from "./masks.js";
 import { shownOn } from "./round.js";
@@ -9,7 +9,7 @@ import { outlineOf } from "../viewer/mask-painting.js";
 /** @typedef {import("./round.js").Prompt} Prompt */
 /** @typedef {[number, number]} Point */
 
-/** Of several objects; told apart by people who see colours otherwise too. */
+/** Colours of several objects, distinguishable with colour vision deficiencies. */
 const OBJECT_COLOURS = ["#e69f00", "#56b4e9", "#2ec4a0", "#f0e442", "#cc79a7", "#ff7f50", "#9b8cff", "#c0d860"];
 
 /** @param {number} object */
@@ -18,7 +18,7 @@ export function colourOf(object) {
 }
 
 /**
- * Pixels of errors and of what is highlighted, as a picture of one pixel each.
+ * Paint errors and the highlighted target into a picture with the resolution of the plane.
  * @param {Plane} target
  * @param {Plane} prediction
  * @param {Plane | null} ignore
@@ -36,7 +36,7 @@ export async function fillOf(target, prediction, ignore, { isHighlighted, showsE
 }
 
 /**
- * The borders of each label of a plane, as paths in its pixels.
+ * Trace the borders of each label of a plane as paths, in its pixels.
  * @param {Plane} plane
  * @param {number} objects
  */
@@ -45,7 +45,8 @@ export function outlinesOf({ width, height, data }, objects) {
 }
 
 /**
- * Draw paths of a plane with lines of a width on the screen, light on dark so that they show on anything.
+ * Draw paths of a plane with lines of constant screen width, a light one on a dark one, to be
+ * visible on any background.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {[number, number]} scale screen px per pixel of the plane
@@ -72,7 +73,7 @@ export function drawOutlines(context, view, scale, paths, colour, dashes) {
 }
 
 /**
- * Draw a prompt: a click as a disk with its sign, a box, a line.
+ * Draw a prompt: a click as a disk with its sign, a box, or a line.
  * @param {CanvasRenderingContext2D} context
  * @param {(point: Point) => Point} toScreen
  * @param {Prompt} prompt
@@ -159,7 +160,7 @@ function twice(context, colour, trace) {
 }
 
 /**
- * Where the keyboard's cursor is.
+ * Draw the keyboard cursor.
  * @param {CanvasRenderingContext2D} context
  * @param {Point} at
  */

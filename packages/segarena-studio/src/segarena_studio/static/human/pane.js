@@ -1,7 +1,8 @@
-// A plane of the sample at a seat: the pixels, what is to be segmented, the model's answer and its errors.
+// One pane of the annotation page: the pixels of a plane, the target, the model's answer and its
+// errors.
 //
-// Points on a plane are in its pixels, in the order of the sample's array; slices of volumes are shown turned round, and their
-// pixels as large as they are, see viewer-geometry.js.
+// Points on a plane are in array pixels. Slices of volumes are displayed rotated and with their
+// physical pixel size; see viewer/plane-geometry.js.
 
 import { drawCross, drawLetters } from "../common/plane-guides.js";
 import { cssOf, onColours, rgbOf } from "../common/palette.js";
@@ -16,7 +17,10 @@ import { shownSize } from "../viewer/plane-geometry.js";
 /** @typedef {import("./masks.js").Masks} Masks */
 /** @typedef {import("../viewer/plane-geometry.js").Plane} Plane */
 
-/** Around a slice of a volume, of which black surrounds what there is; around pictures is room to draw in. */
+/**
+ * Margin around a slice of a volume, which has its own black border; pictures get a wider one, with
+ * room to draw.
+ */
 const SLICE_MARGIN_PX = 4;
 
 export class SeatPane {
@@ -40,12 +44,12 @@ export class SeatPane {
       margin: plane.is_turned ? SLICE_MARGIN_PX : undefined,
     });
     this.picture.onDraw = (context, view) => this.draw(context, view);
-    /** @type {object} which plane was asked for last */
+    /** @type {object} token of the latest plane request */
     this.asked = {};
     /** @type {{key: string, fill: ImageBitmap | null, target: Path2D[], prediction: Path2D[]}} */
     this.painted = { key: "", fill: null, target: [], prediction: [] };
     this.forgetColours = onColours(() => this.repaint());
-    /** Ends what listens to it. */
+    /** Aborts the event listeners of the pane. */
     this.stopListening = () => {};
   }
 
@@ -58,7 +62,7 @@ export class SeatPane {
   }
 
   /**
-   * The pane that keys are for.
+   * Make this the main pane, which receives keyboard input, or not.
    * @param {boolean} isMain
    */
   setMain(isMain) {
@@ -70,7 +74,7 @@ export class SeatPane {
     else overlay.removeAttribute("aria-describedby");
   }
 
-  /** Show the plane that was chosen; raises what keeps its picture from coming. */
+  /** Show the selected plane; reject if its picture cannot be loaded. */
   async show(keepsView = true) {
     const asked = (this.asked = {});
     const source = await this.sight.sourceOf(this);
@@ -81,8 +85,8 @@ export class SeatPane {
   }
 
   /**
-   * @param {Point} point on the screen
-   * @returns {Point} on the plane
+   * @param {Point} point screen point
+   * @returns {Point} plane point
    */
   toPlane(point) {
     const [x, y] = this.picture.view.toImage(point);
@@ -91,8 +95,8 @@ export class SeatPane {
   }
 
   /**
-   * @param {Point} point on the plane
-   * @returns {Point} on the screen
+   * @param {Point} point plane point
+   * @returns {Point} screen point
    */
   toScreen(point) {
     const [x, y] = this.turned(point);
@@ -110,7 +114,7 @@ export class SeatPane {
   }
 
   /**
-   * What masks have on this plane, as it is shown.
+   * Return the labels of masks on this plane, in display orientation.
    * @param {Masks} masks
    */
   cut(masks) {
@@ -169,7 +173,7 @@ export class SeatPane {
   }
 
   /**
-   * Where the position that all planes go through is on this one.
+   * Return the point of this plane where all planes meet.
    * @returns {Point}
    */
   get crossing() {
@@ -177,7 +181,7 @@ export class SeatPane {
     return [x + 0.5, y + 0.5];
   }
 
-  /** What is on its way for it comes to nothing. */
+  /** Remove the pane; discard pending requests. */
   close() {
     this.forgetColours();
     this.stopListening();

@@ -1,4 +1,5 @@
-// What a person's hand does at a seat, by any pointer or by keys alone: prompts of a round, choices, where they look.
+// Input of a person at a seat, by pointer or by keyboard: prompts of a round, choices, and
+// navigation.
 
 import { cssOf } from "../common/palette.js";
 import { listen } from "../common/pointer.js";
@@ -13,9 +14,9 @@ import { Strokes } from "../common/strokes.js";
 /** @typedef {import("./sample-view.js").Sight} Sight */
 /** @typedef {import("./pane.js").SeatPane} SeatPane */
 /**
- * @typedef {object} Does  what the page does for a hand
+ * @typedef {object} Does  callbacks to the page
  * @property {() => boolean} mayDraw
- * @property {() => void} changed  what is drawn has changed
+ * @property {() => void} changed  the unsent prompts have changed
  * @property {() => void} drew  a prompt is complete
  * @property {(isEnd: boolean) => void} send
  * @property {() => void} pause
@@ -38,11 +39,11 @@ export class Hand {
     this.given = [];
     /** @type {Set<string>} */
     this.pointers = new Set();
-    /** @type {Point | null} of the keyboard, in pixels of the large plane */
+    /** @type {Point | null} keyboard cursor, in pixels of the main plane */
     this.cursor = null;
-    /** @type {SeatPane | null} that is drawn in */
+    /** @type {SeatPane | null} pane of the current stroke */
     this.pane = null;
-    /** @type {Point[]} of a line or a box that is being drawn */
+    /** @type {Point[]} points of the line or box in progress */
     this.line = [];
     this.isDrawing = false;
     this.strokes = this.freshStrokes();
@@ -60,16 +61,16 @@ export class Hand {
     return new Strokes((point) => inHand().toPlane(point), { corner, since: performance.now() });
   }
 
-  /** Forget the seat before. */
+  /** Reset the state of the previous seat. */
   clear() {
     [this.object, this.given, this.round, this.cursor, this.pane] = [1, [], new Round([1, 1]), null, null];
   }
 
   /**
    * Begin a round.
-   * @param {import("./round.js").Prompt[]} prompts  that were drawn already
+   * @param {import("./round.js").Prompt[]} prompts  prompts restored from a draft
    * @param {string[]} pointers
-   * @param {import("./round.js").Prompt[][]} given  in the rounds before
+   * @param {import("./round.js").Prompt[][]} given  prompts of the previous rounds
    */
   beginRound(prompts, pointers, given) {
     this.round = new Round(this.sight.about.shape, prompts);
@@ -98,7 +99,7 @@ export class Hand {
   }
 
   /**
-   * What is being drawn.
+   * Draw the prompt in progress.
    * @param {CanvasRenderingContext2D} context
    * @param {string} hue
    */
@@ -150,7 +151,7 @@ export class Hand {
   }
 
   /**
-   * Bring the other planes of a volume to a point of one.
+   * Move the other planes of a volume to a point of this one.
    * @param {SeatPane} pane
    * @param {Point} point
    */
@@ -180,7 +181,7 @@ export class Hand {
     this.sight.redraw();
   }
 
-  /** What is being drawn is done, or was none. */
+  /** Clear the stroke in progress. */
   drop() {
     [this.line, this.isDrawing] = [[], false];
   }
@@ -204,7 +205,7 @@ export class Hand {
   }
 
   /**
-   * Listen to a pane.
+   * Listen to pointers on a pane.
    * @param {SeatPane} pane
    */
   hear(pane) {
@@ -229,7 +230,7 @@ export class Hand {
         picture.redraw();
       },
       release: (sample) => {
-        if (pane !== this.pane) return; // another one is drawn in
+        if (pane !== this.pane) return; // the stroke belongs to another pane
         this.strokes.release(sample);
         if (this.isDrawing) this.finish(sample.kind);
         else if (this.tool === "click") this.click(pointOf(sample), this.isPositive, sample.kind);
@@ -286,7 +287,7 @@ export class Hand {
   }
 
   /**
-   * Choose the next of a group, as if it were clicked.
+   * Select the next option of a group, as a click on it would.
    * @param {string} name
    */
   next(name) {
@@ -316,7 +317,7 @@ export class Hand {
   }
 
   /**
-   * Where keys zoom about: the cursor, else the middle.
+   * Return the centre for zooming by keyboard: the cursor, or else the middle of the pane.
    * @returns {Point}
    */
   get middle() {
@@ -326,7 +327,7 @@ export class Hand {
   }
 
   /**
-   * @param {number} dx  to the right of the screen
+   * @param {number} dx  steps to the right on the screen
    * @param {number} dy
    */
   moveCursor(dx, dy) {
@@ -344,7 +345,7 @@ export class Hand {
   }
 
   /**
-   * The place that all planes go through, else the middle.
+   * Return the point where all planes meet, or else the middle of the pane.
    * @returns {Point}
    */
   startOfCursor() {

@@ -1,12 +1,12 @@
-// What a person has drawn for a round and not given yet: prompts, one after the other, with undo.
+// Unsent prompts of the current round, in order, with undo.
 //
-// Prompts are as the server takes them: positions in the order of the sample's axes. A click is a pixel; lines run through the
-// middles of pixels, whose numbers are whole.
+// Prompts are in the server's format: positions in the order of the sample's axes. A click is a
+// pixel; lines run through pixel centres, which have integer coordinates.
 
 import { onPlane, positionOf } from "./masks.js";
 
 /** @typedef {[number, number]} Point  x, y on a plane, in pixels from its upper left corner */
-/** @typedef {{axis: number, index: number}} Place  which plane is looked at */
+/** @typedef {{axis: number, index: number}} Place  the displayed plane */
 /** @typedef {{kind: string, [name: string]: any}} Prompt */
 
 export class Round {
@@ -74,7 +74,7 @@ export class Round {
   }
 
   /**
-   * The first or the last slice that an object reaches; both together are one prompt.
+   * Mark the first or the last slice of an object; both together form one prompt.
    * @param {Place} place
    * @param {"first" | "last"} which
    * @param {number} object
@@ -100,7 +100,8 @@ export class Round {
 }
 
 /**
- * What of a prompt is drawn on a plane: a click, the corners of a box, or a line; null where nothing is.
+ * Return the shape of a prompt on a plane: a click, the corners of a box, or a line; null if there
+ * is none.
  * @param {Prompt} prompt
  * @param {Place} place
  * @returns {{kind: string, points: Point[], isPositive: boolean, object: number} | null}
@@ -125,7 +126,7 @@ export function shownOn(prompt, { axis, index }) {
 }
 
 /**
- * What people call a prompt.
+ * Return the display name of a prompt.
  * @param {Prompt} prompt
  */
 export function nameOf(prompt) {

@@ -1,4 +1,5 @@
-// What a person sees at a seat: the sample in one pane, or in three across each axis of a volume, all through one position.
+// The sample on the annotation page: one pane, or three for the axes of a volume, all through one
+// position.
 
 import { cut, Masks, middleOf } from "./masks.js";
 import { the, wait } from "./page-elements.js";
@@ -13,13 +14,13 @@ const MOST_FRAMES = 120;
 
 export class Sight {
   constructor() {
-    /** @type {any} what does not change at this seat */
+    /** @type {any} constant data of the seat */
     this.about = null;
     /** @type {(what: string) => string} */
     this.address = (what) => what;
     this.answers = 0;
     this.hasAnswer = false;
-    /** @type {object | null} which playing goes on */
+    /** @type {object | null} token of the running playback */
     this.playing = null;
     this.target = new Masks([], [1, 1]);
     this.prediction = new Masks([], [1, 1]);
@@ -27,32 +28,32 @@ export class Sight {
     this.ignore = null;
     /** @type {Uint16Array | null} */
     this.voxels = null;
-    /** @type {Window | null} of a volume */
+    /** @type {Window | null} window of a volume */
     this.window = null;
     this.greys = new Uint8ClampedArray(0);
-    /** @type {number[] | null} the position that all planes of a volume go through */
+    /** @type {number[] | null} the position where all planes of a volume meet */
     this.cross = null;
     /** @type {Map<number, Promise<ImageBitmap>>} */
     this.frames = new Map();
     /** @type {SeatPane[]} */
     this.panes = [];
-    /** Which of them is the large one, that keys and the slider are for. */
+    /** Index of the main pane, which the keyboard and the slider control. */
     this.direction = 0;
-    /** @type {(context: CanvasRenderingContext2D, pane: SeatPane) => void} what lies above */
+    /** @type {(context: CanvasRenderingContext2D, pane: SeatPane) => void} draws the overlay */
     this.onDraw = () => {};
-    /** @type {(pane: SeatPane) => void} there is a new one */
+    /** @type {(pane: SeatPane) => void} called for each new pane */
     this.onPane = () => {};
-    /** @type {(text: string) => void} why something is not seen */
+    /** @type {(text: string) => void} reports a loading error */
     this.onTrouble = () => {};
   }
 
-  /** The large one. */
+  /** The main pane. */
   get main() {
     return this.panes[this.direction];
   }
 
   /**
-   * Look at another sample, where most of the target is seen.
+   * Switch to another sample; start where most of the target is visible.
    * @param {any} about
    * @param {(what: string) => string} address
    */
@@ -73,7 +74,7 @@ export class Sight {
     await this.showAll(false);
   }
 
-  /** A pane for each direction. */
+  /** Build a pane for each direction. */
   build() {
     const host = the("picture");
     for (const pane of this.panes) pane.close();
@@ -87,8 +88,8 @@ export class Sight {
   }
 
   /**
-   * See another answer of the model.
-   * @param {number[][]} counts  none before there is one
+   * Show another answer of the model.
+   * @param {number[][]} counts  empty before the first answer
    */
   answer(counts) {
     const size = this.about.shape.reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1);
@@ -116,12 +117,12 @@ export class Sight {
   }
 
   /**
-   * The pixels of the plane that a pane is to show.
+   * Return the pixels of the current plane of a pane.
    * @param {SeatPane} pane
    * @returns {Promise<ImageBitmap>}
    */
   async sourceOf(pane) {
-    // A frame is kept, and the picture closes what it is given: it has a copy.
+    // The picture closes the bitmap it is given, so pass a copy of the cached frame.
     if (!this.voxels) return createImageBitmap(await this.frame(pane.index));
     const bits = cut(this.voxels, this.about.shape, pane.axis, pane.index);
     if (pane.plane.is_turned) bits.reverse();
@@ -135,7 +136,7 @@ export class Sight {
   }
 
   /**
-   * Look at the planes that were chosen; one that does not come is said, and fetched again when it is looked at again.
+   * Load the selected planes; report one that fails, and fetch it again on the next visit.
    * @param {SeatPane[]} panes
    */
   async turnTo(panes) {
@@ -150,7 +151,7 @@ export class Sight {
   }
 
   /**
-   * A frame, kept for a while with its neighbours.
+   * Return a frame; cache it and its neighbours for a while.
    * @param {number} index
    * @returns {Promise<ImageBitmap>}
    */
@@ -161,7 +162,7 @@ export class Sight {
   }
 
   /**
-   * A frame, the newest of those that are kept; one that did not come is not.
+   * Return a frame and make it the newest in the cache; drop it if loading fails.
    * @param {number} index
    * @returns {Promise<ImageBitmap>}
    */
@@ -182,7 +183,7 @@ export class Sight {
   }
 
   /**
-   * Which values are black and white.
+   * Set which values are black and white.
    * @param {Window} window
    */
   setWindow(window) {
@@ -191,7 +192,7 @@ export class Sight {
   }
 
   /**
-   * Bring all planes of a volume to a position.
+   * Move all planes of a volume to a position.
    * @param {number[]} position
    */
   setCross(position) {
@@ -226,7 +227,7 @@ export class Sight {
   }
 
   /**
-   * Have another direction large.
+   * Make another direction the main one.
    * @param {number} direction
    */
   look(direction) {
@@ -255,7 +256,7 @@ export class Sight {
 }
 
 /**
- * Fetch what is there; raises where it does not come.
+ * Fetch an address; throw on failure.
  * @param {string} address
  */
 async function fetched(address) {
@@ -265,7 +266,7 @@ async function fetched(address) {
 }
 
 /**
- * Numbers of 16 bits, the low byte first, on machines of either order.
+ * Read little-endian 16-bit numbers on machines of either byte order.
  * @param {ArrayBuffer} buffer
  */
 function sixteenBits(buffer) {

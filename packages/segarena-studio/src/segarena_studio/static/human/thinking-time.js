@@ -1,11 +1,12 @@
-// How long a person looked at a round and thought about it: the clock stands while there is any reason to.
+// Measure how long a person looked at a round and thought about it; the clock stops while there is
+// any reason to pause.
 
 /** @typedef {"paused" | "hidden" | "sent" | "loading"} Reason */
 
 export class Clock {
   /**
    * @param {() => number} [now] in ms
-   * @param {number} [begun_ms]  what went by before this page was opened
+   * @param {number} [begun_ms]  time spent before this page was opened
    */
   constructor(now = () => performance.now(), begun_ms = 0) {
     this.now = now;
@@ -19,7 +20,7 @@ export class Clock {
     return this.reasons.size === 0;
   }
 
-  /** Seconds so far. */
+  /** Return the elapsed seconds. */
   get seconds() {
     return (this.gone_ms + (this.isRunning ? this.now() - this.since : 0)) / 1000;
   }

@@ -1,4 +1,4 @@
-// The reviewer's page: what is shown of a scene, regions that are pointed out, and comments at places of the picture.
+// The review page: a scene, highlighting of its regions, and comments at places in the picture.
 
 import { Talk } from "../common/api.js";
 
@@ -7,16 +7,16 @@ const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form
 const NAMESPACE = "http://www.w3.org/2000/svg";
 /** @type {Record<string, [number, number]>} */
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-/** How far a place moves by a key, as a share of the picture; and with Shift. */
+/** Step of the keyboard cursor, as a share of the picture, without and with Shift. */
 const [NEAR, FAR] = [0.01, 0.08];
 
 /**
- * Where the comment that is being written is to be, in pixels of the picture.
+ * Position of the comment being written, in pixels of the picture.
  * @type {[number, number] | null}
  */
 let place = null;
 /**
- * The region there.
+ * Id of the region at that position.
  * @type {string}
  */
 let region = "";
@@ -24,7 +24,7 @@ let region = "";
 const talk = new Talk({ key: form?.dataset.key ?? "" });
 
 /**
- * Send something to the server; the page then shows what became of it, or why nothing did.
+ * Send data to the server; reload the page on success, or show the error.
  * @param {string} address
  * @param {object} told
  */
@@ -37,7 +37,7 @@ async function tell(address, told) {
 }
 
 /**
- * Point out a region everywhere.
+ * Highlight a region wherever it appears.
  * @param {string} id
  */
 function point(id) {
@@ -47,7 +47,7 @@ function point(id) {
 }
 
 /**
- * Put the mark of a new comment at a place.
+ * Place the marker of a new comment.
  * @param {number} x
  * @param {number} y
  */
@@ -78,7 +78,7 @@ for (const item of document.querySelectorAll("aside [data-region], [data-scene] 
 }
 
 /**
- * Have the comment be about a place, and the region that is seen there.
+ * Attach the comment to a position and to the region visible there.
  * @param {number} x
  * @param {number} y
  * @param {DOMMatrix} matrix  from the picture to the screen
@@ -126,7 +126,7 @@ form?.addEventListener("submit", (event) => {
 });
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
-  button.hidden = !form; // who may not comment settles none either
+  button.hidden = !form; // settling requires the right to comment
   button.addEventListener("click", () => {
     void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
   });

@@ -1,6 +1,7 @@
-// Pictures are sent one after the other, so that thousands can be, and one that is rejected keeps no other out.
+// Upload files one after the other: this works for thousands, and a rejected file does not stop the
+// others.
 /**
- * What the server tells of files.
+ * The server's response to an upload.
  * @typedef {{new: number, known: number, refused: string[]}} Added
  */
 
@@ -28,7 +29,7 @@ async function send(form, file) {
 }
 
 /**
- * Send files, and tell how far it is.
+ * Send files and show progress.
  * @param {HTMLFormElement} form
  * @param {File[]} files
  */
@@ -38,7 +39,7 @@ async function sendAll(form, files) {
   const words = /** @type {HTMLElement} */ (shown.querySelector("p"));
   const refused = /** @type {HTMLElement} */ (form.querySelector("[data-refused]"));
   const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
-  if (button.disabled) return; // others are on their way
+  if (button.disabled) return; // an upload is already running
   shown.hidden = false;
   button.disabled = true;
   refused.replaceChildren();

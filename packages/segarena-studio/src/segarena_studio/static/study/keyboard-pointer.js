@@ -1,4 +1,5 @@
-// The pointer by keys: arrows move a cross, Shift makes large steps, Enter or Space presses and releases.
+// Keyboard substitute for the pointer: arrows move a cross, Shift makes larger steps, Enter or
+// Space presses and releases.
 
 const STEP = 8;
 const LARGE = 6;
@@ -8,10 +9,10 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 export class Cross {
   /**
-   * @param {HTMLElement} element  that has the focus
+   * @param {HTMLElement} element  element with the keyboard focus
    * @param {{press: (sample: import("../common/strokes.js").Sample) => void, drag: (samples: import("../common/strokes.js").Sample[]) => void,
    *   release: (sample: import("../common/strokes.js").Sample) => void}} hand
-   * @param {{isPoint: boolean, onMove: () => void}} options  whether a press is all that is wanted
+   * @param {{isPoint: boolean, onMove: () => void}} options  whether a single press completes the input
    */
   constructor(element, hand, { isPoint, onMove }) {
     this.element = element;

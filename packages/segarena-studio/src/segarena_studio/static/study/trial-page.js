@@ -1,4 +1,4 @@
-// The page of somebody who takes part in a study: trials one after the other, breaks between batches, the end.
+// The page of a study participant: trials one after the other, breaks between batches, the end.
 
 import { Picture } from "../common/zoomable-picture.js";
 import { listen } from "../common/pointer.js";
@@ -18,7 +18,7 @@ const [go, stop] = ["go", "stop"].map((id) => /** @type {HTMLButtonElement} */ (
 const { address = "", key = "" } = main.dataset;
 const talk = new Talk({ key });
 /**
- * Pictures that were fetched ahead, by address.
+ * Prefetched pictures, by address.
  * @type {Map<string, Promise<Blob>>}
  */
 const ahead = new Map();
@@ -42,7 +42,7 @@ async function run() {
 }
 
 /**
- * Ask until there is an answer: networks come back. Raises what no waiting mends.
+ * Request until the server responds, as network failures pass. Throw on permanent errors.
  * @param {"GET" | "POST"} method
  * @param {string} what
  * @param {unknown} [body]
@@ -52,7 +52,7 @@ async function asked(method, what, body = {}) {
   for (let tries = 0; ; tries += 1) {
     const answer = await talk.ask(method, `${address}/${what}`, method === "GET" ? undefined : body);
     if (answer.outcome === "done") return answer.body;
-    if (answer.outcome === "conflict") return {}; // what is next says where we are
+    if (answer.outcome === "conflict") return {}; // the next request returns the current state
     if (answer.outcome !== "away" && answer.outcome !== "busy") throw new Error(answer.message);
     say("The network is away. This goes on by itself.");
     await pause(Math.max(answer.wait_ms, RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]));
@@ -60,7 +60,7 @@ async function asked(method, what, body = {}) {
 }
 
 /**
- * Fetch a picture until it comes.
+ * Fetch a picture, with retries.
  * @param {string} address
  */
 async function come(address) {
@@ -75,7 +75,7 @@ async function come(address) {
 }
 
 /**
- * Show a trial and send what comes of it.
+ * Run a trial and send its result.
  * @param {any} told
  * @returns {Promise<string>}
  */
@@ -102,7 +102,7 @@ async function play(told) {
 }
 
 /**
- * Lead through the phases; what is returned is what was given.
+ * Run the phases of a trial; return the participant's input.
  * @param {any} told @param {Picture} picture @param {Blob} shown @param {Blob | null} target @param {number} began
  * @param {Disturbances} disturbances
  */
@@ -143,7 +143,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   await isDone;
   stage.dataset.phase = "over";
   say("Thank you.");
-  await pause(BREATH_MS); // the second press of a double tap is still counted
+  await pause(BREATH_MS); // the second press of a double tap still counts
   stopListening();
   cross.close();
   return trial.answer(times, { ...disturbances.counts }, (picture.view.scale * picture.size[0]) / told.size[0]);
@@ -169,7 +169,7 @@ async function show(picture, told, phase, image) {
 }
 
 /**
- * What was drawn so far, and the cross of the keys.
+ * Draw the strokes so far, and the keyboard cross.
  * @param {CanvasRenderingContext2D} context
  * @param {(point: [number, number]) => [number, number]} toScreen
  * @param {Trial} trial
@@ -212,7 +212,7 @@ function drawn(context, kind, places) {
 }
 
 /**
- * A picture, fetched once; raises what keeps it from coming.
+ * Return a picture, prefetched if possible; reject on failure.
  * @param {string} address
  * @returns {Promise<Blob>}
  */
@@ -230,7 +230,7 @@ function fetched(address) {
 }
 
 /**
- * A message, until it was read.
+ * Show a message until it is confirmed.
  * @param {string} text
  */
 async function told(text) {
@@ -238,7 +238,7 @@ async function told(text) {
 }
 
 /**
- * A break between batches; whether to go on.
+ * Show a break between batches; return whether to continue.
  * @param {any} next
  */
 async function between(next) {
@@ -250,7 +250,7 @@ async function between(next) {
 }
 
 /**
- * A panel with a button or two; whether the first was pressed.
+ * Show a panel with one or two buttons; return whether the first was pressed.
  * @param {string[]} texts @param {string} yes @param {string} no
  * @returns {Promise<boolean>}
  */
@@ -271,7 +271,7 @@ function panelled(texts, yes, no) {
 }
 
 /**
- * The end, with the code.
+ * Show the end page with the completion code.
  * @param {any} next
  */
 function end(next) {
@@ -312,7 +312,7 @@ function say(text) {
   if (task.textContent !== text) task.textContent = text;
 }
 
-/** @param {number} moment as of performance.now() */
+/** @param {number} moment time from performance.now() */
 async function until(moment) {
   while (performance.now() < moment) await pause(Math.max(0, Math.min(moment - performance.now(), 1000)));
 }

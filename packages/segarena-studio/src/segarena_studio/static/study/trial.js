@@ -1,18 +1,19 @@
-// One trial: the picture, the target, the picture again, and then what a person gives. The clock decides what is to be seen.
+// One trial: the picture, the target, the picture again, and then the participant's input. A clock
+// controls what is visible.
 
 import { screenNow, Strokes, promptOf } from "../common/strokes.js";
 
 /** @typedef {"free" | "shown" | "blocked" | "answer"} Phase */
 
 /**
- * @typedef {object} Seconds  how long each phase is
+ * @typedef {object} Seconds  duration of each phase
  * @property {number} free
  * @property {number} shown
  * @property {number} blocked
  */
 
 /**
- * The phases in order, each with the moment it ends, in ms from the beginning.
+ * Return the phases in order, each with its end in ms from the start of the trial.
  * @param {Seconds} seconds
  */
 export function endsOf({ free, shown, blocked }) {
@@ -26,9 +27,9 @@ export function endsOf({ free, shown, blocked }) {
 }
 
 /**
- * Which phase a trial is in; one that has no length is passed over.
+ * Return the current phase; skip phases of zero length.
  * @param {Seconds} seconds
- * @param {number} elapsed_ms since the beginning
+ * @param {number} elapsed_ms time since the start of the trial
  * @returns {Phase}
  */
 export function phaseAt(seconds, elapsed_ms) {
@@ -37,12 +38,13 @@ export function phaseAt(seconds, elapsed_ms) {
 }
 
 /**
- * Where a point of a picture is in another size of it, which may be turned round: positions are those of the dataset's picture, whose
- * pixels may not be squares, however it is sent and shown.
+ * Convert a point to another size of the picture, which may be rotated. Positions always refer to
+ * the dataset's picture, whose pixels need not be square, regardless of how it is sent and
+ * displayed.
  * @param {[number, number]} point
- * @param {[number, number]} from  the size that the point is in
+ * @param {[number, number]} from  size of the picture in which the point is given
  * @param {[number, number]} to
- * @param {boolean} isTurned  whether one of them is turned against the other
+ * @param {boolean} isTurned  whether the two are rotated against each other
  * @returns {[number, number]}
  */
 export function placed([x, y], from, to, isTurned) {
@@ -61,7 +63,7 @@ const TASKS = {
 };
 
 /**
- * What a person is told in a phase.
+ * Return the instruction for a phase.
  * @param {Phase} phase
  * @param {string} kind
  * @param {string} goal
@@ -74,7 +76,9 @@ export function taskOf(phase, kind, goal) {
   return `${tasks[kind]}.`;
 }
 
-/** Takes presses, drags and releases of one trial: those that come too early are only counted. */
+/**
+ * Handle presses, drags and releases of one trial; input before the answer phase is only counted.
+ */
 export class Trial {
   /**
    * @param {object} given
@@ -96,8 +100,8 @@ export class Trial {
   }
 
   /**
-   * From now on what comes counts.
-   * @param {number} time as of performance.now()
+   * Accept input from now on.
+   * @param {number} time time from performance.now()
    */
   allow(time) {
     this.strokes.since = time;
@@ -136,7 +140,7 @@ export class Trial {
     this.onChange();
   }
 
-  /** Whether the last stroke has the places that its kind needs, which differ. */
+  /** Whether the last stroke has as many distinct points as its kind needs. */
   isLongEnough() {
     const { points } = this.strokes.strokes[this.strokes.strokes.length - 1];
     const places = new Set(points.map(([x, y]) => `${x},${y}`)).size;
@@ -144,7 +148,7 @@ export class Trial {
   }
 
   /**
-   * What is sent.
+   * Return the result to send.
    * @param {{free_ms: number, shown_ms: number, blocked_ms: number}} times
    * @param {{scrolls: number, zooms: number, leaves: number}} disturbances
    * @param {number} imageScale

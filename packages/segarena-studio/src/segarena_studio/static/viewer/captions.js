@@ -1,4 +1,5 @@
-// What the viewer says in words around its pictures: where one is, captions, values after the round, names of objects.
+// Text around the viewer's pictures: position in the collection, captions, metric values and object
+// names.
 
 import { noteOf } from "../../../reports/rounds.js";
 import { find } from "../common/dom.js";
@@ -16,7 +17,7 @@ export class Words {
   constructor(viewer) {
     this.viewer = viewer;
     this.root = viewer.root;
-    /** What a round is called. */
+    /** Name of a round, as shown to the reader. */
     this.word = viewer.root.dataset.word ?? "round";
   }
 
@@ -49,7 +50,7 @@ export class Words {
   }
 
   /**
-   * Where a place is among those that are asked for, and the ways from it.
+   * Show the position of a place in the filtered list, and link to its neighbours.
    * @param {Key} key
    * @param {import("./sample-info.js").Shown["around"]} around
    */
@@ -70,7 +71,7 @@ export class Words {
   }
 
   /**
-   * Names and colours of objects, where there are several.
+   * List the names and colours of the objects, if there are several.
    * @param {Place} place
    */
   tellObjects({ objects }) {
@@ -87,7 +88,7 @@ export class Words {
   }
 
   /**
-   * What there is after the round.
+   * Update captions and values to the current round.
    * @param {Place} place
    */
   tell(place) {
@@ -138,7 +139,7 @@ export class Words {
   }
 
   /**
-   * A table of all values after the round.
+   * Build a table of all metric values after the current round.
    * @param {Place} place
    */
   tellValues({ dialogues }) {

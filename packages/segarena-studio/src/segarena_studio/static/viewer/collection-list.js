@@ -1,4 +1,5 @@
-// The list of a collection: pictures or a table, filtered and sorted by any column; further rows come while one scrolls.
+// The list of a collection, as thumbnails or as a table: filter and sort by any column; more rows
+// load on scrolling.
 
 import { addressOf } from "./sample-info.js";
 
@@ -42,7 +43,7 @@ function text(value) {
   return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(3);
 }
 
-/** The columns whose values a card shows: the one that is sorted by, else the first numbers. */
+/** Columns shown on a card: the sort column, or else the first numeric ones. */
 function telling() {
   const sorted = (question.get("sort") ?? "").replace(/^-/, "");
   const numbers = columns.filter((column) => column.kind === "number" && column.name !== "repeat");
@@ -145,7 +146,7 @@ function drawChips() {
 }
 
 /**
- * A condition with the title of its column.
+ * Write a filter condition with its column's title.
  * @param {string} condition
  */
 function titled(condition) {

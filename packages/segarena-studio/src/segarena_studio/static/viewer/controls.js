@@ -1,4 +1,4 @@
-// The form of the viewer: what can be chosen, and what a choice does.
+// The control form of the viewer: the available choices and their effects.
 
 import { find } from "../common/dom.js";
 import { PRESETS, firstWindow, presetsOf, short } from "./window-level.js";
@@ -22,7 +22,7 @@ export class Controls {
      * @returns {any}
      */
     this.control = (name) => this.form.elements.namedItem(name);
-    this.control("target").checked = window.innerWidth >= NARROW_PX; // runs have its outline anyway
+    this.control("target").checked = window.innerWidth >= NARROW_PX; // the outline is shown in runs in any case
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     this.control("play").addEventListener("click", () => viewer.player.toggle());
@@ -35,7 +35,7 @@ export class Controls {
   }
 
   /**
-   * What there is to choose at a place.
+   * Show the controls that apply to a place.
    * @param {Place} place
    * @param {number} rounds
    */
@@ -73,7 +73,7 @@ export class Controls {
   }
 
   /**
-   * A control was used.
+   * React to a change of a control.
    * @param {HTMLInputElement} input
    */
   chosen({ name, value }) {
@@ -91,7 +91,7 @@ export class Controls {
     else viewer.panes.redraw();
   }
 
-  // What keys do to the form.
+  // Changes to the form by keyboard
 
   /**
    * @param {string} name

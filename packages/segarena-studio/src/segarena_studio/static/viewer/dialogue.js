@@ -1,14 +1,14 @@
-// A dialogue as the server tells it.
+// A dialogue in the server's JSON format.
 
 /**
- * @typedef {object} Dialogue  what one run has about a place
+ * @typedef {object} Dialogue  the record of one run at a place
  * @property {string} label
- * @property {number} number  of the run
+ * @property {number} number  number of the run
  * @property {Record<string, number | null>[]} values  after each round
- * @property {any[][]} prompts  of each round
- * @property {number[]} seconds  of each round's answer
- * @property {number[]} kept  rounds after which the mask was kept
- * @property {number[]} held_again  rounds whose masks are there because it was held again
+ * @property {any[][]} prompts  prompts of each round
+ * @property {number[]} seconds  time that each round's answer took
+ * @property {number[]} kept  rounds whose mask was saved
+ * @property {number[]} held_again  rounds whose masks come from a replay
  * @property {string} failure
  */
 
@@ -16,14 +16,14 @@ import { momentOf } from "../../../reports/rounds.js";
 
 /**
  * @param {Pick<Dialogue, "prompts" | "kept" | "held_again">} dialogue
- * @param {number} now  the round that is asked for
+ * @param {number} now  the requested round
  */
 export function momentIn(dialogue, now) {
   return momentOf(dialogue.prompts.length, [...dialogue.kept, ...dialogue.held_again], now);
 }
 
 /**
- * The most rounds that any of them had.
+ * Return the largest number of rounds among the dialogues.
  * @param {Dialogue[]} dialogues
  */
 export function roundsOf(dialogues) {
@@ -31,7 +31,7 @@ export function roundsOf(dialogues) {
 }
 
 /**
- * The names of the masks that are drawn at a place after a round, as the server has them.
+ * Return the server's names of the masks drawn at a place after a round.
  * @param {Pick<import("./sample-info.js").Place, "dialogues" | "has_ignored">} place
  * @param {number} round
  */
@@ -42,7 +42,7 @@ export function layersAt({ dialogues, has_ignored }, round) {
 }
 
 /**
- * The first value after a round with its name.
+ * Return the first metric value after a round, with its name.
  * @param {Dialogue} dialogue
  * @param {number} at
  */

@@ -1,4 +1,4 @@
-// The keys of the viewer. The page's dialog of keys (viewer.html) says the same in words.
+// Keyboard shortcuts of the viewer. Keep the key list in viewer.html in step with them.
 
 import { find } from "../common/dom.js";
 
@@ -9,7 +9,7 @@ const PAN_PX = 60;
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /**
- * Listen to the keys of the page.
+ * Listen to key events of the page.
  * @param {Viewer} viewer
  */
 export function hearKeys(viewer) {
@@ -25,7 +25,7 @@ export function hearKeys(viewer) {
 }
 
 /**
- * A key was pressed; returns whether it was one of ours.
+ * Handle a key press; return whether it is one of the viewer's shortcuts.
  * @param {Viewer} viewer
  * @param {KeyboardEvent} event
  */

@@ -1,10 +1,10 @@
-// Masks as what is painted: areas, errors, and the edges between pixels, which stay sharp at every zoom.
+// Paint masks: filled areas, errors, and pixel edges, which stay sharp at every zoom.
 
 /** @typedef {Map<number, Uint8Array>} Objects  the mask of each object, row by row */
 /** @typedef {[number, number, number]} Colour */
 
 /**
- * Areas in the colours of their objects, RGBA.
+ * Paint areas in the colours of their objects, as RGBA.
  * @param {Objects} objects @param {(number: number) => Colour} colourOf @param {number} pixels
  */
 export function areas(objects, colourOf, pixels) {
@@ -14,7 +14,7 @@ export function areas(objects, colourOf, pixels) {
 }
 
 /**
- * What is missing in an answer and what is too much in it, RGBA; nothing where it is not scored.
+ * Paint missing and surplus pixels of an answer, as RGBA; ignored pixels stay transparent.
  * @param {Objects} answer @param {Objects} target @param {Objects} ignored
  * @param {{missing: Colour, surplus: Colour}} colours @param {number} pixels
  */
@@ -31,7 +31,8 @@ export function errors(answer, target, ignored, colours, pixels) {
 }
 
 /**
- * The edges between a mask and what is around it, joined to long ones: x0, y0, x1, y1 of each, in pixels.
+ * Find the edges between a mask and its surroundings, merged into long segments: x0, y0, x1, y1 of
+ * each, in pixels.
  * @param {Uint8Array} mask @param {[number, number]} size  rows and columns
  * @returns {number[]}
  */
@@ -67,7 +68,7 @@ export function edges(mask, [height, width]) {
 }
 
 /**
- * These edges as a path, in pixels.
+ * Return the edges of a mask as a path, in pixels.
  * @param {Uint8Array} mask
  * @param {[number, number]} size  rows and columns
  */
@@ -82,7 +83,8 @@ export function outlineOf(mask, size) {
 }
 
 /**
- * The box around some masks: left, top, right, bottom in pixels; null around nothing.
+ * Return the bounding box of some masks: left, top, right, bottom in pixels; null if they are
+ * empty.
  * @param {Uint8Array[]} masks
  * @param {[number, number]} size
  * @returns {[number, number, number, number] | null}
@@ -95,7 +97,8 @@ export function boxOf(masks, size) {
 }
 
 /**
- * First and last row and column where an edge can be; the last ones are one past the mask.
+ * Return the first and last row and column where an edge can lie; the last ones are one past the
+ * mask.
  * @param {Uint8Array} mask
  * @param {[number, number]} size
  */
@@ -125,7 +128,7 @@ function fill(painted, colour, isThere) {
 }
 
 /**
- * Red lies lowest in memory.
+ * Pack a colour into 32 bits, with red in the lowest byte.
  * @param {Colour} colour
  */
 function word([red, green, blue]) {

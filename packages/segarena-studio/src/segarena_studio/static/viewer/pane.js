@@ -1,4 +1,4 @@
-// One pane: a plane of the sample with what is drawn over it, for the target or for one run.
+// One pane: a plane of the sample with its overlays, for the target or for one run.
 
 import { drawCross, drawLetters } from "../common/plane-guides.js";
 import { cssOf, onColours, rgbOf } from "../common/palette.js";
@@ -14,22 +14,22 @@ import { areas, boxOf, errors, outlineOf } from "./mask-painting.js";
 /** @typedef {"fill" | "lines" | "errors" | "plain"} Mode */
 
 /**
- * @typedef {object} Drawn  what a pane shows at a moment
- * @property {number} index  of the plane
+ * @typedef {object} Drawn  the current content of a pane
+ * @property {number} index  index of the plane
  * @property {Objects} target
  * @property {Objects} ignored
- * @property {Objects | null} answer  null where none is known
+ * @property {Objects | null} answer  null if there is none
  * @property {any[][]} prompts
  * @property {number} round
  */
 
 /**
- * @typedef {object} Look  how all panes show it
+ * @typedef {object} Look  display settings shared by all panes
  * @property {Mode} mode
  * @property {number} opacity
  * @property {boolean} marks
- * @property {number[] | null} cross  the position that all planes go through
- * @property {number} objects  how many there are
+ * @property {number[] | null} cross  the position where all planes meet
+ * @property {number} objects  number of objects
  */
 
 /** @type {Objects} */
@@ -37,12 +37,12 @@ const NONE = new Map();
 const IGNORED_ALPHA = 0.6;
 const FIT_MARGIN_PX = 4;
 const LEAST_ERROR_ALPHA = 0.6;
-/** What is seen around a target: a share of its longer side, in pixels at least. */
+/** Margin around a target: a share of its longer side, and a minimum in pixels. */
 const [CONTEXT, LEAST_CONTEXT] = [0.35, 24];
 
 export class Pane {
   /**
-   * @param {HTMLElement} host @param {Plane} plane @param {View | null} view  shared by panes that are looked at together
+   * @param {HTMLElement} host @param {Plane} plane @param {View | null} view  shared by linked panes
    * @param {{label: string, isTarget: boolean, look: () => Look, crossOf: (plane: Plane) => [number, number] | null}} options
    */
   constructor(host, plane, view, { label, isTarget, look, crossOf }) {
@@ -56,7 +56,7 @@ export class Pane {
     /** @type {Drawn | null} */
     this.drawn = null;
     /**
-     * Painted areas and traced edges of what is drawn just now.
+     * Cache of painted areas and traced edges of the current content.
      * @type {Map<string, any>}
      */
     this.made = new Map();
@@ -64,7 +64,7 @@ export class Pane {
   }
 
   /**
-   * @param {ImageBitmap} bitmap  its own: it is closed when another takes its place
+   * @param {ImageBitmap} bitmap  owned by the pane, which closes it when it shows another one
    * @param {boolean} keepsView
    */
   async setImage(bitmap, keepsView) {
@@ -166,7 +166,7 @@ export class Pane {
 
   /**
    * @param {CanvasRenderingContext2D} context @param {View} view @param {string} name @param {Objects} objects @param {number} number
-   * @param {...[string, number, number[]]} lines  colour, width, dashes: one over the other
+   * @param {...[string, number, number[]]} lines  colour, width, dashes: drawn on top of each other
    */
   outline(context, view, name, objects, number, ...lines) {
     const path = this.once(`${name} ${number}`, () => outlineOf(/** @type {Uint8Array} */ (objects.get(number)), this.plane.size));
@@ -193,7 +193,7 @@ export class Pane {
     return this.made.get(name);
   }
 
-  /** Show nothing: what should be here cannot be shown, and what was here before is something else. */
+  /** Clear the pane if its content cannot be shown, so that no outdated picture remains. */
   blank() {
     this.drawn = null;
     this.made.clear();
@@ -201,7 +201,7 @@ export class Pane {
     this.picture.moved();
   }
 
-  /** The page has other colours now. */
+  /** Repaint after a change of the page's colours. */
   repaint() {
     this.made.clear();
     this.picture.redraw();

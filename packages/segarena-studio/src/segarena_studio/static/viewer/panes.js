@@ -1,4 +1,5 @@
-// The panes side by side: a row for the target and for each run, a pane for each direction; all of a direction at one zoom.
+// The grid of panes: a row for the target and for each run, a column for each direction; all panes
+// of a direction share one zoom.
 
 import { View } from "../common/viewport.js";
 import { pointOf, shownSize } from "./plane-geometry.js";
@@ -12,19 +13,19 @@ import { greys } from "./window-level.js";
 /** @typedef {import("./sample-info.js").Place} Place */
 /** @typedef {import("./dialogue.js").Dialogue} Dialogue */
 /**
- * @typedef {object} Held  a pane and what it is for
+ * @typedef {object} Held  a pane with the dialogue and direction that it shows
  * @property {Pane} pane
  * @property {number} direction
- * @property {Dialogue | null} dialogue  null: the target's
+ * @property {Dialogue | null} dialogue  null for the pane of the target
  * @property {HTMLElement} figure
  * @property {HTMLElement} caption
- * @property {() => void} stop  hear no pointers any more
- * @property {string} wanted  plane and round that were asked for last
+ * @property {() => void} stop  stop listening to pointers
+ * @property {string} wanted  the plane and round requested last
  */
 
 /** @type {import("./mask-painting.js").Objects} */
 const NONE = new Map();
-/** What stands above and below the panes, what a caption takes, and the least height of a pane. */
+/** Heights in pixels: what surrounds the panes, a caption, and the minimum of a pane. */
 const [CHROME_PX, CAPTION_PX, LEAST_PX] = [215, 32, 220];
 const [WIDTH_OF_ONE_PX, MOST_BESIDE] = [250, 4];
 
@@ -39,7 +40,7 @@ export class Panes {
     /** @type {Held[]} */
     this.held = [];
     this.isFresh = true;
-    /** The target is to be zoomed to once it is here. */
+    /** Whether to zoom to the target as soon as it has loaded. */
     this.wantsTarget = false;
     new ResizeObserver(() => {
       if (this.held.length) this.layOut();
@@ -56,7 +57,7 @@ export class Panes {
   }
 
   /**
-   * A row of panes for the target and for each run, a pane for each direction.
+   * Build a row of panes for the target and for each run, with a pane for each direction.
    * @param {Place} place
    * @param {boolean} keepsViews
    */
@@ -77,7 +78,10 @@ export class Panes {
     this.host.classList.toggle("is-volume", place.kind === "volume");
   }
 
-  /** As many beside each other as there is room for, and as high as the window lets two lines of them be. */
+  /**
+   * Fit as many panes side by side as there is room for, with a height that lets two rows fit in
+   * the window.
+   */
   layOut() {
     const directions = this.viewer.shownDirections;
     const rows = this.held.length / directions.length;
@@ -123,7 +127,7 @@ export class Panes {
   }
 
   /**
-   * All panes of a direction show the same part.
+   * Apply the view of one pane to all panes of its direction.
    * @param {Held} moved
    */
   follow(moved) {
@@ -134,7 +138,7 @@ export class Panes {
     }
   }
 
-  /** The first pane of each direction that is shown: what is done to its view all others follow. */
+  /** The first visible pane of each direction; the others follow changes of its view. */
   get leading() {
     return this.held.filter((held, place) => this.held.findIndex((other) => other.direction === held.direction) === place);
   }
@@ -164,7 +168,7 @@ export class Panes {
   }
 
   /**
-   * Paint again what is there already.
+   * Repaint what has already loaded.
    * @param {(held: Held) => boolean} [isMeant]
    */
   redraw(isMeant = () => true) {
@@ -172,8 +176,9 @@ export class Panes {
   }
 
   /**
-   * Bring the panes of a direction to where the sliders stand; what is not here yet takes its place when it comes. Returns what
-   * keeps it from being shown, "" where it is shown, null where something else was asked for meanwhile.
+   * Update the panes of a direction to the sliders; content that has not loaded yet follows when it
+   * arrives. Return the error that keeps it from being shown, "" on success, null if another
+   * request replaced this one meanwhile.
    * @param {Place} place
    * @param {number} direction
    * @returns {Promise<string | null>}
@@ -224,7 +229,7 @@ export class Panes {
     dataset.picture = now;
     const keepsView = dataset.fitted === "yes" || !this.isFresh;
     const bitmap = await this.bitmapOf(picture);
-    // Meanwhile another plane, or another window, may have been asked for, or another place.
+    // Another plane, window or place may have been requested meanwhile.
     if (dataset.picture !== now || !this.held.includes(held)) return bitmap.close();
     await held.pane.setImage(bitmap, keepsView && held.pane.picture.view.imageSize[0] > 1);
     dataset.fitted = "yes";

@@ -1,13 +1,14 @@
-// Where a position of the sample's array is on a plane, as it is shown, and back. Positions are whole at centres of pixels.
+// Convert positions in the sample's array to points on a displayed plane, and back. Integer
+// positions are pixel centres.
 
 /**
- * @typedef {object} Plane  a direction in which a sample can be gone through
+ * @typedef {object} Plane  a direction for stepping through a sample
  * @property {string} name
- * @property {number | null} axis  of the array, that its planes are perpendicular to
- * @property {number} count
+ * @property {number | null} axis  array axis perpendicular to the planes
+ * @property {number} count  number of planes
  * @property {[number, number]} size  rows and columns
  * @property {[number, number]} edges  height and width of a pixel; the shorter one is 1
- * @property {string} letters  at the top, the right, the bottom, the left
+ * @property {string} letters  orientation letters at the top, right, bottom and left
  * @property {boolean} is_turned
  * @property {number} first
  */
@@ -15,7 +16,7 @@
 /** @typedef {[number, number]} Point */
 
 /**
- * Width and height as it is shown, in edges of a pixel.
+ * Return the displayed width and height, in units of the shorter pixel edge.
  * @param {Plane} plane
  * @returns {Point}
  */
@@ -24,7 +25,7 @@ export function shownSize(plane) {
 }
 
 /**
- * The axes of a position that are the rows and the columns of a plane.
+ * Return the array axes that are the rows and the columns of a plane.
  * @param {Plane} plane
  * @param {number} axes
  * @returns {Point}
@@ -46,7 +47,7 @@ export function pointOf(plane, position) {
 }
 
 /**
- * The position under a point of a plane, within the sample.
+ * Return the position under a point of a plane, clamped to the sample.
  * @param {Plane} plane
  * @param {number} index
  * @param {Point} point
@@ -72,7 +73,7 @@ export function isInside(plane, [x, y]) {
 }
 
 /**
- * All the positions that a recorded prompt names.
+ * Return all positions in a recorded prompt.
  * @param {any} prompt
  * @returns {number[][]}
  */
@@ -83,7 +84,7 @@ export function positionsOf(prompt) {
 }
 
 /**
- * Whether a prompt can be seen on a plane.
+ * Test whether a prompt is visible on a plane.
  * @param {Plane} plane
  * @param {number} index
  * @param {any} prompt

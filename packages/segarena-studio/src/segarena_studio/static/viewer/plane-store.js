@@ -1,5 +1,5 @@
-// What came from the server, kept while there is room for it: pictures of planes, and masks in them. What will be looked at next
-// is asked for ahead, two at a time, so that it never stands in the way of what is looked at now.
+// Cache of server data within a memory limit: pictures of planes, and their masks. Prefetches
+// likely next requests, at most two at a time, so that they never delay the current one.
 
 import { decode } from "../common/run-lengths.js";
 import { bitsIn } from "./window-level.js";
@@ -11,11 +11,11 @@ const MOST_BYTES = 300e6;
 const AHEAD_AT_ONCE = 2;
 
 export class Store {
-  /** @param {string} address  of the collection */
+  /** @param {string} address  address of the collection */
   constructor(address) {
     this.address = address;
     /**
-     * The oldest first.
+     * Cache entries, the oldest first.
      * @type {Map<string, {value: any, bytes: number}>}
      */
     this.kept = new Map();
@@ -43,14 +43,14 @@ export class Store {
   }
 
   /**
-   * Masks of several layers in one plane; those that are here are not asked for again.
-   * @param {string} place  the key of the place, as an address has it
+   * Load the masks of several layers in one plane; cached ones are not requested again.
+   * @param {string} place  the key of the place, encoded for a URL
    * @param {number} direction @param {number} index @param {string[]} names @param {[number, number]} size
    * @returns {Promise<Map<string, Objects>>}
    */
   async layers(place, direction, index, names, size) {
     const nameOf = (/** @type {string} */ name) => `layer ${direction} ${index} ${name} ${place}`;
-    /** @type {Map<string, Objects>} what is here, held: what comes may take its room */
+    /** @type {Map<string, Objects>} cached layers, kept here because new ones may evict them */
     const found = new Map();
     for (const name of names) {
       const there = this.get(nameOf(name));
@@ -70,7 +70,7 @@ export class Store {
   }
 
   /**
-   * Forget masks of a place: it was held again.
+   * Drop the cached masks of a place after a replay.
    * @param {string} place
    */
   forget(place) {
@@ -83,7 +83,7 @@ export class Store {
   }
 
   /**
-   * Ask for what will be looked at next, in place of what was to come next before.
+   * Prefetch what is likely to be shown next; replaces the earlier prefetch queue.
    * @param {(() => Promise<any>)[]} wanted
    */
   askAhead(wanted) {

@@ -1,4 +1,4 @@
-// Frames of a video one after the other, at a pace that is chosen; slower where they come slower.
+// Play the frames of a video at the chosen rate, or more slowly if frames load more slowly.
 
 /** @typedef {import("./viewer.js").Viewer} Viewer */
 
@@ -28,14 +28,14 @@ export class Player {
     this.viewer.controls.control("play").textContent = "Play";
   }
 
-  /** Go on at the pace that was chosen. */
+  /** Restart the timer at the chosen rate. */
   changePace() {
     if (!this.timer) return;
     this.pause();
     this.play();
   }
 
-  /** Show the next frame, unless the one before has not come yet. */
+  /** Show the next frame, unless the previous one is still loading. */
   async step() {
     const { viewer, timer } = this;
     const { place } = viewer;

@@ -1,4 +1,5 @@
-// What a pointer does over a pane: it moves the picture, goes through planes, places the cross, sets the window, goes to the next place.
+// Pointer actions on a pane: pan, step through planes, place the cross, set the window, go to the
+// next place.
 
 import { listen } from "../common/pointer.js";
 import { isInside, positionOf } from "./plane-geometry.js";
@@ -11,7 +12,7 @@ const SWIPE_PX = 60;
 const WHEEL_STEP_PX = 40;
 
 /**
- * Listen to a pane until the returned function is called.
+ * Listen to a pane; call the returned function to stop.
  * @param {Viewer} viewer
  * @param {Held} held
  * @param {HTMLElement} host
@@ -67,7 +68,7 @@ export function hear(viewer, held, host) {
 }
 
 /**
- * Far to a side, and not much up or down.
+ * Test for a horizontal swipe: far to one side with little vertical movement.
  * @param {{x: number, y: number}} from
  * @param {{x: number, y: number}} to
  */
@@ -77,7 +78,7 @@ function isSwipe(from, to) {
 }
 
 /**
- * Say what is under the pointer.
+ * Show the values under the pointer.
  * @param {Viewer} viewer
  * @param {Held} held
  * @param {[number, number]} at  on the screen
@@ -93,7 +94,7 @@ async function tellUnder(viewer, { pane, direction }, at) {
   const text = names.map((name, axis) => `${name} ${position[axis]}`).join(", ");
   if (!place.levels) return viewer.words.tellUnder(text);
   const { offset, step, modality } = place.levels;
-  // A plane that does not come is said by the pane itself.
+  // If a plane fails to load, the pane itself reports it.
   const told = await viewer.store.picture(place.key[0], direction, index, true).catch(() => null);
   const [column, row] = [Math.floor(point[0] / plane.edges[1]), Math.floor(point[1] / plane.edges[0])];
   const value = told?.bits ? `: ${short(offset + step * told.bits[row * told.size[1] + column])}${modality === "CT" ? " HU" : ""}` : "";

@@ -1,4 +1,5 @@
-// Prompts over a picture, as in reports: on the object a disk, off it a square, so that colour is not needed.
+// Draw prompts over a picture, as in reports: positive ones as disks and negative ones as squares,
+// so that colour is not needed.
 
 import { isOn, pointOf, positionsOf } from "./plane-geometry.js";
 
@@ -7,11 +8,11 @@ import { isOn, pointOf, positionsOf } from "./plane-geometry.js";
 /** @typedef {{pos: string, neg: string, newest: string}} Colours */
 
 const NUMBER_PX = 10;
-/** Prompts of so many rounds have numbers; those of earlier ones are dots. */
+/** Number of latest rounds whose prompts are numbered; earlier ones are dots. */
 const NUMBERED = 4;
 
 /**
- * Draw the prompts of all rounds until now, the newest on top.
+ * Draw the prompts of all rounds up to the current one, the newest on top.
  * @param {CanvasRenderingContext2D} context @param {View} view @param {Plane} plane @param {number} index
  * @param {any[][]} rounds  prompts of each round @param {number} now @param {Colours} colours
  */
@@ -74,7 +75,7 @@ function drawPrompt(context, view, plane, prompt, isNewest, colours) {
 }
 
 /**
- * The first and the last plane that somebody said an object is in.
+ * Draw the first and last plane of an object, as given by a slice-range prompt.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {Plane} plane
@@ -122,7 +123,7 @@ function drawNumber(context, [x, y], round, isPositive, isNewest, colours) {
 }
 
 /**
- * A line over a lighter one stays visible on any ground.
+ * Draw a line over a wider light one, to stay visible on any background.
  * @param {CanvasRenderingContext2D} context
  * @param {string} colour
  * @param {number} width

@@ -1,4 +1,4 @@
-// Having a run give its answers again where they were not kept, so that those of every round can be seen.
+// Replay a dialogue whose masks were not saved, to show the answers of every round.
 
 import { addressOf } from "./sample-info.js";
 
@@ -12,7 +12,7 @@ export class Again {
   /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
-    /** @type {Set<Dialogue>} those that are being held again */
+    /** @type {Set<Dialogue>} dialogues whose replay is running */
     this.holding = new Set();
   }
 
@@ -22,7 +22,8 @@ export class Again {
   }
 
   /**
-   * Hold a dialogue again; that lasts about as long as it did. Somebody who looks elsewhere meanwhile is left in peace.
+   * Replay a dialogue; this takes about as long as the original. Do not disturb a user who has
+   * moved on to another place.
    * @param {Dialogue} dialogue
    */
   async hold(dialogue) {
@@ -45,7 +46,7 @@ export class Again {
   }
 
   /**
-   * Ask until it was held; what came of it.
+   * Poll until the replay has finished; return its outcome.
    * @param {Place} place
    * @param {Dialogue} dialogue
    * @returns {Promise<string>}

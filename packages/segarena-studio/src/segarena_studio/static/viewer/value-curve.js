@@ -1,4 +1,4 @@
-// The value after each round of all runs: a small chart that is a slider too.
+// Metric value after each round, for all runs: a small chart that also works as a slider.
 
 /** @typedef {import("./dialogue.js").Dialogue} Dialogue */
 
@@ -16,7 +16,7 @@ function element(kind, attributes) {
 }
 
 /**
- * Name of the metric that is drawn: the first that any dialogue has.
+ * Return the name of the metric to draw: the first one in any dialogue.
  * @param {Dialogue[]} dialogues
  */
 function metricOf(dialogues) {
@@ -24,7 +24,8 @@ function metricOf(dialogues) {
 }
 
 /**
- * Draw the curves; returns what moves the cursor. Nothing to draw leaves the host empty.
+ * Draw the curves; return a function that moves the cursor. If there is nothing to draw, leave the
+ * host empty.
  * @param {HTMLElement} host @param {Dialogue[]} dialogues @param {number} rounds @param {(round: number) => void} choose
  * @returns {(round: number) => void}
  */

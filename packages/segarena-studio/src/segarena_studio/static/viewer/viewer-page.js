@@ -1,4 +1,4 @@
-// The page of one place.
+// Entry point of the page that shows one place.
 
 import { Viewer } from "./viewer.js";
 

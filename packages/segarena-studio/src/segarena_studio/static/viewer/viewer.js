@@ -1,5 +1,6 @@
-// The viewer: one place, a sample or a dialogue about a target, with all runs side by side at one zoom. It holds what is looked at
-// just now; panes show it, words say it, controls, keys and hands change it.
+// The viewer shows one place, a sample or a dialogue about a target, with all runs side by side at
+// one zoom. This class keeps the current state; panes and captions display it; controls, keys and
+// pointers change it.
 
 import { find } from "../common/dom.js";
 import { Again } from "./replay.js";
@@ -20,16 +21,16 @@ import { Words } from "./captions.js";
 /** @typedef {import("./window-level.js").Levels} Levels */
 /** @typedef {import("./window-level.js").Window} Window */
 
-/** How many planes are asked for ahead. */
+/** Number of planes to prefetch. */
 const AHEAD = 12;
 
 export class Viewer {
-  /** @param {HTMLElement} root  the element with `data-address` of the collection */
+  /** @param {HTMLElement} root  the element whose `data-address` is that of the collection */
   constructor(root) {
     this.root = root;
     this.address = /** @type {string} */ (root.dataset.address);
     this.store = new Store(this.address);
-    /** What was asked of the list that the place was chosen from. */
+    /** Query of the list from which the place was opened. */
     this.question = new URLSearchParams(location.search);
     for (const name of ["sample", "target", "user", "repeat", "round"]) this.question.delete(name);
     /** @type {Shown | null} */
@@ -38,24 +39,24 @@ export class Viewer {
     this.key = ["", "", "", 0];
     this.round = 1;
     /**
-     * The plane of each direction.
+     * Current plane of each direction.
      * @type {number[]}
      */
     this.indices = [];
-    /** @type {number[] | null} the position that all planes go through */
+    /** @type {number[] | null} the position where all planes meet */
     this.cross = null;
     /** @type {Window | null} */
     this.window = null;
     /** @type {Uint8ClampedArray | null} */
     this.table = null;
-    /** Which directions are shown: "all", or the number of one. */
+    /** Displayed directions: "all", or the index of one. */
     this.directions = "all";
     this.step = 1;
-    /** The direction that was gone through last. */
+    /** The direction in which the user last moved. */
     this.moving = 0;
     this.isSpaceDown = false;
     this.loading = 0;
-    /** @type {Map<number, string>} what keeps a direction from being shown */
+    /** @type {Map<number, string>} loading error of each direction */
     this.problems = new Map();
     this.moveCursor = (/** @type {number} */ _round) => {};
     this.player = new Player(this);
@@ -79,13 +80,13 @@ export class Viewer {
     return this.shown?.place ?? null;
   }
 
-  /** Whether the target has panes of its own, beside those of runs. */
+  /** Whether the target has panes of its own, beside those of the runs. */
   get showsTarget() {
     return this.controls.control("target").checked;
   }
 
   /**
-   * The directions that are shown.
+   * Return the displayed directions.
    * @returns {number[]}
    */
   get shownDirections() {
@@ -98,14 +99,14 @@ export class Viewer {
     return { ...this.controls.look, cross: this.cross, objects: this.place?.objects.length ?? 0 };
   }
 
-  /** Which grey each of the 16 bits gets in the window. */
+  /** Grey value of each 16-bit code in the current window. */
   get greyTable() {
     this.table ??= tableOf(/** @type {Levels} */ (this.place?.levels), /** @type {Window} */ (this.window));
     return this.table;
   }
 
   /**
-   * Show a place: that of the page's address at first.
+   * Show a place; at first, the one in the page's address.
    * @param {Key} key
    * @param {number} [round]
    */
@@ -143,7 +144,7 @@ export class Viewer {
   }
 
   /**
-   * Show a place, after another one: what they have in common stays as it is.
+   * Show a place after another one; keep the state that both have in common.
    * @param {Place} place
    * @param {Place | null} before
    * @param {number} round
@@ -155,7 +156,7 @@ export class Viewer {
     const isSameTarget = isSameSample && before?.key[1] === target;
     this.round = Math.max(Math.min(1, rounds), Math.min(rounds, Math.round(round) || 1));
     if (!isSameTarget) this.begin(place);
-    this.controls.fill(place, rounds); // first: sliders take only what lies between their ends
+    this.controls.fill(place, rounds); // first: sliders clamp values to their range
     if (place.levels && (!this.window || !isSameSample)) this.setWindow(firstWindow(place.levels), false);
     this.panes.wantsTarget = place.kind === "image" && Boolean(target) && !isSameTarget;
     this.panes.build(place, isSameTarget);
@@ -165,7 +166,7 @@ export class Viewer {
   }
 
   /**
-   * Begin in the middle of the target.
+   * Start in the middle of the target.
    * @param {Place} place
    */
   begin(place) {
@@ -178,7 +179,7 @@ export class Viewer {
   }
 
   /**
-   * Other panes of the same place.
+   * Rebuild the panes of the same place.
    * @param {Place} place
    */
   rebuild(place) {
@@ -187,7 +188,7 @@ export class Viewer {
     this.refresh();
   }
 
-  /** Bring what is in the panes to where the sliders stand. */
+  /** Update all panes to the sliders. */
   refresh(only = this.shownDirections) {
     const { place } = this;
     if (!place) return;
@@ -211,7 +212,7 @@ export class Viewer {
   }
 
   /**
-   * What comes next in the direction that was gone last.
+   * Prefetch the next planes in the direction of the last move.
    * @param {Place} place
    */
   askAhead(place) {
@@ -235,7 +236,7 @@ export class Viewer {
   }
 
   /**
-   * The address leads here again.
+   * Update the page's address to the current place.
    * @param {Place} place
    */
   note(place) {
@@ -244,7 +245,7 @@ export class Viewer {
     history.replaceState(null, "", `?${addressOf(this.key)}${question && `&${question}`}${isLast ? "" : `&round=${this.round}`}`);
   }
 
-  // What is done
+  // Actions
 
   /** @param {number} round */
   setRound(round) {
@@ -256,7 +257,7 @@ export class Viewer {
   }
 
   /**
-   * Go through the planes of a direction.
+   * Show another plane of a direction.
    * @param {number} direction
    * @param {number} index
    */
@@ -273,7 +274,7 @@ export class Viewer {
   }
 
   /**
-   * All planes go through a position.
+   * Move all planes to a position.
    * @param {number[]} position
    */
   setCross(position) {

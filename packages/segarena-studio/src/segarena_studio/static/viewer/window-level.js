@@ -1,4 +1,5 @@
-// Window and level: voxels travel as 16 bits, and which grey each of them gets is decided here.
+// Window and level: voxels are transferred as 16-bit codes; this module maps each code to a grey
+// value.
 
 /**
  * @typedef {object} Levels  value = offset + step * bits
@@ -14,7 +15,7 @@
 const STEPS = 65536;
 
 /**
- * Level and width of usual windows of CT, in Hounsfield units.
+ * Level and width of common CT windows, in Hounsfield units.
  * @type {Record<string, Window>}
  */
 export const PRESETS = {
@@ -25,11 +26,11 @@ export const PRESETS = {
   liver: { level: 60, width: 160 },
 };
 
-/** Below this, a volume of an unknown kind is taken for CT. */
+/** A volume of unknown modality with values below this counts as CT. */
 const AIR_HU = -200;
 
 /**
- * The names of the usual windows that a volume can be shown in.
+ * Return the names of the presets available for a volume.
  * @param {Levels} levels
  */
 export function presetsOf({ modality, low }) {
@@ -37,7 +38,7 @@ export function presetsOf({ modality, low }) {
 }
 
 /**
- * What a volume is shown in at first.
+ * Return the initial window of a volume.
  * @param {Levels} levels
  * @returns {Window}
  */
@@ -46,7 +47,8 @@ export function firstWindow({ low, high }) {
 }
 
 /**
- * The window after a drag: across widens it, down makes it brighter, all of the first window in 400 px.
+ * Return the window after a drag: dragging across widens it, dragging down brightens; 400 px span
+ * the first window.
  * @param {Window} window @param {number} dx @param {number} dy @param {Levels} levels @returns {Window}
  */
 export function dragged({ level, width }, dx, dy, levels) {
@@ -55,7 +57,7 @@ export function dragged({ level, width }, dx, dy, levels) {
 }
 
 /**
- * The grey of each of the 16 bits.
+ * Return the grey value of each 16-bit code.
  * @param {Levels} levels
  * @param {Window} window
  */
@@ -67,7 +69,7 @@ export function tableOf({ offset, step }, { level, width }) {
 }
 
 /**
- * The 16 bits of a slice, from pixels whose red is the high byte.
+ * Read the 16-bit codes of a slice from pixels whose red channel is the high byte.
  * @param {Uint8ClampedArray} pixels RGBA
  */
 export function bitsIn(pixels) {
@@ -77,7 +79,7 @@ export function bitsIn(pixels) {
 }
 
 /**
- * A slice in grey, RGBA.
+ * Return a slice as grey RGBA pixels.
  * @param {Uint16Array} bits
  * @param {Uint8ClampedArray} table
  */

@@ -1,8 +1,8 @@
 "use strict";
-// A board: the rows of the panel that is asked for, ranked among themselves, sorted and sifted. What is ticked is drawn.
+// A board: rank, sort and filter the entries of the selected panel; draw the ticked ones as curves.
 {
   const FIRST_TICKED = 5;
-  const AT_ONCE = 80; // rows drawn before the page is ready; the others follow when the browser has time
+  const AT_ONCE = 80; // rows drawn before the page is ready; the others follow when the browser is idle
   const told = JSON.parse(document.getElementById("told").textContent);
   const panels = new Map(told.panels.map((panel) => [JSON.stringify(panel.key), panel]));
   const [, , , measure] = told.first;
@@ -12,12 +12,12 @@
   const { data, user, group, choice, words } = form.elements;
   const ranking = form.elements.measure;
   const metric = tools.elements.metric;
-  const ticked = new Map(); // number of an entry -> its colour
+  const ticked = new Map(); // index of an entry -> its colour
   let by = null;
   let waiting = 0;
 
   const isFloor = (entry) => told.entries[entry].floor;
-  // How an entry that is ticked is drawn: in a colour of its own, a floor in grey with a dash of its own.
+  // Style of a ticked entry: its own colour, or grey with its own dash for a floor.
   const lookOf = (entry) => (isFloor(entry) ? `floor d${ticked.get(entry) % 4}` : colourOf(ticked.get(entry)));
   const statistic = (name) => told.statistics.find((one) => one.name === name);
   const panelOf = (name, of = group.value) => panels.get(JSON.stringify([data.value, user.value, of, name]));
@@ -27,7 +27,8 @@
     return element;
   };
 
-  // Whose runs are shown; of the best those that are so in the board's own measure, in every column.
+  // Select which runs of each participant to show; "best" refers to the board's own measure in
+  // every column.
   function chosen(entries) {
     const judged = panelOf(measure, "");
     const sign = statistic(measure).higher ? 1 : -1;
@@ -50,7 +51,7 @@
     });
   }
 
-  // Bits of those that an entry is better than, decoded when they are first asked for.
+  // Bit row of the entries that an entry beats, decoded on first use.
   function isAhead(panel, one, other) {
     panel.bits ??= [];
     const row = (panel.bits[one] ??= Uint8Array.from(atob(panel.ahead[one]), (letter) => letter.charCodeAt(0)));
@@ -74,7 +75,7 @@
     }));
   }
 
-  // --- the table ---
+  // --- table ---
 
   function columns(panel) {
     const others = group.value ? [] : told.statistics.filter((one) => one.name !== ranking.value);
@@ -143,7 +144,8 @@
       svg("circle", { class: `dot ${colour}`, cx: at(panel.mean[row.place]).toFixed(1), cy: 8, r: 3.6 }));
   }
 
-  // The best of the controls that look at no image: what does not beat it has learnt nothing from the picture.
+  // The best control that ignores the image: an entry that does not beat it has learnt nothing from
+  // the picture.
   function blindest(panel) {
     const sign = statistic(ranking.value).higher ? 1 : -1;
     const blind = panel.entries.map((entry, place) => ({ entry, mean: panel.mean[place] })).filter(({ entry }) => isFloor(entry));
@@ -165,7 +167,8 @@
     return `${level}; ${open === 1 ? "one other" : `${open} others`} of ${others.length} cannot be told apart from it.`;
   }
 
-  // How many samples rows share, where they are about different ones; the words are those that stand there at first.
+  // Count the samples that rows share, if they cover different ones; the initial text is the
+  // template.
   const bitsOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
   const sum = (bytes) => bytes.reduce((sum, byte) => sum + ONES[byte], 0);
@@ -226,14 +229,14 @@
     return th;
   }
 
-  // What is not known comes last, whichever way.
+  // Sort missing values last in either direction.
   function compare(a, b, sign) {
     if (typeof a === "string") return sign * a.localeCompare(b, undefined, { numeric: true });
     if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
     return sign * (a - b);
   }
 
-  // --- what is ticked ---
+  // --- ticked entries ---
 
   function tick(entry, isOn) {
     if (!isOn) ticked.delete(entry);
@@ -266,7 +269,7 @@
     drawHistory(document.querySelector("[data-chart=history]"), { points, title: measure, higher: statistic(measure).higher });
   }
 
-  // --- what is asked for, kept in the address ---
+  // --- selection, kept in the address ---
 
   const asked = { measure: ranking, data, user, group, choice, words };
 

@@ -42,7 +42,7 @@ class Entry:
 
     Attributes:
         extract: the extract of the run.
-        participant: name of the participant; empty for a run of nobody, such as a control, which is
+        participant: name of the participant; empty for a run without participant, such as a control, which is
             always shown.
         name: name of the run; empty for the distinct name of its segmenter.
         at: time when the run finished in ISO 8601, UTC if it has no zone; empty for the time in
@@ -175,7 +175,7 @@ class Board:
                     yield (marked or candidates)[-1]
 
     def _by_participant(self, entries: Sequence[int]) -> list[list[int]]:
-        """Return the entries of each participant by time; an entry of nobody is a group of its own."""
+        """Return the entries of each participant by time; those without participant separately."""
         groups: dict[str | int, list[int]] = {}
         for entry in sorted(entries):
             owner = self.participants[entry] or entry
@@ -239,7 +239,7 @@ def _entries_until(stop: datetime | None, entries: Sequence[Entry]) -> list[Entr
 
 
 def _run_names(entries: Sequence[Entry], data: Sequence[str]) -> Sequence[str]:
-    """Return a distinct name for each entry: its own, or else that of its segmenter."""
+    """Return a distinct name for each entry: its own name, or else that of its segmenter."""
     segmenters = distinct_names([entry.extract.segmenter for entry in entries])
     run_names: list[str] = []
     for entry, segmenter in zip(entries, segmenters, strict=True):
@@ -294,7 +294,7 @@ def _unranked(entries: Sequence[Entry], floors: Collection[int]) -> Mapping[int,
 
 
 def _participant(entry: Entry) -> str:
-    """Return the participant of a run: by default its segmenter; nobody for a control."""
+    """Return the participant of a run: by default its segmenter; none for a control."""
     if entry.participant:
         return entry.participant
     segmenter = entry.extract.segmenter

@@ -1,4 +1,5 @@
-// Charts of a board, drawn as wide as they stand: curves of what is ticked, and every run by the time it was finished.
+// Charts of a board, drawn at their displayed width: curves of ticked entries, and all runs by
+// finishing time.
 
 const SPACE = "http://www.w3.org/2000/svg";
 const MARKERS = [
@@ -53,7 +54,7 @@ function padded(values, within) {
   return within && low >= 0 && high <= 1 ? [Math.max(0, ends[0]), Math.min(1, ends[1])] : ends;
 }
 
-// A chart with axes, as wide as its place; `labels` are names at the right ends of curves.
+// Draw a chart with axes, as wide as its container; `labels` are names at the right ends of curves.
 function framed(place, { title, xLabel, yLabel, x, y, xTicks, room }) {
   const width = Math.max(300, Math.min(1120, place.clientWidth || 700));
   const height = Math.round(Math.max(250, Math.min(430, width * 0.42)));
@@ -115,7 +116,7 @@ function drawCurves(place, { lines, word, title }) {
   placed(place, chart, ...(hasNames ? [] : [legend(lines)]));
 }
 
-// Names at the ends of curves, pushed apart so that none covers another.
+// Place names at the ends of curves, moved apart to avoid overlap.
 function endLabels(chart, at, lines) {
   const ends = lines.map(({ ends: [mean], css, label }) => ({ y: at.y(mean.findLast((value) => value !== null)), css, label })).filter(({ y }) => Number.isFinite(y)).sort((a, b) => a.y - b.y);
   const step = Math.min(15, (at.bottom - at.top) / Math.max(1, ends.length - 1));

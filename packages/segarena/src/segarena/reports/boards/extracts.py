@@ -206,7 +206,7 @@ def _columns(
 
 
 def _target_names(run: Run, keys: Sequence[TargetKey]) -> TargetColumns:
-    # Of several dialogues about a target the last one wins; all agree on label and attributes.
+    # The last of several dialogues about a target wins; all agree on label and attributes.
     dialogues = {dialogue.key[:2]: dialogue for dialogue in run.finished()}
     labels: list[str] = []
     attributes: list[Mapping[str, str | float]] = []

@@ -69,7 +69,7 @@ def rank_panel(
     for row, entry in enumerate(panel.entries):
         if entry in shown_entries:
             means[row] = round_mean(panel.means[row].mean)
-    # The sort is stable: of equal means the earlier run comes first.
+    # The sort is stable: ties are broken by the earlier run.
     best_first = sorted(means, key=lambda row: -sign * means[row])
     ranked = [row for row in best_first if panel.entries[row] not in unranked]
     others = [row for row in best_first if panel.entries[row] in unranked]

@@ -17,7 +17,7 @@ class NetworkSegmenter:
     Args:
         weights: a folder, a name on the hub, or the authors' own file (see
             `segarena.segmenters.weights.loading`).
-        device: "cpu", "cuda" or "cuda:1"; "auto" is the first GPU, or the CPU where there is none.
+        device: "cpu", "cuda" or "cuda:1"; "auto" is the first GPU, or the CPU if there is none.
         dtype: floating point format of the network.
         allow_download: whether weights may be downloaded from the hub.
 

@@ -50,7 +50,7 @@ def encoding_of(support: Support, encode: Callable[[Sample], Any], memory: Memor
 
 
 def shows_object(supports: Iterable[Support]) -> bool:
-    """Tell whether the mask of any support has a pixel."""
+    """Return whether the mask of any support has a pixel."""
     return any(support.mask.any() for support in supports)
 
 

@@ -92,7 +92,7 @@ def _unwrap_encoding(support: Support) -> Support:
 def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
     """Combine the masks of K supports into one.
 
-    An exact half counts as object in both rules. No votes at all give an empty mask.
+    In both rules, exactly half of the votes suffice. Without any votes the mask is empty.
 
     Args:
         masks: K bool masks of one shape.

@@ -1,4 +1,4 @@
-"""Random walks in a scan."""
+"""Random-walker segmentation of a scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conformance check of a worker: everything that a run, a crash or a broken host may demand of it."""
+"""Conformance check of a worker: behaviour in a run, after a crash, and with a broken host."""
 
 from __future__ import annotations
 

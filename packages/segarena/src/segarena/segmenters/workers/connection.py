@@ -28,7 +28,7 @@ def open_connection(config: WorkerConfig, *, retry_s: float = 0.0) -> WorkerStre
 
     Raises:
         PluginInvalid: the worker cannot be started or reached, or has another protocol version;
-            the message says what to do.
+            the message suggests a remedy.
         WorkerLost: the worker ended, timed out or broke the protocol before its greeting.
     """
     stream: WorkerStream

@@ -40,7 +40,7 @@ class EncodingHandle:
         self._earlier_passes: list[float] = []
 
     def ensure_current(self) -> int:
-        """Encode again if the worker is another one; return the generation of the handle.
+        """Encode again if the worker was replaced; return the generation of the handle.
 
         Raises:
             WorkerLost, WorkerError: as `WorkerClient.request`.
@@ -54,7 +54,7 @@ class EncodingHandle:
             self._encode()
             return self._generation
         self._earlier_passes = list(getattr(self, "pass_seconds", ()))
-        # Encoding again after a crash is not the model's time: it has the limit of a start.
+        # Encoding again after a crash is not model time, so it has the limit of a start.
         limit_s = client.config.start_s
         with pause_deadline(limit_s), client.response_limit(limit_s):
             self._encode()

@@ -21,7 +21,7 @@ def describe_end(how: str, lines: Sequence[str]) -> str:
 
 
 def describe_loss(error: Exception) -> str:
-    """Return why the connection was lost; "" when the worker is simply gone."""
+    """Return why the connection was lost; "" if the error does not give a reason."""
     if isinstance(error, ProtocolError):
         return f"broke the protocol: {error}"
     if isinstance(error, WorkerLost):

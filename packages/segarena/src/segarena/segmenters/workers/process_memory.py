@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process; 0 where it cannot be read."""
+    """Return the resident memory of a process; 0 if it cannot be read."""
     return _status_bytes(pid, "VmRSS:")
 
 
@@ -35,7 +35,7 @@ def process_tree_bytes(pid: int) -> int:
 
 
 def peak_resident_bytes(pid: int) -> int:
-    """Return the peak resident memory of a process; 0 where it cannot be read."""
+    """Return the peak resident memory of a process; 0 if it cannot be read."""
     return _status_bytes(pid, "VmHWM:")
 
 

@@ -40,7 +40,7 @@ FRAMES = {
 
 
 def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
-    """Send requests that must fail; check the error and that the worker answers the next one."""
+    """Send requests that must fail; check the error and that the worker goes on."""
     sample_kind = min(worker.sample_kinds)
     shape = SHAPES[sample_kind]
     outside = Dialogue().ask((Click(tuple(side + 5 for side in shape)),))
@@ -82,7 +82,7 @@ def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
 
 
 def identity(worker: Worker) -> Iterator[CheckResult]:
-    """Check that the worker names the files behind its answers and frees dropped encodings."""
+    """Check that the worker reports the files that determine its answers, and frees encodings."""
 
     def names_sources() -> str:
         return "" if worker.identity["sources"] else "it does not say which file it is"

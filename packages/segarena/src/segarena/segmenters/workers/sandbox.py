@@ -1,4 +1,4 @@
-"""Sandbox for programs of strangers: a worker that sees its own folder, a Python and its requests.
+"""Sandbox for untrusted programs: a worker can read only its folder, a Python and its requests.
 
 bubblewrap (Linux) gives the program its own namespaces: no network, no other processes, an empty
 environment, read-only files, and writable files in memory only. The organiser's own command, such
@@ -187,9 +187,9 @@ def _read_only(path: str) -> list[str]:
 
 
 def _change_user_words() -> list[str]:
-    """Return the command that gives up the administrator's rights; limits do not hold for them.
+    """Return the command that drops root privileges, since limits do not apply to root.
 
-    The limit of processes counts all processes of one user, so each program gets a user of its own.
+    The limit of processes counts all processes of one user, so each program has its own user.
     """
     if os.geteuid():
         return []
@@ -199,7 +199,7 @@ def _change_user_words() -> list[str]:
 
 
 def _installed(program: str, package: str) -> str:
-    """Return the path of a program; raise PluginInvalid where it is not installed."""
+    """Return the path of a program; raise PluginInvalid if it is not installed."""
     path = shutil.which(program)
     if path is None:
         raise PluginInvalid(

@@ -61,5 +61,5 @@ class SharedArrays:
 
 
 def has_shared_memory() -> bool:
-    """Tell whether this system has files in memory that other processes can open."""
+    """Return whether this system has files in memory that other processes can open."""
     return hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()

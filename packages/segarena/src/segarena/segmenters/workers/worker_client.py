@@ -125,7 +125,7 @@ class WorkerClient:
         """Start the worker unless it is running, and exchange hello.
 
         Raises:
-            PluginInvalid: the worker cannot be started, or refuses; the message says what to do.
+            PluginInvalid: the worker cannot be started, or refuses; the message suggests a remedy.
             WorkerLost: the worker ended or did not answer.
         """
         with self._lock:
@@ -172,14 +172,14 @@ class WorkerClient:
         header = {"protocol": PROTOCOL, "options": self.options, "look": path}
         answer, _ = self.request("hello", header)
         description = _checked_description(answer)
-        # Only a worker that can open our files repeats what this one holds.
+        # A worker repeats the content of our file only if it can open it.
         is_visible = bool(path) and description.sees == secret
         self.shared = SharedArrays(is_visible=is_visible)
         return description
 
     @contextmanager
     def response_limit(self, seconds: float) -> Generator[None]:
-        """Limit the seconds per response inside the block; elsewhere the caller's deadline holds."""
+        """Limit the seconds per response in this block, instead of the caller's deadline."""
         before = self._response_limit_s
         self._response_limit_s = seconds
         try:
@@ -195,7 +195,7 @@ class WorkerClient:
         *,
         generation: int | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return the worker's answer to a request; start the worker first if it is gone.
+        """Return the worker's answer to a request; start the worker first if it is not running.
 
         Args:
             verb: of the protocol.
@@ -288,7 +288,7 @@ class WorkerClient:
 
         Args:
             losses: counts the workers lost over one sample.
-            call: sends requests; encodes again by itself when it meets another worker.
+            call: sends requests; encodes again by itself if the worker was replaced.
 
         Raises:
             SegmenterError: two workers were lost over this sample, or the worker reports an error.

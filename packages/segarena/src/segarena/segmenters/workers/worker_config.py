@@ -15,7 +15,7 @@ class WorkerLost(Exception):
     """A worker died, exceeded a limit or broke the protocol; a new one may be started.
 
     Attributes:
-        was_killed: whether a signal from elsewhere ended it.
+        was_killed: whether a signal that this process did not send ended it.
     """
 
     def __init__(self, message: str, *, was_killed: bool = False) -> None:
@@ -25,7 +25,7 @@ class WorkerLost(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """How to start or reach a worker; the fields are options of the segmenter `worker`."""
+    """Settings to start or reach a worker; the fields are options of the segmenter `worker`."""
 
     command: str
     python: str = ""

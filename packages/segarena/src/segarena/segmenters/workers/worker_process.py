@@ -22,14 +22,14 @@ _PIPE_BYTES = 2**20
 
 
 class WorkerProcess(WorkerStream):
-    """Started worker: it talks through its stdin and stdout, and its stderr is a log."""
+    """Worker process: the protocol uses stdin and stdout, and stderr is the log."""
 
     def __init__(self, config: WorkerConfig) -> None:
         words = config.words
         if not config.network:
             words = [*_network_isolation(), *words]
         log_file = open_log(config.log)
-        # In a session of its own Ctrl-C reaches the host alone, and the worker can be ended
+        # In a separate session, Ctrl-C reaches the host only, and the worker can be ended
         # together with all processes that it starts.
         try:
             self.process = subprocess.Popen(  # noqa: S603 - what the user asked to start
@@ -74,7 +74,7 @@ class WorkerProcess(WorkerStream):
         stdin.close()
 
     def close(self) -> str:
-        """Kill the worker and all processes that it started; return how it ended by itself."""
+        """Kill the worker and its processes; return how it had ended, "" if it was running."""
         ended_itself = self.process.poll() is not None or _is_ending(self.process)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -91,7 +91,7 @@ class WorkerProcess(WorkerStream):
 
 
 def _is_ending(process: subprocess.Popen[bytes]) -> bool:
-    """Tell whether a worker that closed its pipe also exits within a moment."""
+    """Return whether a worker that closed its pipe also exits within a moment."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_EXIT_DELAY_S)
         return True
@@ -99,7 +99,7 @@ def _is_ending(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _enlarge_pipe(descriptor: int) -> None:
-    """Let a pipe hold a megabyte where the system allows it: large arrays need fewer wake-ups."""
+    """Enlarge a pipe's buffer to 1 MB where possible, so that large arrays need fewer wake-ups."""
     with suppress(OSError, AttributeError):
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 

@@ -29,7 +29,7 @@ class WorkerStream(Stream, ABC):
     """Stream to a worker with limits of time and memory that are enforced while waiting.
 
     Attributes:
-        was_killed: whether a signal from elsewhere ended the worker.
+        was_killed: whether a signal that this process did not send ended the worker.
         until: deadline (of `time.monotonic`) of the worker's next answer; None leaves the limit to
             the caller.
         pid: of the process that answers; 0 where unknown.
@@ -80,7 +80,7 @@ class WorkerStream(Stream, ABC):
         return process_tree_bytes(self.root) > self.max_memory
 
     def read_greeting(self) -> None:
-        """Read up to the worker's greeting; output before it goes to the log.
+        """Read up to the worker's greeting, and log any output before it.
 
         Raises:
             EOFError: the worker ended without a greeting.

@@ -115,7 +115,7 @@ def click_map(
         sigma: blur in pixels of a Full-HD image.
         radius: smoothing of the error mask, see `click_radius_px`. The published code uses
             "published".
-        normalise: "sum" makes the map sum to 1, as the paper says; "none" leaves the product as it
+        normalise: "sum" makes the map sum to 1, as in the paper; "none" leaves the product as it
             is, as the published code does. A map without any mass (all clicks far outside the
             error) stays zero.
 

@@ -40,8 +40,8 @@ def build_saliency(written: str) -> SaliencyFunction:
     `.npy` of numbers from 0 to 1. A map of another size than its image is scaled to it.
 
     Raises:
-        InvalidInput: no such name.
-        DatasetMissing: no such folder; or, when called, no map for an image.
+        InvalidInput: unknown name.
+        DatasetMissing: the folder does not exist; or, when called, no map for an image.
         PluginInvalid: the file has no such function.
         SampleInvalid: when called, a map is not (H, W) or not within 0 and 1.
     """

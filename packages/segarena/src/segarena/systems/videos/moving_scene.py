@@ -34,7 +34,10 @@ class Rendering(NamedTuple):
 
 
 class Appearance(Protocol):
-    """Appearance of a thing at positions in its own coordinates, at a time; `pixel` is the size of a pixel in them."""
+    """Appearance of a thing at positions in its coordinates and at a time.
+
+    `pixel` is the size of a pixel in those coordinates.
+    """
 
     def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
         """Render it."""

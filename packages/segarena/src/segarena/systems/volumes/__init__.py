@@ -1,1 +1,1 @@
-"""RadioActive: 2D and 3D models on radiology volumes, by what the prompts cost."""
+"""RadioActive: 2D and 3D models on radiology volumes, compared by the effort of their prompts."""

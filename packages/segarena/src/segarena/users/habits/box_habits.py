@@ -58,7 +58,7 @@ class BoxHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sizes: tuple[SizeClass, ...]
 
     def factor(self, person: np.random.Generator) -> float:
-        """Draw the factor of one person, by which their offsets are larger than average."""
+        """Draw a person's factor: the ratio of their offsets to the average person's."""
         return math.exp(self.between_people * float(person.standard_normal()))
 
     def offsets_px(self, sides_px: ArrayLike, rng: np.random.Generator) -> NDArray[np.float64]:

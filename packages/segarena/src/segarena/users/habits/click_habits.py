@@ -37,7 +37,7 @@ class ClickHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         source: origin of the numbers.
         centredness: power of the map.
         anywhere: share of clicks that are uniform over the error.
-        avoid: repulsion by earlier clicks: a place right beside one is chosen exp(-avoid) times as
+        avoid: repulsion by earlier clicks: a position next to one is chosen exp(-avoid) times as
             often; negative values attract.
         reach: distance over which earlier clicks repel, in diagonals.
         between_people: standard deviation of the logarithm of a person's factor, which multiplies

@@ -14,7 +14,7 @@ from segarena.samples import Sample, Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Simulated people who each hold one dialogue about every target.
+    """Simulated people that each have one dialogue about every target.
 
     Attributes:
         people: how many. With 1, every dialogue has a new person, so that prompts about many

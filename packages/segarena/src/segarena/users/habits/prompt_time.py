@@ -78,7 +78,7 @@ class PromptTimeModel:
     def of_rounds(
         self, rounds: Sequence[Sequence[object]], diagonal_px: float
     ) -> list[LogNormalSeconds]:
-        """Return the time of each round for an average person; 0 seconds where no prompt was given."""
+        """Return the time of each round for an average person; 0 seconds without a prompt."""
         device = self.habits.pointers[self.pointer]
         hand = _PointerTracker(self.habits, device, self.boxes, diagonal_px)
         return [

@@ -101,7 +101,7 @@ class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self._move(self.point_a_s, self.point_b_s, way, width)
 
     def drag(self, way: float, width: float) -> LogNormalSeconds:
-        """Return the time of the same movement with the button held down."""
+        """Return the time of the same movement while dragging."""
         return self._move(self.drag_a_s, self.drag_b_s, way, width)
 
     def _move(self, a_s: float, b_s: float, way: float, width: float) -> LogNormalSeconds:

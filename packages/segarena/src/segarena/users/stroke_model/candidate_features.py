@@ -1,4 +1,4 @@
-"""Features of candidate drawings, from which the likeness network tells how likely people draw them."""
+"""Features of candidate drawings, from which a network predicts how likely people draw them."""
 
 from __future__ import annotations
 

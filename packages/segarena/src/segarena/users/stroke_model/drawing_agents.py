@@ -149,7 +149,7 @@ class DrawingAgents:
         return inputs
 
     def course_inputs(self, agents: Indices) -> FloatArray:
-        """Return the inputs of the course network for agents that were just put down, (n, inputs)."""
+        """Return the inputs of the course network for agents that start a line, (n, inputs)."""
         surface = self.surface
         position = self._position[agents]
         reach = _AROUND_PROBES * np.complex64(surface.stride / surface.cell)

@@ -59,7 +59,7 @@ class Network:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> Network:
-        """Return the network that `arrays` describe; `KeyError` where some are missing."""
+        """Return the network that `arrays` describe; `KeyError` if one is missing."""
         count = sum(name.startswith("w") for name in arrays)
         layers = [(arrays[f"w{number}"], arrays[f"b{number}"]) for number in range(count)]
         return cls(arrays["mean"], arrays["scale"], layers)

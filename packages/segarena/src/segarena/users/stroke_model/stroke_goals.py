@@ -68,7 +68,7 @@ def nearby_background(mask: Mask) -> Mask:
 def error_goals(
     prediction: Labels, target: Labels, ignore: Mask | None, objects: int
 ) -> list[StrokeGoal]:
-    """Return the conspicuous errors in a picture, one goal for each true label; [] where nothing is wrong.
+    """Return the conspicuous errors in a picture, one goal for each true label; [] without errors.
 
     Errors are split into 8-connected parts. Of all labels together, up to four parts are kept:
     those whose area times greatest depth is at least a fifth of the largest, which is always kept

@@ -230,7 +230,7 @@ def _cell_centres(side: int, cell: float) -> NDArray[np.intp]:
 
 
 def _to_points(mask: Mask) -> ComplexPoints:
-    """Return the pixels of a mask as points, evenly subsampled where there are too many."""
+    """Return the pixels of a mask as points, evenly subsampled if there are too many."""
     flat = np.flatnonzero(mask)
     every = max(1, len(flat) // _MOST_PIXELS)
     rows, columns = np.divmod(flat[::every], mask.shape[1])

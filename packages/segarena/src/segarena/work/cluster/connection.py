@@ -30,7 +30,8 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
     """Return the module `ray`, connected during the block; an existing connection of the program is kept.
 
     Args:
-        address: of the cluster, "host:port" or "auto"; "" starts one on this machine, unreachable for others.
+        address: address of the cluster, "host:port" or "auto"; "" starts one on this machine,
+            unreachable for others.
         workers: number of CPUs of a cluster on this machine.
 
     Raises:
@@ -57,7 +58,7 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
             )
         yield ray
         return
-    # Ray would take SIGTERM, which ends our work as Ctrl-C does, and print on stdout what is in its logs too.
+    # Ray would intercept SIGTERM, which stops a job like Ctrl-C, and duplicate its logs on stdout.
     ray._private.utils.set_sigterm_handler = ray._private.worker.print_to_stdstream = _do_nothing
     try:
         with _without_stderr():
@@ -91,7 +92,7 @@ def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
 
 
 def _has_token() -> bool:
-    """Return whether Ray will find an authentication token; without one, it must not be told to use tokens."""
+    """Return whether Ray will find an authentication token; without one, leave tokens off."""
     named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 

@@ -23,8 +23,8 @@ class Ray:
     Attributes:
         workers: number of workers, at most one per unit. Each has a CPU of its own; workers without room on the
             cluster wait while the others work.
-        address: of the cluster, "host:port", or "auto" for the cluster of this machine. "" starts a cluster on this
-            machine that lasts as long as the work.
+        address: address of the cluster, "host:port", or "auto" for the cluster of this machine. ""
+            starts a cluster on this machine that lasts as long as the work.
         gpus_per_worker: fraction of a GPU, or number of GPUs, of each worker. With 0, workers see none.
 
     Raises:

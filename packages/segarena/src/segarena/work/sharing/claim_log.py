@@ -25,7 +25,7 @@ class ClaimLog:
     """A log, read up to the latest known entry.
 
     Args:
-        folder: of its files.
+        folder: folder of its files.
 
     Attributes:
         shares: the state after all entries that were read.

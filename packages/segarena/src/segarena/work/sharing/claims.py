@@ -46,7 +46,7 @@ class Claims:
     """The part of this process; a context in which it takes part.
 
     Args:
-        folder: of the claims; created if it does not exist.
+        folder: folder of the claims; created if it does not exist.
         lock: a file that a process locks to work alone.
         were_done: returns the finished ones among the units claimed by a dead process.
         before_telling: called before units are published as done, to make their results readable.
@@ -111,7 +111,7 @@ class Claims:
 
     @contextmanager
     def keeping(self, on_wait: OnWait = lambda _: None) -> Generator[None]:
-        """Hold the shared folder, to change its files; wait for another process that holds it."""
+        """Lock the shared folder to change its files; wait if another process holds the lock."""
         while not self.try_keeping():
             on_wait(f"{self._names(filter(None, [self._shares.keeper]))} has the folder")
             time.sleep(_POLL_S)
@@ -121,7 +121,7 @@ class Claims:
             self.stop_keeping()
 
     def try_keeping(self) -> bool:
-        """Hold the shared folder unless another process does; return whether it is held now."""
+        """Try to lock the shared folder; return whether this process now holds the lock."""
         self._log.read()
         self._drop_dead(filter(None, [self._shares.keeper]))
         return self._append(

@@ -49,7 +49,7 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
         process: its process id there.
         machine: scope of the process id: boot id and PID namespace. Empty if unknown.
         started: start time of the process in clock ticks of its machine, because process ids are reused.
-        version: of segarena.
+        version: version of segarena.
     """
 
     token: str
@@ -79,7 +79,7 @@ class Presence:
     """The presence of this process in a shared folder; a context in which it gives signs of life.
 
     Args:
-        folder: of the files; created if it does not exist.
+        folder: folder of the files; created if it does not exist.
         expire_s: silence after which a process counts as dead.
 
     Attributes:

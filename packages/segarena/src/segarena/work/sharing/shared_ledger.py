@@ -60,7 +60,7 @@ class SharedLedger:
     Args:
         claims: the folder of claims and parts.
         path: the ledger; None if finished units are known otherwise, and the parts only inform the other processes.
-        identity: of the work, in plain values.
+        identity: identity of the work, in plain values.
 
     Attributes:
         done: the value of each unit finished before or by this process; of all units once the work is done.
@@ -149,7 +149,7 @@ class SharedLedger:
         self._claims.done(self._places[name], outcome.seconds, failure)
 
     def discard(self) -> None:
-        """Let the last process that leaves remove the file, because its contents are stored elsewhere now."""
+        """Have the last process to leave remove the file; its contents are stored elsewhere."""
         self._is_discarded = True
 
     def _read_before(self) -> None:

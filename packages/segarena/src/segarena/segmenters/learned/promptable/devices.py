@@ -23,10 +23,10 @@ Answer = TypeVar("Answer")
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device called `name`; "auto" is the first CUDA device, or the CPU where there is none.
+    """Return the device called `name`; "auto" is the first CUDA device, else the CPU.
 
     Raises:
-        PluginInvalid: there is no such device.
+        PluginInvalid: the device does not exist.
     """
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
     devices = ["cpu", *gpus]
@@ -113,7 +113,7 @@ class BatchRunner:
     def _try(
         work: Callable[[Sequence[Item]], Sequence[Answer]], batch: Sequence[Item]
     ) -> Sequence[Answer] | None:
-        """Return the answers, None when memory ran out.
+        """Return the answers; None if memory ran out.
 
         The caller retries outside of the exception handler, where no traceback keeps the tensors
         of the failed attempt alive.

@@ -15,7 +15,7 @@ class GuidedFilter:
     Args:
         guide: uint8 or float (H, W), 0 to 255.
         radius_px: of the square window.
-        edge: contrasts well below this number of grey levels are smoothed away.
+        edge: contrasts well below this number of grey levels are removed.
 
     Source: He, Sun, Tang, Guided Image Filtering, TPAMI 35(6), 2013; for label costs: Hosni et al., Fast Cost-Volume
     Filtering, TPAMI 35(2), 2013.

@@ -91,7 +91,7 @@ class StrokeRound:
 
     @property
     def has_object(self) -> bool:
-        """Whether any stroke so far is positive."""
+        """Whether the prompts so far contain a positive stroke."""
         return any(stroke.label != BACKGROUND for stroke in chain(*self.strokes.values()))
 
     def empty(self) -> Labels:

@@ -34,7 +34,7 @@ def spread_prompts(prompts: Sequence[Prompt], spread: Spread) -> tuple[Prompt, .
 
 
 def is_keyframe(prompt: Prompt) -> bool:
-    """Tell whether a prompt is interpolated: a positive click, or a box of a single slice."""
+    """Return whether a prompt is interpolated: a positive click, or a box of a single slice."""
     if isinstance(prompt, Box):
         return prompt.stop[0] - prompt.start[0] == 1
     return isinstance(prompt, Click) and prompt.is_positive

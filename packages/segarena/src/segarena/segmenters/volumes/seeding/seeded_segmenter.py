@@ -43,7 +43,7 @@ class SeededSegmenter(SeedingOptions, ABC):
     def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue; `seed_layout.plan_round` describes the part of a scan that changes.
 
-        Clicks and limits hold to the voxel.
+        Clicks and limits are exact to the voxel.
 
         Raises:
             SegmenterError: a prompt of another kind, or about another object than the first.

@@ -1,7 +1,7 @@
 """The click benchmark: number of clicks until the mask is good enough.
 
 The field's standard protocol for interactive segmentation of images (RITM and its descendants; the
-baseline of RClicks): one click a round, up to 20, by a user who clicks the middle of the largest
+baseline of RClicks): one click a round, up to 20, by a user that clicks the middle of the largest
 error.
 """
 

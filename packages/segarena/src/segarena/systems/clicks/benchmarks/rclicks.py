@@ -1,6 +1,6 @@
 """RClicks: dependence of the result on where people click.
 
-This is the click benchmark with many users: the usual one, who clicks the centre; ten clicking
+This is the click benchmark with many users: the standard one, which clicks the centre; ten clicking
 groups, from unlikely to likely clicks; and, with a clicks table, the first clicks of real people
 and as many sampled from the click model.
 """
@@ -66,7 +66,7 @@ def rclicks(
         options = {"click_model": click_model, "low": low, "high": high, **published}
         users[name] = PluginSpec("group", options)
         group_options.append({"user": name, "low": low, "high": high})
-    # None and not left out, so that the options of a run state that nobody has this role.
+    # Stored as None rather than omitted, so that a run's options state that no user has this role.
     real = None
     sampled = None
     clicks_file = None
@@ -102,7 +102,7 @@ def rclicks(
 
 
 def _sha256(file: Path | None) -> str | None:
-    """Return the hash of an input file; it tells runs with replaced files apart."""
+    """Return the hash of an input file; it distinguishes runs after a file was replaced."""
     if file is None:
         return None
     if not file.is_file():

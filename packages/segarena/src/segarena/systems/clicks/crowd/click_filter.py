@@ -1,4 +1,4 @@
-"""Filter for the valid clicks of a collection.
+"""Filter that keeps the valid clicks of a collection.
 
 People are paid by the batch, and some click anywhere. A batch is valid when at least 7 of its 10
 clicks fall inside their object. A click of a valid batch is valid when it falls inside the object

@@ -135,7 +135,7 @@ def read_clicks(
             them all.
 
     Raises:
-        InvalidInput: no such file, missing columns, coordinates that are not whole numbers, or any
+        InvalidInput: missing file or columns, coordinates that are not whole numbers, or any
             error of `check_clicks`; its warnings, such as duplicates, are not raised.
     """
     import polars as pl

@@ -1,6 +1,6 @@
-"""Probability maps of where people of the synthetic crowd like to click, one per habit.
+"""Probability maps of the clicks of the synthetic crowd, one per habit.
 
-The habits are our own. They quantify what the paper shows of real clicks (figures 1 and 10 to
+The habits are our own. They quantify the real clicks that the paper shows (figures 1 and 10 to
 12): people do not always click the centre, often click a part that stands out, seldom click near
 the edge, prefer the upper part of upright objects, and in later rounds click the largest error.
 """
@@ -30,7 +30,7 @@ INTERIOR_DEPTH = 0.35
 
 
 def depth_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh pixels by the cube of their distance to the edge: people who aim for the centre."""
+    """Weigh pixels by the cube of their distance to the edge, for people who aim for the centre."""
     return _relative_depth(error) ** 3
 
 
@@ -55,7 +55,7 @@ def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 
 
 def interior_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh all pixels alike that are deeper than about a third of the deepest point."""
+    """Weigh equally all pixels deeper than about a third of the maximum depth."""
     return (_relative_depth(error) >= INTERIOR_DEPTH).astype(np.float64)
 
 
@@ -77,7 +77,7 @@ def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64
 
 
 def uniform_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh all pixels alike: people in a hurry."""
+    """Weigh all pixels equally, for people in a hurry."""
     return np.ones(error.shape)
 
 

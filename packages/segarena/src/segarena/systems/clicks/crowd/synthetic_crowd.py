@@ -109,7 +109,7 @@ def collect_clicks(
         sampler = _ClickSampler(instance, slip_share)
         instance_key = zlib.crc32(f"{instance.dataset}/{instance.full_stem}".encode())
         for i, job in enumerate(jobs):
-            # Random streams are keyed by what they decide, so that other instances do not
+            # Each decision has its own random stream, so that other instances do not
             # change them.
             person_rng = np.random.default_rng([seed, 1, job.person])
             click_rng = np.random.default_rng([seed, 2, instance_key, i])
@@ -218,7 +218,7 @@ class _ClickSampler:
         return start + relative * extent
 
     def _sample_slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return a position off the error; any position when hardly any pixel is off it."""
+        """Return a position off the error; any position if almost no pixel is off it."""
         candidates = rng.random((100, 2)) * self._error.shape
         rows, columns = candidates.astype(int).T
         first_off_error = int(np.argmin(self._error[rows, columns]))

@@ -95,9 +95,9 @@ def lower_over_upper_half(
     """Return AHH of each instance: the change from the more likely half of the groups to the less.
 
     A half stands for 50 % of the probability; its value is the mean of its groups. This differs
-    from a user who draws from the whole half again at each click, which only another run could
+    from a user that draws each click from the whole half, which would need another run to
     measure. The published protocol takes the change group by group (G1 from G6, .., G5 from G10)
-    and averages those, instead of merging the halves as the paper says.
+    and averages those, instead of merging the halves as in the paper.
 
     Raises:
         InvalidInput: as `average_vs_baseline`; an odd number of groups.

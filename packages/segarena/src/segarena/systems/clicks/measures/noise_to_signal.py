@@ -1,4 +1,4 @@
-"""Noise-to-signal ratio (NSR): dependence of a result on who clicks.
+"""Noise-to-signal ratio (NSR): how much a result depends on the user.
 
 NSR is the deviation over people or groups divided by the mean. A segmenter's NSR over clicking
 groups is `noise_to_signal(group_stds(auc), group_means(auc))` averaged over instances. Source:

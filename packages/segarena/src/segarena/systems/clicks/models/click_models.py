@@ -1,6 +1,6 @@
 """Click models as plug-ins: where people click in a photograph.
 
-A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=value, ...) or
+A click model is a plug-in of the kind `click-model`: NAME, NAME(option=value, ...) or
 file.py:Name, built into an `ImageClickMap` of `click_maps.py`. Users sample from it, and
 `segarena clicks judge` compares it with real clicks.
 """

@@ -24,7 +24,7 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
         size: the size of the network; None takes the one stored in the file, or the paper's "b".
 
     Raises:
-        InvalidInput: there is no such file, it is not a checkpoint, it contains code, or its
+        InvalidInput: the file does not exist, it is not a checkpoint, it contains code, or its
             tensors are not those of the network; the message counts the missing, unknown and
             differently shaped ones and names some.
     """

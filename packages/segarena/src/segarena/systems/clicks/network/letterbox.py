@@ -25,7 +25,7 @@ LEAST_MARGIN_PX = 4
 
 
 def view_window(error: NDArray[Any], margin: float | None) -> Window:
-    """Return the part of an image that the network sees: the error's box with a margin.
+    """Return the window that the network receives: the error's bounding box with a margin.
 
     Args:
         error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches

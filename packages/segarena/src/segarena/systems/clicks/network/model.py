@@ -27,9 +27,9 @@ class NetworkSize:
         drop_path: probability at the last block.
         dropout: share of decoder channels dropped.
         side_px: side of the square that images are put into; a multiple of 32.
-        margin: None: the network sees the whole image, as published. Else what it sees is the box
-            of the error and a margin, of so many longer sides of the box; elsewhere the map is 0. A
-            small canvas resolves more then.
+        margin: None: the input is the whole image, as published. Otherwise it is the error's
+            bounding box with a margin, in units of the box's longer side, which gives more
+            resolution on a small canvas; outside of it the map is 0.
     """
 
     channels: tuple[int, ...]
@@ -63,7 +63,7 @@ NETWORK_SIZES = {
 
 
 class LearntScale(nn.Module):
-    """Multiplication by the absolute value of one learnt number."""
+    """Multiplication by the absolute value of one learned scalar."""
 
     def __init__(self, start: float = 0.05) -> None:
         super().__init__()
@@ -94,8 +94,8 @@ class EncoderDecoder(nn.Module):
 class ClickabilityNetwork(nn.Module):
     """Network that predicts a click map from a letterboxed image and two masks.
 
-    The third convolution of the mask branch has no activation, as in the published code; the paper
-    says that each has one.
+    The third convolution of the mask branch has no activation, as in the published code; according
+    to the paper, each has one.
 
     Args:
         size: a name in `SIZES`, or your own.
@@ -130,7 +130,7 @@ class ClickabilityNetwork(nn.Module):
             epsilon: keeps a constant map finite. The published model has 1e-9, its benchmark 1e-8.
         """
         coarse = self.encoder_decoder(image, self.maps_transform(masks))
-        # Corners are aligned here, as published; elsewhere they are not.
+        # Aligned corners, as published, unlike all other resizing.
         canvas = functional.interpolate(
             coarse, size=image.shape[2:], mode="bilinear", align_corners=True
         )

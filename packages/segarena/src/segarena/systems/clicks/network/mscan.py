@@ -93,7 +93,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP on normalised input, each added with a learnt weight per channel."""
+    """Attention and MLP on normalised input, each added with a learned weight per channel."""
 
     def __init__(self, channels: int, mlp_ratio: int, drop_path: float) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ def kl_divergence(predicted: Tensor, true: Tensor) -> Tensor:
 
 
 def map_similarity(predicted: Tensor, true: Tensor) -> Tensor:
-    """Return SIM of each sample, (B,): the mass that two maps of sum 1 share; 1 for equal maps."""
+    """Return SIM of each sample, (B,): the common mass of two maps of sum 1; 1 for equal maps."""
     p = _normalise(predicted, METRIC_EPSILON)
     t = _normalise(true, METRIC_EPSILON)
     return p.minimum(t).sum(dim=PIXEL_AXES)

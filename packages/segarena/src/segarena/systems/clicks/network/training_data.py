@@ -114,7 +114,7 @@ def batches(
     Args:
         data: the instances.
         batch_size: instances of a batch.
-        order: indices into `data`; None goes through it once.
+        order: indices into `data`; None iterates over it once.
         is_flipped: for each position in `order`, whether left and right are exchanged.
         workers: processes that prepare batches ahead; 0 prepares them in this process.
     """

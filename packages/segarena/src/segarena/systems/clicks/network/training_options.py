@@ -24,7 +24,7 @@ class TrainingOptions:
         warmup_share: share of all steps in which the rate rises from 0. Not in the paper.
         is_published_schedule: see `learning_rate`.
         backbone_share: the backbone's rate as a share of the others'. The published script names
-            0.1 and does not apply it, so 1 is what it does; with `initial` weights of an image
+            0.1 but does not apply it, so its actual value is 1; with `initial` weights of an image
             classifier 0.1 is usual.
         flip_share: probability of a horizontal flip.
         sigma: blur of the click maps, in pixels of a Full-HD image.

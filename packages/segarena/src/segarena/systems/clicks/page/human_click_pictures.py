@@ -35,7 +35,7 @@ class MostClickedTargets:
         self.count = 0
 
     def add(self, instance: Instance) -> Instance:
-        """Consider one instance, and return it."""
+        """Keep the instance if it is among those with the most clicks; return it."""
         self.count += 1
         # The sort is stable: among equally many clicks, earlier instances stay.
         ranked = sorted([*self.kept, instance], key=lambda one: -len(one.positions))

@@ -1,4 +1,4 @@
-"""Section of the click benchmark's report on people: their first clicks against click models."""
+"""Report section of the click benchmark that compares people's first clicks with click models."""
 
 from __future__ import annotations
 

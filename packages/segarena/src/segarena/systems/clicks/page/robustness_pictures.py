@@ -41,7 +41,7 @@ PixelPoint = tuple[float, float]
 def robustness_pictures(
     runs: Sequence[Run], hardness: Sequence[DatasetHardness], lead: str
 ) -> Gallery:
-    """Return cards of the hardest and the steadiest instances of each dataset, with notes."""
+    """Return cards of the hardest and the most stable instances of each dataset, with notes."""
     cards: list[Card] = []
     notes: list[str] = []
     colours = dict(labelled_colours(runs))
@@ -72,7 +72,7 @@ def robustness_pictures(
 def _steady_targets(one: DatasetHardness) -> list[int]:
     """Return the instances that depend least on the click and are at least half solved."""
     easiest_first = reversed(one.ranking[NUMBERED_TARGETS:])
-    # A target that nobody segments has no deviation either, but is not steady.
+    # A target that no segmenter finds has no deviation either, but that is not robustness.
     solved = [index for index in easiest_first if one.means[index] >= 0.5]
     return solved[:STEADY_TARGETS]
 

@@ -83,7 +83,7 @@ class FirstClickRow:
         run: position of the run in the report.
         user_kind: "base", "groups", "real" or "sampled".
         mean: over an instance's clicks, then over instances.
-        std: as `mean`; None for the base user, who clicks once.
+        std: as `mean`; None for the base user, which clicks once.
         nsr: as `mean`; None for the base user.
         to_real: the mean minus that of real people, paired by instance; None without real people.
         targets: number of instances.

@@ -1,4 +1,4 @@
-"""Values read from the records of rclicks runs: per clicking group, and after first clicks.
+"""Values from the records of rclicks runs, per clicking group and after first clicks.
 
 The benchmark's options give users their roles: `base`, `groups` from least to most likely, `real`,
 `sampled`. An *instance* is a target that all compared users have finished.
@@ -27,7 +27,7 @@ class UserRoles:
     """Roles of the users of a run; None or empty for roles without a user.
 
     Attributes:
-        base: the usual user, who clicks the centre.
+        base: the standard user, which clicks the centre.
         groups: the clicking groups from least to most likely; empty when one of them is missing.
         real: the user that replays real people.
         sampled: the user that samples as many clicks from the click model.
@@ -106,7 +106,7 @@ def without_first_click_users(run: Run) -> Run:
 
 
 def base_user_run(run: Run) -> Run:
-    """Return an rclicks run with its base user alone, as the click benchmark would show it."""
+    """Return an rclicks run with its base user only, as the click benchmark would show it."""
     base = user_roles(run).base
     if base is None:
         return without_first_click_users(run)

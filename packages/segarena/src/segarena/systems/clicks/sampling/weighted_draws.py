@@ -73,7 +73,7 @@ class SamplingWeights:
         return _index_at(sums_inside, uniform * sums_inside[-1])
 
     def _at_rank(self, share: float) -> int:
-        """Return the index where the running sum of the sorted weights passes `share` of the total.
+        """Return the index where the sum of the sorted weights exceeds `share` of the total.
 
         Few weights are sorted completely, if their sums are exact in any order. Of many weights
         only one class is sorted: the weights about as large as the wanted one.
@@ -147,7 +147,7 @@ class SamplingWeights:
 
 
 def _index_at(sums: NDArray[np.float64], mass: float) -> int:
-    """Return the index where a running sum passes `mass`; never an index of weight 0."""
+    """Return the index at which a running sum exceeds `mass`; never one with weight 0."""
     index = int(np.searchsorted(sums, mass, side="right"))
     # Rounding can lift the mass to the total; then the last index with a weight is right.
     last = int(np.searchsorted(sums, sums[-1], side="left"))

@@ -1,1 +1,1 @@
-"""Users who click by a click map, in clicking groups, or as recorded people did."""
+"""Users that sample clicks from click maps, form clicking groups, or replay recorded clicks."""

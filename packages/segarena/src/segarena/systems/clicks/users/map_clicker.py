@@ -1,4 +1,4 @@
-"""Users who sample their clicks from a map: uniform, by depth, or by a click model.
+"""Users that sample their clicks from a map: uniform, by depth, or by a click model.
 
 Source: the sampled clicks and the clicking groups of RClicks.
 """
@@ -27,7 +27,7 @@ Groups = Literal["exact", "published"]
 
 
 class MapClicker:
-    """User who samples clicks from a map of the error, or from a likelihood range of the map.
+    """User that samples clicks from a map of the error, or from a likelihood range of the map.
 
     The kind of error to click, missing or surplus, is chosen as by `CentreClicker`. The click is
     then sampled from the map over that error without the pixels clicked before, in proportion to
@@ -72,7 +72,7 @@ class MapClicker:
         self._centre = CentreClicker(when_solved=when_solved)
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
-        """Return one click, or None when nothing is left to correct."""
+        """Return one click, or None if nothing is left to correct."""
         centre_click = self._centre.click(turn)
         if centre_click is None:
             return None

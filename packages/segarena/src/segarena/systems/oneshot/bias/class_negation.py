@@ -27,7 +27,7 @@ class ColumnCorrelation:
 
     one: str
     other: str
-    given: str  # column held fixed in a partial correlation; "" for none
+    given: str  # control variable of a partial correlation; "" for none
     pearson: float  # -1 to 1; NaN where a column is constant or classes are fewer than three
     spearman: float
     classes: int  # number of classes with a value in all columns
@@ -53,7 +53,7 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
         Columns class, image, supervised, one_shot, salience.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it lacks a column, or a value is not a number.
     """
     file = Path(path)

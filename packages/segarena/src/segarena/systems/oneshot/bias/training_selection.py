@@ -36,7 +36,7 @@ def training_share(
         threshold: minimum saliency of the salient region.
         is_soft: weigh pixels by the map instead of cutting it at the threshold.
 
-    Source: TOSS, section 5 (K_i of SGTSS), which says neither whether the map is cut nor what an
+    Source: TOSS, section 5 (K_i of SGTSS), which leaves open whether the map is cut, and what an
     empty region gives.
     """
     if is_soft:

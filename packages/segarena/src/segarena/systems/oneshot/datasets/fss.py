@@ -127,7 +127,7 @@ def _values(file: Path) -> NDArray[np.int32]:
 
 
 def _is_coloured(file: Path) -> bool:
-    """Tell whether a mask file has colours instead of grey values or a palette."""
+    """Return whether a mask file has colours instead of grey values or a palette."""
     for read, is_coloured in ((read_mask_values, False), (read_mask_colours, True)):
         with suppress(InvalidMask):
             read(file)

@@ -42,7 +42,7 @@ class ListFinding:
 
     kind: str  # "cross-class", "self-pairs", "duplicates", ...; see docs/toss.md
     list: str  # name of the list; "" for a finding across lists
-    count: int  # of rows, cells or names, as the message says
+    count: int  # number of rows, cells or names, depending on the message
     message: str  # one line
 
 
@@ -187,7 +187,7 @@ def _find_uneven_classes(table: pl.DataFrame) -> Iterator[FindingParts]:
 
 
 def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
-    """Name the convention of folds, and rows with a class that another fold tests.
+    """Report the fold convention, and rows with a class that another fold tests.
 
     A model of this fold is trained on such a class.
     """
@@ -225,7 +225,7 @@ def _is_odd(label: str) -> bool:
 
 
 def _find_level_defects(table: pl.DataFrame) -> Iterator[FindingParts]:
-    """Name uneven levels, and what a list of Support Cognizance leaves open."""
+    """Report uneven levels, and ambiguities of a Support Cognizance list."""
     if table["tier"][0] != "support-cognizance":
         return
     class_sizes = table.group_by("class", "level").len()["len"]

@@ -74,7 +74,7 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
         The file's columns, with `class` and `query` instead of `filename`.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it is no CSV, lacks a column, has no number where one belongs, or names an
             image in another way.
     """
@@ -173,7 +173,7 @@ def _best_threshold(
 ) -> tuple[float, float]:
     """Return the highest share of agreement of any threshold, and that threshold.
 
-    Values from the threshold on are taken for salient.
+    Values at or above the threshold count as salient.
     """
     order = np.argsort(values)
     salient_count = is_salient.sum()

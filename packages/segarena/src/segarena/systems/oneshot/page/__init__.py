@@ -1,1 +1,1 @@
-"""What reports of TOSS have of their own."""
+"""Report sections specific to TOSS."""

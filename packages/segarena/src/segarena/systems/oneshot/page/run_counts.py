@@ -71,7 +71,7 @@ class TierSelection:
         return is_tier & (pl.col("dataset") == self.dataset)
 
     def qualify(self, text: str) -> str:
-        """Append the dataset's name to a text, where the selection has one."""
+        """Append the dataset's name to a text, if the tier is restricted to one."""
         return f"{text} of {self.dataset}" if self.dataset else text
 
 
@@ -100,7 +100,7 @@ def run_settings(run: Run) -> ScoreSettings:
 
 
 def mode_text(runs: Sequence[Run]) -> str:
-    """Return one line with the scoring conventions of all tables and the number of supports."""
+    """Return a line with the scoring conventions and the number of supports."""
     counts = sorted({len(names) for _, names in _given_supports(runs)})
     if not counts:
         shots = ""

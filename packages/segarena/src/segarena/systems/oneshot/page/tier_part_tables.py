@@ -78,7 +78,7 @@ def _part_mean_sheet(
     if not parts:
         return None
     counts = {**_PAIR_COUNTS, "classes": "Classes", "tiny_classes": TINY_COLUMN}
-    # Built column by column, since each part has a best value of its own.
+    # Built column by column, since each part has its own best value.
     columns: list[list[Cell]] = []
     for part in parts:
         rows = [own[part] for own in rows_by_part if part in own]

@@ -271,7 +271,7 @@ def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings)
     folds = sorted(all_folds)
     rows: list[tuple[Cell, ...]] = []
     for tier in available_tiers(everyone):
-        # The levels of support cognizance want opposite things, so their mean means nothing.
+        # The levels of support cognizance have opposite goals, so their mean is meaningless.
         if tier.name == COGNIZANCE:
             continue
         for counts, name, condition in conditions:

@@ -134,7 +134,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
     their results are not comparable.
 
     Raises:
-        InvalidInput: no such fold or rule.
+        InvalidInput: unknown fold or rule.
     """
     if fold not in range(FOLD_COUNT):
         raise InvalidInput(f"fold {fold!r}: expected 0 to 3 (the paper prints 1 to 4)")
@@ -149,7 +149,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
 
 def fold_of(class_id: int, rule: FoldRule) -> int:
-    """Return the fold that tests a class; `InvalidInput` where none does."""
+    """Return the fold that tests a class; `InvalidInput` if none does."""
     for fold in range(FOLD_COUNT):
         if class_id in fold_classes(fold, rule):
             return fold

@@ -69,7 +69,7 @@ _PLAIN_OPERATIONS = {
 
 
 def is_image_list(path: Path) -> bool:
-    """Tell whether a file lists images and not pairs."""
+    """Return whether a file lists images and not pairs."""
     if path.suffix in PICKLE_SUFFIXES:
         return path.is_file()
     try:
@@ -88,7 +88,7 @@ def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> li
         known: returns the items of the dataset; called only if the list names no classes.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it has none of the three formats.
     """
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Item names of the published lists: class and image in one word, with a change of the image."""
+"""Item names of the published lists: class, image and its transform in one word."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class PairDataset(ListedDataset[ImageSample]):
         self._support = lru_cache(maxsize=SUPPORT_CACHE_SIZE)(self._load_support)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker process makes a cache of its own: caches cannot be pickled.
+        # Each worker process creates its own cache, because caches cannot be pickled.
         return {name: value for name, value in self.__dict__.items() if name != "_support"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ PAIR_COLUMNS: dict[str, Any] = {
     "row": pl.Int64,  # index of the row in the list, from 0
     "dataset": pl.String,  # "pascal5i", "coco20i", "fss1000", or another name
     "tier": pl.String,  # see Tier
-    "fold": pl.Int64,  # from 0; null where there are none
+    "fold": pl.Int64,  # from 0; null if there are none
     "partition": pl.String,  # of query complexity; null elsewhere
     "level": pl.String,  # of support cognizance; null elsewhere
     # Weight times type in the published support cognizance lists: 10, 5, 1, -1; null elsewhere.
@@ -136,7 +136,7 @@ def read_pairs(path: str | Path) -> pl.DataFrame:
     """Read a table of pairs: Parquet, JSON lines or CSV with at least class, query and supports.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it is not such a table.
     """
     file = Path(path)

@@ -24,7 +24,7 @@ class SimilarityTransform:
     Pixels from outside the frame are black and not part of the object.
     """
 
-    rotation_deg: float = 0.0  # counter-clockwise as seen
+    rotation_deg: float = 0.0  # counter-clockwise in the displayed image
     scale: float = 1.0  # above 1 enlarges
     shift_row: float = 0.0  # downwards, as a share of the height
     shift_column: float = 0.0  # to the right, as a share of the width

@@ -45,7 +45,7 @@ def draw_random_pairs(
         images_by_class[label].append(image)
     rows: list[dict[str, object]] = []
     for label, images in sorted(images_by_class.items()):
-        # Each class has a generator of its own, so adding a class changes no other.
+        # Each class has its own generator, so adding a class changes no other.
         rng = np.random.default_rng([seed, *label.encode()])
         for query, supports in _draw_class_pairs(images, per_class, shots, rng):
             rows.append(

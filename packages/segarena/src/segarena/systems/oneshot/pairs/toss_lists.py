@@ -79,7 +79,7 @@ def find_pair_lists(path: str | Path) -> list[Path]:
     """Return the lists of pairs at `path`: the file, or those in a folder by published names.
 
     Raises:
-        DatasetMissing: there is no such file, or no list in the folder.
+        DatasetMissing: the file does not exist, or no list in the folder.
     """
     root = Path(path).expanduser()
     if root.is_file():
@@ -104,7 +104,7 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
     `cross_class`.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: the file is empty, a row has another number of fields, or a name, a class or a
             code is unknown.
     """
@@ -174,7 +174,7 @@ def read_class_list(path: str | Path) -> list[str]:
     """Return the class names of a file, one per line (`generalization_tier_class`), stripped.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it holds no name.
     """
     return [" ".join(row) for row in _read_fields(Path(path))]

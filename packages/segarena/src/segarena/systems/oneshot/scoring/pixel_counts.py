@@ -107,7 +107,7 @@ def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
     lists. Pairs without a row in the file are left out.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: other columns, rows that are in no list, a row twice, or impossible counts.
     """
     file = Path(path)
@@ -166,7 +166,7 @@ def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCo
     value. Pairs without a mask, or with one that cannot be used, are left out.
 
     Raises:
-        DatasetMissing: there is no such folder, or no mask of any pair in it.
+        DatasetMissing: the folder does not exist, or no mask of any pair in it.
     """
     root = Path(folder)
     has_one_list = dataset.pairs["list"].n_unique() == 1

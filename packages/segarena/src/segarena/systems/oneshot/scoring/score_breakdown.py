@@ -76,7 +76,7 @@ def _with_query_counts(
 ) -> pl.DataFrame:
     """Return a table of cells with a column of distinct query images.
 
-    They are counted anew and not added up, since an image of two folds is one image.
+    They are counted again rather than added up, since an image in two folds is one image.
     """
     images = counts.group_by(by).agg(queries=pl.col("query").n_unique())
     return table.join(images, on=by, nulls_equal=True, maintain_order="left")

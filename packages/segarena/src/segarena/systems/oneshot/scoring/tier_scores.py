@@ -41,7 +41,7 @@ PUBLISHED_GROUPS = {
     "-1": ("L4", "L5", "L6"),
 }
 """Levels of each group of the SCS variant "published", by the code in the published lists."""
-# Groups and levels that count with 1 - IoU, since the correct answer is an empty mask.
+# Groups and levels that are scored by 1 - IoU, since the correct answer is an empty mask.
 _NEGATIVE_GROUPS = ("-1", "L4", "L5", "L6")
 
 
@@ -248,7 +248,7 @@ def all_scores(
         scores += scs(counts, settings, pairs=pairs)
     if "generalization" in tiers:
         scores.append(gs(counts, settings))
-    # The levels of support cognizance want opposite things, so their mean means nothing.
+    # The levels of support cognizance have opposite goals, so their mean is meaningless.
     averaged = counts.filter(pl.col("tier") != "support-cognizance")
     scores += class_miou(averaged, settings)
     if not averaged["frame_px"].null_count():
@@ -413,7 +413,7 @@ def _make_score(
     queries = own["query"].n_unique()
     low = math.nan
     high = math.nan
-    # Draws of a single query image are all alike and show no spread.
+    # Draws of a single query image are identical and show no spread.
     if queries > 1:
         low, high = percentile_interval(values[1:], settings.level)
     return TierScore(

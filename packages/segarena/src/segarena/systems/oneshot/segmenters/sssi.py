@@ -209,7 +209,7 @@ class SssiSegmenter:
 
 
 def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> Target:
-    """Return the target of the supports: the sample's only one, or the first with these supports.
+    """Return the target that the supports show: the only one, or the first with these supports.
 
     Raises:
         SegmenterError: the sample has no target, or several without their supports.

@@ -87,7 +87,7 @@ def salience_measure(source: ImageSource, written: str, *, threshold: float) -> 
     """Return the measure of the stage `salience`: IoU of the target with the salient region."""
     saliency = build_saliency(written)
 
-    @lru_cache(maxsize=1)  # items of one image follow each other
+    @lru_cache(maxsize=1)  # items of one image are consecutive
     def salient_region(image: str) -> Mask:
         sample = ImageSample(id=image, image=source.image(image))
         return np.asarray(saliency(sample) >= threshold)
@@ -102,8 +102,8 @@ def difficulty_measure(source: ImageSource, written: str) -> ItemMeasure:
     """Return the measure of the stage `difficulty`: IoU of a reference method; high means easy.
 
     The method is a table of another tool (`.csv` with columns class, image, iou), a folder of
-    predicted masks (`CLASS/IMAGE.png`), or a one-shot segmenter, whose support is the item itself:
-    an upper bound of its knowledge.
+    predicted masks (`CLASS/IMAGE.png`), or a one-shot segmenter, whose support is the item itself,
+    which gives an upper bound.
 
     Raises:
         InvalidInput: the path does not exist.
@@ -240,7 +240,7 @@ def _from_segmenter(written: str, source: ImageSource) -> ItemMeasure:
     if not segmenter_capabilities(segmenter).understands("support"):
         raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")
 
-    @lru_cache(maxsize=1)  # items of one image follow each other
+    @lru_cache(maxsize=1)  # items of one image are consecutive
     def encode(image: str) -> tuple[ImageSample, Any]:
         sample = ImageSample(id=image, image=source.image(image))
         return sample, segmenter.encode(sample)

@@ -1,4 +1,4 @@
-"""First tier, Query Complexity: queries by difficulty and salience, supports from everywhere."""
+"""First tier, Query Complexity: queries by difficulty and salience, supports of all partitions."""
 
 from __future__ import annotations
 

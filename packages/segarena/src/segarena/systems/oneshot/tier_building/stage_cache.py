@@ -55,7 +55,7 @@ def run_stage(
 ) -> pl.DataFrame:
     """Return a table with columns class, image and `columns`, one row per item, in their order.
 
-    The table is stored as `folder/NAME.parquet`, its parameters beside it. It is computed anew
+    The table is stored as `folder/NAME.parquet`, its parameters beside it. It is recomputed
     when parameters or items differ, or either file is damaged. Until it is complete, a ledger
     beside it holds the finished images.
 

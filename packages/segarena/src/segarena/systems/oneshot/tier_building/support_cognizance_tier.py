@@ -45,8 +45,8 @@ class TransformRange:
         )
 
     def keeps(self, transform: SimilarityTransform, mask: Mask) -> bool:
-        """Tell whether enough of the target stays in view."""
-        # Areas grow with the square of the scale: without it, an enlarged target hides its loss.
+        """Return whether enough of the target stays in view."""
+        # Areas grow with the square of the scale: otherwise enlarging hides a loss.
         visible = np.count_nonzero(transform.mask(mask)) / transform.scale**2
         return bool(visible >= self.keep * np.count_nonzero(mask))
 

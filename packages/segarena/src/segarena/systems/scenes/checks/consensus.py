@@ -42,7 +42,7 @@ def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list
             try:
                 rasterised[index] = (scene, rasterise(scene))
             except InvalidMask:
-                found[index] = check_scene(scene, limits=limits)  # it reports which mask
+                found[index] = check_scene(scene, limits=limits)  # the error message names the mask
         for index, (scene, rasters) in rasterised.items():
             others = [pair for other, pair in rasterised.items() if other != index]
             found[index] = check_scene(scene, limits=limits, rasters=rasters)

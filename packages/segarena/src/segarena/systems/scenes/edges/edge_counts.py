@@ -81,7 +81,7 @@ def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDAr
             (H, W), or an ultrametric map of double size (2 H + 1, 2 W + 1), of which the published
             places are taken.
         shape: (H, W) of the image.
-        name: how the error names it.
+        name: its name in error messages.
 
     Raises:
         InvalidMask: another shape, NaN, below 0 or above 1, or another dtype.

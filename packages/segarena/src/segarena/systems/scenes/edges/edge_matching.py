@@ -88,7 +88,7 @@ class Candidates:
         from scipy.sparse import csr_array
 
         is_chosen = self._chosen(prediction)
-        # Pixels with nothing in reach take no part.
+        # Pixels without a candidate partner are left out.
         rows = np.flatnonzero(is_chosen & (self._degrees > 0))
         is_used = np.repeat(is_chosen, self._degrees)
         partners = self._partners[is_used]

@@ -53,8 +53,8 @@ def read_cvat(path: Path) -> SceneSet:
     """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are reported as defects.
 
     Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no XML of CVAT for images, or more than `parse_xml` takes.
+        DatasetMissing: the file does not exist.
+        DatasetError: it is not XML of CVAT for images, or exceeds the limits of `parse_xml`.
     """
     root = parse_xml(read_bytes(path), path)
     if root.tag != "annotations":

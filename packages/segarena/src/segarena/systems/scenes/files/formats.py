@@ -153,7 +153,7 @@ FORMATS = {
 
 
 class _OtherJson(DatasetError):
-    """A JSON file without annotations; folders may hold such files."""
+    """A JSON file without annotations, which folders may contain."""
 
 
 _SUFFIXES = (".json", ".ann", ".xml")
@@ -175,7 +175,7 @@ def read_scenes(
             of the file.
 
     Raises:
-        DatasetMissing: there is no such file, or no annotation file in the folder.
+        DatasetMissing: the file does not exist, or no annotation file in the folder.
         DatasetError: the file is unreadable.
         InvalidInput: unknown format, or a size of the image that is impossible or not stated.
     """

@@ -22,7 +22,7 @@ def read_bytes(path: Path) -> bytes:
     """Read the bytes of a file.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it is unreadable, or has more than 2 GiB.
     """
     try:
@@ -44,7 +44,7 @@ def read_json(path: Path) -> tuple[Any, list[Defect]]:
     """Read a JSON file; return its value, and a defect if its text is not UTF-8 and characters were replaced.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         DatasetError: it is not JSON, or nested too deep.
     """
     data = read_bytes(path)

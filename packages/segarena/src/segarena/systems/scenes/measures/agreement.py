@@ -61,7 +61,7 @@ class HumanPerformance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageAgreement:
-    """All pairs of annotators of one image, and each against the rest."""
+    """Comparisons of all pairs of annotators of one image, and of each against the rest."""
 
     image: str
     annotators: int

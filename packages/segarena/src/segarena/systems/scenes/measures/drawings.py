@@ -24,7 +24,7 @@ from segarena.systems.scenes.model.scene import Scene
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drawing:
-    """Everything one annotator drew on one image.
+    """All regions that one annotator drew on one image.
 
     Attributes:
         image: the id of the image.

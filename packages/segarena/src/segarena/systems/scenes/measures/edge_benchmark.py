@@ -67,7 +67,7 @@ class EdgeBenchmarkOptions:
 
     @property
     def work(self) -> partial[dict[str, Any]]:
-        """Function that evaluates (image, file of its detection); it can be sent to a process."""
+        """Picklable function that evaluates (image, file of its detection)."""
         return partial(count_image, rules=self)
 
 

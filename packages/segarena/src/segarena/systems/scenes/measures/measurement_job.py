@@ -29,7 +29,7 @@ LEDGER = "images.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class MeasurementJob:
-    """The measurement to make on every image.
+    """The measurement of each image.
 
     Attributes:
         request: the measurement and its options as plain values, which a results folder stores.

@@ -51,8 +51,8 @@ def judge_segments(
         segment_extent: "segmentation" or "amodal": mask of a segment that counts; segments without
             an amodal mask fall back to their segmentation.
         most: numbers of segments per image that count.
-        is_published: whether what the file states counts (`occlude_rate`, and against visible parts
-            `visible_mask`, or the full extent without one) instead of what follows from the pixels,
+        is_published: whether to use the values that the file states (`occlude_rate`, and against
+            visible parts `visible_mask`, else the full extent) instead of those of the pixels;
             exactly .25 hidden is partial as well as heavy, and nothing to be found gives -1.
 
     Raises:

@@ -97,7 +97,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Everything one annotator drew on one image.
+    """All regions that one annotator drew on one image.
 
     Attributes:
         image: the annotated image.

@@ -56,7 +56,7 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
 
 
 def _is_known(value: int | Value) -> bool:
-    """Tell whether a value is a number, or a text in its place."""
+    """Return whether a value is a number, or a text that stands for one."""
     if isinstance(value, int):
         return True
     return math.isfinite(value.mean) or bool(value.printed)

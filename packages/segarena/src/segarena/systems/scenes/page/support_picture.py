@@ -20,7 +20,7 @@ HIDDEN_EDGE = (200, 30, 30)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SupportPicture:
-    """One annotator's regions, coloured by their support from the other annotators.
+    """One annotator's regions, coloured by their agreement with the other annotators.
 
     Attributes:
         image: image id.

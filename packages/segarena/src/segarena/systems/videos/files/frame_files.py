@@ -95,7 +95,7 @@ def image_files(folder: Path) -> Files:
 
 
 def images_if_folder(folder: Path) -> Files:
-    """Return the images in a folder as `image_files`; none if there is no such folder."""
+    """Return the images in a folder as `image_files`; none if the folder does not exist."""
     if not folder.is_dir():
         return ()
     return image_files(folder)

@@ -2,7 +2,7 @@
 
 Missing interactions of a sample keep the last quality and take no time; before the first answer
 quality is 0. Quality is a mean over objects, so samples weigh by their objects; time is a mean over
-samples. Intervals resample whole sequences, since the samples of one sequence are alike.
+samples. Intervals resample whole sequences, since the samples of one sequence are dependent.
 
 Source: DAVIS Interactive Challenge, "Evaluation". "published" below says where its package differs.
 """

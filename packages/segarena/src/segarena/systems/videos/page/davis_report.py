@@ -100,7 +100,7 @@ _OVER_OBJECTS = (
 
 
 def rules_text(run: Run) -> str:
-    """Say by which rules the robot drew and the clock ran."""
+    """Describe the rules of the robot and of the timing."""
     options = run.config.benchmark.options
     limit = options["seconds_per_object"]
     time = "no time limit" if limit is None else f"{limit:g} s for each object of a video"

@@ -14,8 +14,8 @@ _POINTS_PER_PIXEL = 2
 def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
     """Return a Bezier curve of `max_points` points with every pixel of `path` as a control point, in reverse order.
 
-    A path with more pixels than that is returned unchanged. So many control points make the line
-    smooth, but it cuts corners and leaves its target: see `guided_line`.
+    A path with more pixels than that is returned unchanged. Using every pixel as a control point
+    makes the line smooth, but it cuts corners and leaves its target: see `guided_line`.
 
     Args:
         path: (N, 2), N at least 1, as (row, column).

@@ -110,7 +110,7 @@ def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
 
 
 def first_frame(target: Labels) -> int:
-    """Return the frame to begin with: the one with the most objects.
+    """Return the first frame to draw in: the one with the most objects.
 
     Ties go to the most object pixels, then to the first frame. This way the robot draws on as many
     objects as possible at least once.

@@ -1,4 +1,4 @@
-"""Second stage: the medial axis, by thinning from the outside in while the topology stays the same.
+"""Second stage: the medial axis, by topology-preserving thinning from the outside in.
 
 Pixels are visited in the order of their distance to the outside, then of their number of
 neighbours, fewest (corners) first, then of a tie rule. A pixel is removed unless its removal would
@@ -71,7 +71,10 @@ def _later_neighbours(order: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
 
 
 def _correct(stays: Mask, later: NDArray[np.uint8], width: int) -> None:
-    """Make `stays` satisfy the rule everywhere; both are flat, rows of `width` pixels with an empty border."""
+    """Make `stays` satisfy the rule everywhere.
+
+    Both arrays are flat: rows of `width` pixels with an empty border.
+    """
     steps = np.array([row * width + column for row, column in _AROUND])
     changed = np.flatnonzero(stays)
     while len(changed):

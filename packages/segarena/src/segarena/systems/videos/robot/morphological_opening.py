@@ -16,7 +16,7 @@ from segarena.systems.videos.robot.settings import RobotSettings
 
 # An even-sized disk shifts the opened mask by up to two pixels down and to the right.
 _MARGIN_PX = 3
-# Factor by which the radius shrinks until something is left.
+# Factor by which the radius shrinks until the opened mask is not empty.
 _SHRINK = 0.9
 
 

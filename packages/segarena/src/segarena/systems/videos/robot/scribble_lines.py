@@ -113,7 +113,7 @@ def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool
     if settings.mode == "published":
         return [smooth_line(path, settings.max_points) for path in paths]
     if not paths:
-        # The error is thin everywhere, and often many specks, each of which would give a line.
+        # The error is thin everywhere, often with many specks that would each give a line.
         largest = largest_component(error, ties="first")
         paths = _paths_in(largest, settings, settings.min_nodes)
         if marks_all and not paths:

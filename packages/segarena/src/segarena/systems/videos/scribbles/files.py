@@ -85,7 +85,7 @@ def read_scribbles(
     """Read a scribble file, and check it with `check_scribbles`.
 
     Raises:
-        DatasetMissing: there is no such file.
+        DatasetMissing: the file does not exist.
         InvalidPrompt: not JSON, or not the content of a scribble file.
     """
     try:

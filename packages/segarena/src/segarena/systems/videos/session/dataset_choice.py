@@ -19,7 +19,7 @@ LOCAL_SUBSETS = ("train", "val", "trainval")
 
 
 class DatasetSubset:
-    """Some samples of another dataset."""
+    """A subset of the samples of another dataset."""
 
     def __init__(self, dataset: Dataset, sample_ids: Sequence[str]) -> None:
         self.name = dataset.name

@@ -189,7 +189,7 @@ class DavisInteractiveSession:
 
     @cached_property
     def connector(self) -> ServiceConnector:
-        """Holds the robot of this session as `service.robot`, for scripts that draw more scribbles with it."""
+        """Object with the session's robot as `service.robot`, for scripts that use it."""
         if self._plan is None:
             rules = self._entered().rules
         else:
@@ -292,7 +292,7 @@ class DavisInteractiveSession:
     def submit_masks(
         self, pred_masks: Any, next_scribble_frame_candidates: Sequence[int] | None = None
     ) -> None:
-        """Answer the last scribbles; the answer is on disk when this returns.
+        """Submit masks for the last scribbles; they are on disk when this returns.
 
         An answer after the sample's time is dropped, with a warning.
 

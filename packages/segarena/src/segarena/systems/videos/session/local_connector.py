@@ -172,7 +172,7 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the published summary of the answers so far, with the conditions under which they came about."""
+        """Return the published summary of the answers so far, with the conditions of the run."""
         rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
@@ -253,7 +253,7 @@ class LocalConnector:
             if entry["is_over"]:
                 session.is_over = True
                 break
-            # The answers were in time when they were given; a replay must not judge that again.
+            # The answers were submitted in time, so a replay must not check the time limit again.
             session.spent_s = -math.inf
             if session.next() is None:
                 raise StoreError(

@@ -72,7 +72,7 @@ class ReportFile:
         self._path.replace(self.path)
 
     def close(self) -> None:
-        """Close the file as it is."""
+        """Close the file without renaming it."""
         self._file.close()
 
 

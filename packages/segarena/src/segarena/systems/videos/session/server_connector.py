@@ -47,7 +47,7 @@ by more."""
 
 
 class LocalImages:
-    """The participant's own copies of sequences: they recognise the server's sequences by their pixels.
+    """Local copies of the sequences, matched to the server's sequences by their pixels.
 
     Args:
         root: the folder with `JPEGImages/480p`, in the layout of DAVIS.
@@ -175,10 +175,10 @@ class ServerConnector:
         return None if self._waiting is None else self._scribbles()
 
     def spend(self, seconds: float) -> None:
-        """Do nothing: the server's clock decides."""
+        """Do nothing: the server measures the time."""
 
     def give_up(self, seconds: float) -> bool:
-        """Return False: the server's clock decides, when the answer comes."""
+        """Return False: the server checks the time when it receives the answer."""
         del seconds
         return False
 

@@ -73,7 +73,7 @@ class CaseCollection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDescription:
-    """Content of a `dataset.json`; empty where there is none."""
+    """Content of a `dataset.json`; empty if there is none."""
 
     # Label numbers by class, without the background.
     classes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])

@@ -56,7 +56,7 @@ class _Candidate(NamedTuple):
 class TargetRules:
     """Rules that turn labels into targets; the attributes are the options of the dataset `nifti-folder`.
 
-    A number in no class of `classes` is a class of its own.
+    A number in no class of `classes` is a separate class.
 
     Raises:
         PluginInvalid: an option has an impossible value.

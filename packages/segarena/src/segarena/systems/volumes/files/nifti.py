@@ -99,12 +99,12 @@ def write_nifti(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
 
 
 def is_gzipped(path: Path) -> bool:
-    """Tell whether the file name has the ending of gzip."""
+    """Return whether the file name has the ending of gzip."""
     return path.name.lower().endswith(".gz")
 
 
 def import_nibabel() -> Any:
-    """Return the package nibabel; raise `MissingExtra` where it is not installed."""
+    """Return the package nibabel; raise `MissingExtra` if it is not installed."""
     # An optional dependency.
     try:
         import nibabel

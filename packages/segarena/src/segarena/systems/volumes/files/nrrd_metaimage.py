@@ -91,7 +91,7 @@ def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
 
 
 def import_sitk() -> Any:
-    """Return the package SimpleITK; raise `MissingExtra` where it is not installed."""
+    """Return the package SimpleITK; raise `MissingExtra` if it is not installed."""
     # An optional dependency.
     try:
         import SimpleITK
@@ -144,7 +144,7 @@ def _label_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
 def _slicer_segment_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
     """Return the segment names of a `.seg.nrrd` of Slicer, by layer; nothing where the header has no segments.
 
-    Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a layer of its own.
+    Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a separate layer.
     """
     keys = set(reader.GetMetaDataKeys())
     segments = [number for number in range(len(keys)) if f"Segment{number}_Name" in keys]

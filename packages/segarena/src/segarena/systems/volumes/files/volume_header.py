@@ -99,7 +99,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
 
 
 def available_memory_bytes() -> int | None:
-    """Return the memory that this process and its container may still use; None where the system does not say."""
+    """Return the memory that this process and its container may still use; None if unknown."""
     limits = (_machine_bytes(), _container_bytes(), _process_bytes())
     known = [free for free in limits if free is not None]
     return min(known, default=None)

@@ -191,7 +191,7 @@ def _missing(
 
 
 def _common(of_targets: pl.DataFrame, groups: list[str], within: list[str]) -> pl.DataFrame:
-    """Return the targets that every row of their split has a value for."""
+    """Return the targets with a value in every row of their split."""
     rows = pl.struct(groups).n_unique()
     rows_with_target = of_targets.group_by(*within, *_TARGET).agg(rows.alias("with_target"))
     all_rows = of_targets.group_by(within).agg(rows.alias("in_split"))

@@ -22,7 +22,7 @@ TIME_LIMIT_S = 90.0
 
 
 def is_cvpr2025(run: Run) -> bool:
-    """Tell whether a run followed the challenge's rules, with all of its steps."""
+    """Return whether a run followed the challenge's rules, with all of its steps."""
     rules = run.config.benchmark
     if rules.name != "cvpr2025":
         return False

@@ -180,7 +180,7 @@ def _floor_curves(
 
 
 def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return the points of floors by user and segmenter; nothing for a metric that they were not judged by."""
+    """Return the points of floors by user and segmenter; empty for a metric that they lack."""
     values = collect_round_values(floors)
     if floors and metric in values.columns:
         return effort_points(floors, values, metric)
@@ -286,7 +286,7 @@ def _effort_chart(
 
 
 def _effort_scale(frame: Frame, points: Sequence[EffortPoint]) -> tuple[Scale, str]:
-    """Return the scale of interactions and the label of its axis."""
+    """Return the scale and the axis label of interactions."""
     low = min(point.low_effort for point in points)
     high = max(point.high_effort for point in points)
     label = "mean interactions on a target"
@@ -347,11 +347,11 @@ class _LabelPlacement:
         self._taken: list[tuple[float, float, float, float]] = []
 
     def block(self, places: Sequence[tuple[float, float]]) -> None:
-        """Keep names off the dots at these places."""
+        """Reserve the positions of dots, so that no name covers them."""
         self._taken += [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
 
     def write(self, x: float, y: float, text: str, css: str) -> None:
-        """Write a name beside a point; nothing where there is no room for it."""
+        """Write a name beside a point, unless there is no room for it."""
         width = len(text) * CHARACTER_PX
         # As near to the height of the point as there is room, and right of it before left.
         for rise, side in product((0, 9, 18, -9), (7, -7 - width)):

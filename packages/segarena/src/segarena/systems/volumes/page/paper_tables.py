@@ -297,7 +297,7 @@ def summarize_effort(values: pl.DataFrame, *, user: str, segmenter: str) -> Valu
 
 
 def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
-    """Tell whether this user ever gave a second round of prompts."""
+    """Return whether this user ever gave a second round of prompts."""
     for run in runs:
         if run.segmenter != segmenter:
             continue

@@ -35,7 +35,7 @@ _TEXT_COLUMNS = (
 
 
 def is_volume_run(run: Run) -> bool:
-    """Tell whether the run's benchmark is about volumes and its records have Dice."""
+    """Return whether the run's benchmark is about volumes and its records have Dice."""
     has_dice = any("dice" in dialogue.values for dialogue in run.dialogues)
     return run.config.benchmark.sample_kind == "volume" and has_dice
 
@@ -91,7 +91,7 @@ def average_common_targets(
 
 
 def look_up_mean(averages: Averages, level: str = "all", **where: Any) -> Value:
-    """Return one mean of a table of averages with its interval; NaN where there is no such row."""
+    """Return one mean of a table of averages with its interval; NaN if the row is missing."""
     found = averages.table.filter(level=level, **where)
     if not found.height:
         return Value(mean=math.nan)

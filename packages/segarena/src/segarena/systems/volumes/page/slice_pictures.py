@@ -263,7 +263,7 @@ def _outline(shown: Slice, mask: Mask) -> str:
 
 
 def _is_visible(shown: Slice, prompt: RecordedPrompt) -> bool:
-    """Tell whether a prompt meets the slice; limits are visible in slices that they cross."""
+    """Return whether a prompt meets the slice; limits are visible in slices that they cross."""
     if isinstance(prompt, Limits):
         return prompt.axis != shown.axis
     positions = [point[shown.axis] for point in prompt_points(prompt)]

@@ -20,7 +20,7 @@ from segarena.systems.volumes.phantom.distance_fields import (
     branching_tube,
 )
 
-LESION_GAP_MM = 6.5  # more than a voxel's diagonal and what a lesion may bulge
+LESION_GAP_MM = 6.5  # more than a voxel's diagonal plus the largest bulge of a lesion
 
 
 @dataclass(frozen=True, slots=True)

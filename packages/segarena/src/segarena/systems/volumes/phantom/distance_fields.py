@@ -1,4 +1,4 @@
-"""Shapes as signed distances in mm: negative inside, 0 on the surface, exact near it, approximate elsewhere.
+"""Shapes as signed distances in mm: negative inside, exact near the surface, else approximate.
 
 A point is (plane, row, column) in millimetres from the middle of the field of view.
 """

@@ -26,7 +26,7 @@ def find_set(name: str) -> PublishedSet:
     """Return the set of this name.
 
     Raises:
-        InvalidInput: there is no such set; the message suggests a similar name.
+        InvalidInput: the set is unknown; the message suggests a similar name.
     """
     if name in SETS:
         return SETS[name]

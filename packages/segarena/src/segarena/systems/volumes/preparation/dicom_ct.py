@@ -188,7 +188,7 @@ def _check_pixel_data(header: Any) -> None:
 
 def _check_run_lengths(frame: bytes, count: int) -> None:
     """Raise ValueError unless the frame has `count` segments, one after the other within it."""
-    # The header of a frame: the number of segments, and 15 offsets; an empty one stands for a short frame.
+    # A frame's header: the number of segments and 15 offsets; an empty one means a short frame.
     header = struct.unpack_from("<16I", frame) if len(frame) >= _RLE_HEADER_BYTES else (0,)
     segments, *offsets = header
     starts = offsets[:segments]

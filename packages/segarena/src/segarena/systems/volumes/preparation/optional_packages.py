@@ -1,4 +1,4 @@
-"""The one place where SimpleITK and pydicom are imported for the preparation; import it inside functions.
+"""Imports of the optional SimpleITK and pydicom for the preparation; import it inside functions.
 
 Raises:
     MissingExtra: on import, when one of them is not installed.

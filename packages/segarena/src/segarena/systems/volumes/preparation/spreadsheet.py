@@ -51,7 +51,7 @@ def find_column(table: list[list[str]], name: str, *, group: str | None = None) 
     takes the first column called `name`.
 
     Raises:
-        DatasetError: there is no such column.
+        DatasetError: the column is missing.
     """
     header_row = _find_header(table)
     header = table[header_row]

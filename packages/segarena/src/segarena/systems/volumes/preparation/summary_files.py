@@ -67,7 +67,7 @@ class PreparationResult:
 
     @property
     def is_as_stated(self) -> bool:
-        """Whether nothing failed and the count is the paper's."""
+        """Whether no case failed and the count equals the paper's."""
         return not self.failed and len(self.cases) == self.stated
 
 

@@ -23,7 +23,7 @@ _PATCH_HALF_SIDE_MM = 64 * 1.5  # half of 128 voxels of 1.5 mm
 
 
 def is_solved(comparison: Comparison) -> bool:
-    """Tell whether the prediction equals the target."""
+    """Return whether the prediction equals the target."""
     return comparison.intersection == comparison.target_area == comparison.prediction_area
 
 

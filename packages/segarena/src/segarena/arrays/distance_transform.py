@@ -123,7 +123,7 @@ def _squares(padded: Mask) -> NDArray[Any]:
 def deepest_pixel(
     mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_least: int = 1
 ) -> DeepestPixel | None:
-    """Return the pixel of `mask` farthest from everything outside it, the first in row-major order if tied.
+    """Return the pixel of `mask` farthest from its outside; break ties by row-major order.
 
     It equals the first maximum of `squared_distance`, but in an image is found much faster: an approximate distance,
     right within 2 %, leaves few candidates, and each one measured exactly rules out most of the others.

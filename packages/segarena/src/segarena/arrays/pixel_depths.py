@@ -32,7 +32,7 @@ class PixelDepths(NamedTuple):
     Attributes:
         window: one that holds the mask.
         pixels: flat indices in the window, ascending.
-        squared: for each pixel, the squared distance to the nearest one outside the mask; whole numbers.
+        squared: squared distance of each pixel to the nearest one outside; whole numbers.
     """
 
     window: Window

@@ -109,7 +109,7 @@ def element_areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
         spacing: edge lengths along two axes (lengths of marching squares) or three.
 
     Returns:
-        float64, (16,) or (256,), read-only, by code: bit b is the b-th of the voxels around a corner, in
+        float64, (16,) or (256,), read-only, by code: bit b is the b-th voxel around a corner, in
         row-major order.
 
     Source: these are the weights of DeepMind's surface-distance, on which the NSD of most challenges rests.

@@ -49,7 +49,8 @@ def nsd(
         spacing_mm: edge lengths of a voxel along the axes; None makes pixels the unit.
         ignore: same shape, True where pixels count nowhere; None when all count.
         tolerance_mm: at least 0, compared with <=, on float64 distances.
-        empty: value for two masks without any counted surface; surface-distance and the CVPR 2025 script get NaN.
+        empty: value for two masks without any counted surface; surface-distance and the CVPR 2025
+            script get NaN.
             One mask without surface gives 0.
         convention: see `segarena.arrays.surface`.
 

@@ -1,4 +1,4 @@
-"""Trust in run folders: reading a run executes only code that ships with segarena, never code named by its folder.
+"""Trust in run folders: reading a run executes a plug-in only if it ships with segarena.
 
 A run folder may come from anywhere, and its run.json names plug-ins. Reports, comparisons, scores and viewers read
 numbers and text. If they need a plug-in again (a dataset for its pictures, a user for its prompts), it is built here:

@@ -1,8 +1,9 @@
 """Paired permutation tests of all pairs of segmenters on the same targets, corrected for multiple testing.
 
-If each pair is tested separately at 5 %, about ten pairs of twenty equal segmenters differ. A correction of
-single p-values, such as Holm's, can reject nothing once there are more pairs than random flips can resolve: 1 / 2001
-times 105 pairs is above 5 %. So every flip contributes the largest statistic among all pairs, whatever their number.
+If each pair is tested separately at 5 %, about ten pairs of twenty equal segmenters differ. A
+correction of single p-values, such as Holm's, can reject nothing once there are more pairs than
+random flips can resolve: 1 / 2001 times 105 pairs is above 5 %. So every flip contributes the
+largest statistic among all pairs, whatever their number.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Entry:
 
     Attributes:
         extract: the extract of the run.
-        participant: name of the participant; empty for a run without participant, such as a control, which is
-            always shown.
+        participant: name of the participant; empty for a run without participant, such as a
+            control, which is always shown.
         name: name of the run; empty for the distinct name of its segmenter.
         at: time when the run finished in ISO 8601, UTC if it has no zone; empty for the time in
             run.json.

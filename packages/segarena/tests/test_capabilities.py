@@ -1,4 +1,4 @@
-"""What plug-ins can do beyond their role, looked at once."""
+"""Optional capabilities of plug-ins, which are read once."""
 
 import pytest
 

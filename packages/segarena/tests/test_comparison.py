@@ -1,4 +1,4 @@
-"""A comparison works on windows; here it is held against full-frame arithmetic."""
+"""Comparisons, which use windows, checked with full-frame arithmetic."""
 
 import numpy as np
 import pytest

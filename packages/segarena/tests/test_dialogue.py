@@ -1,4 +1,4 @@
-"""A dialogue grows by asking and answering, and is all that a segmenter sees."""
+"""Dialogues, which grow by prompts and answers and are all that a segmenter receives."""
 
 import numpy as np
 import pytest
@@ -76,12 +76,16 @@ def test_several_objects_are_answered_with_labels():
             1,
             "expected a bool mask, got other float64 values; threshold it first",
         ),
-        (np.full((2, 2), 2, dtype=np.uint8), 1, "expected a bool mask, got other uint8 values"),
-        (np.full((2, 2), -1), 1, "expected a bool mask, got other int64 values"),
-        (np.full((2, 2), 256), 2, "expected labels 0..255, got other int64 values"),
+        (
+            np.full((2, 2), 2, dtype=np.uint8),
+            1,
+            "expected a bool mask, got uint8 with the values 2; thr",
+        ),
+        (np.full((2, 2), -1), 1, "expected a bool mask, got int64 with the values -1; thr"),
+        (np.full((2, 2), 256), 2, "expected labels 0..255, got int64 with the values 256"),
         (np.full((2, 2), 1.5), 2, "expected labels 0..255, got other float64 values"),
         (np.full((2, 2), "x"), 1, "expected a bool mask, got other"),
-        (None, 1, r"expected a mask of shape \(2, 2\), got \(\)"),
+        (None, 1, r"expected a mask of shape \(2, 2\), got None; return an array"),
     ],
 )
 def test_an_answer_that_is_no_mask_is_refused_with_a_reason(answer, objects, message):

@@ -1,4 +1,4 @@
-"""Several objects judged together are held against each object on its own."""
+"""Several objects evaluated together, compared with each object alone."""
 
 import numpy as np
 import pytest

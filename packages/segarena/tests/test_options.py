@@ -1,4 +1,4 @@
-"""Options read from a signature: which values are refused, with what words, and what the docstring says of each."""
+"""Options from a signature: rejected values, messages, and descriptions from the docstring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A third party's package brings a benchmark with its page, a command and a statistic, and edits nothing of ours."""
+"""A third party's package adds a benchmark with its page, a command and a statistic without changes to segarena."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Plug-ins as specifications: what is read from text, and what a run calls them."""
+"""Specifications of plug-ins: parsing, and their names in a run."""
 
 import pickle
 
@@ -21,6 +21,20 @@ from segarena.roles import Benchmark
             {"x": -0.5, "y": "(", "z": [1, {"k": None}]},
         ),
         ("folder(\n  path='my photos',\n)", "folder", {"path": "my photos"}),
+        ("folder(path=photos)", "folder", {"path": "photos"}),
+        ("folder(photos)", "folder", {"": "photos"}),
+        (r"g(a='\\', b=1, c='\'')", "g", {"a": "\\", "b": 1, "c": "'"}),
+        (
+            "folder(path=~/photos/2024-05, masks=m.v2)",
+            "folder",
+            {"path": "~/photos/2024-05", "masks": "m.v2"},
+        ),
+        (
+            "folder( path = /data/straße ,name='a, b=c')",
+            "folder",
+            {"path": "/data/straße", "name": "a, b=c"},
+        ),
+        ("g(a='it\\'s', b=c)", "g", {"a": "it's", "b": "c"}),
     ],
 )
 def test_a_plugin_is_written_as_a_name_and_options(text, reference, options):
@@ -38,7 +52,9 @@ def test_a_plugin_is_written_as_a_name_and_options(text, reference, options):
         "grabcut)",
         "grabcut(2, 3)",
         "grabcut(**{'a': 1})",
-        "grabcut(a=b)",
+        "grabcut(a=b c)",
+        "grabcut(a=b())",
+        "grabcut(a=f'b')",
         "g(a=1)(b=2)",
         "g(a=1)+(b)",
         "g(a=1, a=2)",
@@ -48,6 +64,22 @@ def test_what_is_not_a_plugin_is_refused_in_one_line(text):
     with pytest.raises(PluginInvalid, match="expected NAME") as caught:
         PluginSpec.parse(text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("folder(path=my photos)", "as in path='my photos'"),
+        ("folder(my photos)", "as in 'my photos'"),
+        ("folder(path=C:\\photos)", r"as in path='C:\\photos'"),
+        ("folder(path=photos, min_area_px=none)", "min_area_px=none: write True, False, None"),
+        ("folder(path=photos,ignore_value=#ff0000)", "as in ignore_value='#ff0000'"),
+    ],
+)
+def test_a_text_that_needs_quotes_is_shown_with_them(text, remedy):
+    with pytest.raises(PluginInvalid) as caught:
+        PluginSpec.parse(text)
+    assert remedy in str(caught.value)
 
 
 def test_the_first_option_needs_no_name():

@@ -1,4 +1,4 @@
-"""Prompts: what they cost, where they may lie, and how they look in a record."""
+"""Prompts: their costs, valid positions, and form in records."""
 
 import numpy as np
 import pytest

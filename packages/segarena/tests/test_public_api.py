@@ -1,4 +1,4 @@
-"""What `import segarena` gives, and what it does not load."""
+"""Names in `import segarena`, and modules that it does not load."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Finding plug-ins: built in, in an installed package, in a file; and what is said when there is none."""
+"""Lookup of plug-ins: built in, in an installed package, in a file; and messages if there is none."""
 
 import hashlib
 import subprocess
@@ -40,7 +40,7 @@ def file(tmp_path):
 
 
 def run_python(code, folder):
-    """Run code in a fresh process that sees the packages in `folder`."""
+    """Run code in a new process that finds the packages in `folder`."""
     return subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{code}"],
         capture_output=True,
@@ -235,7 +235,9 @@ def test_the_first_option_is_built_and_recorded_by_its_name():
     assert registry.build("user", "centre('stop')") is not None
     described = registry.describe("user", "centre('stop')")
     assert described == registry.describe("user", "centre(when_solved='stop')")
-    with pytest.raises(PluginInvalid, match="'stop' is given without a name; it takes when_solved"):
+    with pytest.raises(
+        PluginInvalid, match="'stop' needs the name of an option; available: when_solved"
+    ):
         registry.build("user", "centre('stop', when_solved='stop')")
-    with pytest.raises(PluginInvalid, match="is given without a name; it takes no options"):
+    with pytest.raises(PluginInvalid, match="needs the name of an option; available: no options"):
         registry.build("dataset", "demo('x')")

@@ -1,4 +1,4 @@
-"""What may be a sample, an image and a mask; and what is said about the rest."""
+"""Valid samples, images and masks, and messages for invalid ones."""
 
 import numpy as np
 import pytest
@@ -148,7 +148,7 @@ def test_a_sample_whose_targets_fit_passes():
         (
             [Target(id="a", mask=np.full((4, 6), 255, dtype=np.uint8))],
             InvalidMask,
-            "expected labels 0 to 254, got 255; set excluded",
+            "expected labels 0 to 254, got 255; set ignored",
         ),
         (
             [Target(id="a", mask=np.zeros((4, 6), dtype=bool))] * 2,

@@ -1,4 +1,4 @@
-"""The file that is copied beside a model: old Python's words, and a conversation byte by byte."""
+"""The file that is copied next to a model: syntax of old Python versions, and a conversation byte by byte."""
 
 import ast
 import inspect
@@ -41,7 +41,7 @@ def test_newer_words_would_be_found():
 
 @pytest.fixture
 def pipe():
-    """Two streams, each writing what the other reads."""
+    """Two streams, each of which reads the output of the other."""
     (there, mine), (here, theirs) = os.pipe(), os.pipe()
     yield Stream(here, mine), Stream(there, theirs)
     for end in {there, mine, here, theirs}:
@@ -88,7 +88,7 @@ def test_a_frame_is_what_the_page_says(pipe):
 
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([object()]), np.array([1j])])
 def test_what_is_no_number_does_not_travel(pipe, array):
-    with pytest.raises(TypeError, match="do not travel"):
+    with pytest.raises(TypeError, match="cannot be sent"):
         pipe[0].send({}, [array])
 
 
@@ -105,7 +105,7 @@ def test_values_come_back_as_they_were(value):
 
 def test_what_a_model_may_not_hand_back_is_named():
     with pytest.raises(
-        TypeError, match=r"object does not travel; give NumPy arrays \(tensor.cpu\(\).numpy\(\)\)"
+        TypeError, match=r"object cannot be sent; return NumPy arrays \(tensor.cpu\(\).numpy\(\)\)"
     ):
         flatten({"a": [object()]}, [])
 
@@ -181,7 +181,7 @@ class Echo:
 
 @pytest.fixture
 def ask(pipe):
-    """Ask a worker that serves `Echo`, in a thread; return what it says."""
+    """Send a request to a worker that serves `Echo`, in a thread; return its answer."""
     ours, theirs = pipe
     serving = Conversation(theirs, lambda options: Model(Echo, options), threading.Lock())
     thread = threading.Thread(target=serving.hold)

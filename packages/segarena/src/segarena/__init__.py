@@ -1,8 +1,9 @@
 """segarena: evaluate promptable segmentation the way people use it.
 
-Data types are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
-benchmark on a segmenter, and `forecast` estimates its cost; `sessions` lets your own script run the
-loop, `next_prompts` gets prompts from a user; `write_report` writes the report page.
+Data types are in `samples`, `prompts` and `dialogue`; the five roles are in `roles`. `evaluate`
+runs a benchmark on a segmenter, and `forecast` estimates the cost of a run. `sessions` lets your
+own script run the loop. `next_prompts` returns the next prompts of a simulated user. `write_report`
+writes the report page.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _HOMES = {
     "samples": ("ImageSample", "Support", "Target", "VideoSample", "VolumeSample"),
     "work.cluster.executor": ("Ray",),
 }
-"""The public names, by the module that defines them."""
+"""Public names, grouped by the module that defines them."""
 
 __all__ = [
     "Benchmark",

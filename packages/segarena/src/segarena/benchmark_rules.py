@@ -1,4 +1,4 @@
-"""Parts of benchmark rules: statistics over rounds, and time budgets."""
+"""Building blocks of benchmark rules: statistics over rounds, and time budgets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
-    """A number over the rounds of one dialogue: "NoC@90", "IoU@5", "AuC".
+    """A statistic over the rounds of one dialogue: "NoC@90", "IoU@5", "AuC".
 
     Attributes:
-        name: as printed.
+        name: the name shown in tables.
         kind: a registered kind of `segarena.statistics.round_statistics`: "noc", "auc", "at_round", ...
-        metric: the column it reads.
-        threshold: for "noc" and "nof".
-        round: for "at_round".
-        higher_is_better: which way is good.
+        metric: the column to read.
+        threshold: the threshold of "noc" and "nof".
+        round: the round of "at_round".
+        higher_is_better: whether larger values are better.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBudget:
-    """Time budget for answering, over all rounds of one dialogue.
+    """Time budget for all predictions of one dialogue.
 
     Attributes:
-        seconds_per_object: seconds for each object of the target.
-        counts_judging: whether the time for evaluation and prompts counts too.
+        seconds_per_object: seconds per object of the target.
+        counts_judging: whether the time for scoring and for computing prompts counts too.
     """
 
     seconds_per_object: float

@@ -1,7 +1,7 @@
 """Optional capabilities of plug-ins, declared as attributes; no base class is needed.
 
-`CAPABILITIES` lists all of them. The engine reads them once, when a run is planned, with `segmenter_capabilities`,
-`user_capabilities` and `metric_capabilities`.
+`CAPABILITIES` lists all of them. The engine reads them once, while it plans a run, with
+`segmenter_capabilities`, `user_capabilities` and `metric_capabilities`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Capability:
     """An optional attribute of plug-ins.
 
     Attributes:
-        owner: the kinds of plug-ins that may have it.
-        attribute: name of the attribute; for a method, with its parameters.
-        meaning: its effect in the engine, and its default.
+        owner: the kind of plug-in that may have the attribute.
+        attribute: name of the attribute; a method is written with its parameters.
+        meaning: effect of the attribute in the engine, and its default.
     """
 
     owner: str
@@ -39,13 +39,13 @@ CAPABILITIES = (
     Capability(
         "segmenter, user",
         "prompt_kinds",
-        'the kinds of prompts understood or given, like `{"click", "box"}`; a run in which they do not fit is refused. '
-        "Without it any kind may come",
+        'the kinds of prompts that it accepts or gives, like `{"click", "box"}`; the engine rejects a run in which '
+        "they do not match. Without it, any kind is possible",
     ),
     Capability(
         "segmenter",
         "sample_kinds",
-        'what it segments, of `"image"`, `"volume"`, `"video"`; images by default',
+        'the kinds of samples that it segments: `"image"`, `"volume"`, `"video"`; images by default',
     ),
     Capability(
         "segmenter",
@@ -55,13 +55,18 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "ignores_image",
-        "True: a control that ignores the image; boards draw it as the line that others should beat",
+        "True: a control that ignores the image; boards draw it as a baseline that others should exceed",
+    ),
+    Capability(
+        "segmenter",
+        "display_name",
+        "its name in reports and boards where `--name` gives no other; by default that of the plug-in",
     ),
     Capability(
         "segmenter",
         "encodes_with_prompts",
-        "True: the network sees image and prompts together, so that each prediction is an encoder pass and `encode` "
-        "is none",
+        "True: the network sees image and prompts together, so that each prediction, and not `encode`, is an encoder "
+        "pass",
     ),
     Capability(
         "segmenter",
@@ -69,13 +74,15 @@ CAPABILITIES = (
         "encodings as named arrays, without loss, so that `--cache` keeps them; `encode` then depends on the pixels "
         "alone, not on the sample's name or targets",
     ),
-    Capability("segmenter", "unpack(arrays)", "the encoding that was packed"),
+    Capability("segmenter", "unpack(arrays)", "restores a packed encoding"),
     Capability(
         "segmenter",
         "fingerprint",
-        "a text that changes when `encode` would return something else for the same pixels, such as a hash of weights",
+        "a string that changes when `encode` would return something else for the same pixels, such as a weights hash",
     ),
-    Capability("segmenter", "device", 'where it computes: `"cpu"` (the default), `"cuda:0"`'),
+    Capability(
+        "segmenter", "device", 'device on which it computes: `"cpu"` (the default), `"cuda:0"`'
+    ),
     Capability(
         "segmenter",
         "slice_intensity",
@@ -84,13 +91,13 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "identity",
-        "of a segmenter in another process: what decides its answers there. SHA-256 of files under `weights` and "
-        "`sources`, versions of packages under `environment`",
+        "for a segmenter in another process, what determines its predictions there: SHA-256 of files under "
+        "`weights` and `sources`, versions of packages under `environment`",
     ),
     Capability(
         "segmenter",
         "peak_bytes_elsewhere",
-        "of a segmenter in another process: the most memory that it has used, in bytes",
+        "for a segmenter in another process, its peak memory in bytes",
     ),
     Capability(
         "encoding",
@@ -100,13 +107,13 @@ CAPABILITIES = (
     Capability(
         "user",
         "corrects_objects",
-        "True: corrects several objects at once (`turn.comparison`; `turn.of_one` for users of one object). Targets "
-        "with several objects are refused otherwise",
+        "True: corrects several objects at once (`turn.comparison`; `turn.of_one` for users of one object). The engine "
+        "rejects targets with several objects otherwise",
     ),
     Capability(
         "user",
         "may_be_silent",
-        "True: may give no prompts in a round and go on; the previous prediction then counts again",
+        "True: may give no prompts in a round and continue; the previous prediction then counts again",
     ),
     Capability("user", "lift", "how to spread the prompts over slices, a `segarena.Lift`"),
     Capability(
@@ -120,7 +127,9 @@ CAPABILITIES = (
         "an object with `prepare(turns)` that several users share; called once per round, for work done in batches",
     ),
     Capability("user", "is_asked", "True: a person, who answers on a page and takes their time"),
-    Capability("user", "shows", "of a person: how the page displays samples, a mapping of options"),
+    Capability(
+        "user", "shows", "for a person, how the page displays samples: a mapping of options"
+    ),
     Capability(
         "metric",
         "judges_objects",
@@ -134,30 +143,35 @@ CAPABILITIES = (
     Capability(
         "metric",
         "contradicts(values, parts)",
-        "bool (rounds,): True where recorded values are impossible; `segarena check` calls it",
+        "bool (rounds,): True for impossible recorded values; `segarena check` calls it",
     ),
     Capability(
         "dataset",
         "sample_kind",
-        'what it holds: `"image"`, `"volume"` or `"video"`; a benchmark about others is refused',
+        'kind of its samples: `"image"`, `"volume"` or `"video"`; the engine rejects a benchmark for another kind',
     ),
     Capability(
         "dataset",
         "files_of(sample_id)",
         "the files and folders that a sample is read from; a run records hashes of their content",
     ),
+    Capability(
+        "dataset",
+        "assumptions(sample_ids)",
+        "assumptions about these samples that their files do not state, one line each; a run records and shows them",
+    ),
 )
 
 
 class EncodingPacker(Protocol):
-    """A segmenter whose encodings `--cache` keeps."""
+    """A segmenter whose encodings `--cache` can store."""
 
     def pack(self, encoded: Any) -> Mapping[str, Any]:
         """Return the encoding as named arrays."""
         ...
 
     def unpack(self, arrays: Mapping[str, Any]) -> Any:
-        """Return the encoding that was packed."""
+        """Restore an encoding from the arrays that `pack` returned."""
         ...
 
 
@@ -166,15 +180,15 @@ class FileListing(Protocol):
     """A dataset that lists the files of its samples."""
 
     def files_of(self, sample_id: str) -> Sequence[Path]:
-        """Return the paths of one sample's files."""
+        """Return the paths of the files that a sample is read from."""
         ...
 
 
 class SharedWork(Protocol):
-    """An object that several users share, so that work common to many is done in one batch."""
+    """An object that several users share to process their common work in one batch."""
 
     def prepare(self, turns: Sequence[Turn]) -> None:
-        """Prepare the turns of all users; called once per round, before the first `User.next`."""
+        """Prepare the turns of all users; the engine calls it once per round, before the first `User.next`."""
         ...
 
 
@@ -188,9 +202,9 @@ class ValueChecker(Protocol):
         """Return bool (rounds,), True where the values are impossible.
 
         Args:
-            values: numeric columns of the records, including its own: floats (rounds,), NaN if
-                missing.
-            parts: columns of the table of parts, in the same form, averaged over the objects and
+            values: numeric columns of the records, including those of the metric: floats
+                (rounds,), NaN if missing.
+            parts: columns of the table of parts, in the same format, averaged over the objects and
                 frames of each round.
         """
         ...
@@ -198,7 +212,7 @@ class ValueChecker(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmenterCapabilities:
-    """The capabilities of a segmenter; `prompt_kinds` is None if undeclared."""
+    """Capabilities of a segmenter; `prompt_kinds` is None if undeclared."""
 
     prompt_kinds: frozenset[str] | None
     sample_kinds: frozenset[str]
@@ -210,13 +224,13 @@ class SegmenterCapabilities:
     slice_intensity: str | None
 
     def understands(self, kind: str) -> bool:
-        """Return whether it accepts prompts of this kind; True if it declares no kinds."""
+        """Return whether the segmenter accepts prompts of this kind; True if it declares no kinds."""
         return self.prompt_kinds is None or kind in self.prompt_kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCapabilities:
-    """The capabilities of a user; `prompt_kinds` is None if undeclared."""
+    """Capabilities of a user; `prompt_kinds` is None if undeclared."""
 
     prompt_kinds: frozenset[str] | None
     corrects_objects: bool
@@ -238,7 +252,7 @@ class MetricCapabilities:
 
 
 def built_class(factory: Callable[..., Any]) -> Any:
-    """Return the declared class of the objects that a factory builds; None if undeclared."""
+    """Return the class of the objects that a factory declares to build; None if undeclared."""
     if isclass(factory):
         return factory
     with suppress(Exception):  # type hints may refer to packages that are not installed
@@ -247,7 +261,7 @@ def built_class(factory: Callable[..., Any]) -> Any:
 
 
 def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
-    """Return the capabilities of a segmenter, or of a class of segmenters as far as the class declares them."""
+    """Return the capabilities of a segmenter; a class of segmenters gives only those declared on the class."""
     return SegmenterCapabilities(
         prompt_kinds=prompt_kinds(segmenter),
         sample_kinds=frozenset(getattr(segmenter, "sample_kinds", IMAGES)),
@@ -261,7 +275,7 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
 
 
 def user_capabilities(user: object) -> UserCapabilities:
-    """Return the capabilities of a user, or of a class of users as far as the class declares them."""
+    """Return the capabilities of a user; a class of users gives only those declared on the class."""
     return UserCapabilities(
         prompt_kinds=prompt_kinds(user),
         corrects_objects=bool(getattr(user, "corrects_objects", False)),
@@ -284,18 +298,20 @@ def metric_capabilities(metric: Metric) -> MetricCapabilities:
 
 
 def prompt_kinds(plugin: object) -> frozenset[str] | None:
-    """Return the kinds of prompts of a segmenter or user; None if undeclared."""
+    """Return the prompt kinds of a segmenter or user; None if undeclared."""
     declared = getattr(plugin, "prompt_kinds", None)
-    return None if declared is None else frozenset(declared)
+    if declared is None:
+        return None
+    return frozenset(declared)
 
 
 def ignores_image(segmenter: object) -> bool:
-    """Tell whether a segmenter, or a class of segmenters, is a control that ignores the image."""
+    """Return whether a segmenter, or a class of segmenters, is a control that ignores the image."""
     return _is_true(segmenter, "ignores_image")
 
 
 def is_person(user: object) -> bool:
-    """Tell whether a user, or a class of users, is a person."""
+    """Return whether a user, or a class of users, stands for a person."""
     return _is_true(user, "is_asked")
 
 
@@ -304,28 +320,47 @@ def sample_kind(dataset: object) -> str | None:
     return getattr(dataset, "sample_kind", None)
 
 
+def dataset_assumptions(dataset: object, sample_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the assumptions that a dataset makes about ambiguous files; () if undeclared."""
+    assumptions = getattr(dataset, "assumptions", None)
+    if assumptions is None:
+        return ()
+    return tuple(map(str, assumptions(sample_ids)))
+
+
 def pass_seconds(encoding: object) -> Sequence[float] | None:
-    """Return the durations of an encoding's passes so far; None if it was made in one pass."""
+    """Return the durations in seconds of an encoding's passes so far; None if it was made in one pass."""
     return getattr(encoding, "pass_seconds", None)
 
 
 def worker_identity(segmenter: object) -> Mapping[str, Mapping[str, str]] | None:
-    """Return the identity of a segmenter in another process; None for one in this process."""
+    """Return the identity of a segmenter in another process; None for a segmenter in this process."""
     return getattr(segmenter, "identity", None)
 
 
+def display_name(segmenter: object) -> str:
+    """Return the name that a segmenter gives itself, or one that it wraps; "" if there is none."""
+    # Adapters and lifts store the segmenter that they call in `segmenter`.
+    while segmenter is not None:
+        name = getattr(segmenter, "display_name", "")
+        if isinstance(name, str) and name.strip():
+            return " ".join(name.split())
+        segmenter = getattr(segmenter, "segmenter", None)
+    return ""
+
+
 def peak_bytes_elsewhere(segmenter: object) -> int:
-    """Return the most memory that a segmenter's other process has used, in bytes; 0 without such a process."""
+    """Return the peak memory in bytes of a segmenter's other process; 0 without such a process."""
     return getattr(segmenter, "peak_bytes_elsewhere", 0)
 
 
 def _is_true(plugin: object, attribute: str) -> bool:
-    # On a class the attribute may be a property, which does not give the value of an instance.
+    # On a class the attribute may be a property, which has no value without an instance.
     return getattr(plugin, attribute, False) is True
 
 
 def _packer(segmenter: object) -> EncodingPacker | None:
-    """Return the segmenter if it can pack encodings; an instance may lack methods of its class."""
+    """Return the segmenter if it can pack encodings; an instance may lack methods that its class has."""
     methods = (getattr(segmenter, "pack", None), getattr(segmenter, "unpack", None))
     if not all(map(callable, methods)):
         return None

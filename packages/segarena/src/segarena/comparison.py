@@ -1,8 +1,8 @@
 """Comparison of a prediction with its target, computed once for metrics, users and stop rules.
 
-All of them need the pixels in which the two masks differ. A `Comparison` computes them once, on the
-smallest window that contains both masks, and caches them. Values that depend on the target alone are
-cached in its `Reference`, for all rounds and dialogues about the target.
+They all need the pixels in which the two masks differ. A `Comparison` computes these pixels once,
+on the smallest window that contains both masks, and caches them. Values that depend only on the
+target are cached in its `Reference`, for all rounds and dialogues about the target.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 class Memory:
-    """A cache of computed values; arrays among them become read-only.
+    """A cache of computed values, which makes cached arrays read-only.
 
-    All dialogues about a target start from the same comparison, that of the empty prediction. Values
-    that a user computes there serve the first round of all dialogues.
+    All dialogues about a target start from the comparison with the empty prediction. Values that a
+    user computes for it therefore serve the first round of all dialogues.
     """
 
     def __init__(self) -> None:
         self._values: dict[Hashable, Any] = {}
 
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the cached value of `key`, computed at the first call."""
+        """Return the cached value of `key`; compute it on the first call."""
         if key not in self._values:
             value = compute()
             freeze(value)
@@ -45,8 +45,8 @@ class Memory:
 class Reference(Memory):
     """A target of one object with its window, its area, and a cache.
 
-    `mask` excludes ignored pixels. `given` is the target as drawn; measures of the outline read it, so
-    that the border of an ignored region does not count as an edge of the target.
+    `mask` excludes ignored pixels. `given` is the target including ignored pixels; outline measures
+    use it, so that the border of an ignored region does not count as an edge of the target.
 
     Args:
         mask: bool, any number of axes.
@@ -58,15 +58,18 @@ class Reference(Memory):
     """
 
     def __init__(
-        self, mask: Any, ignore: Any = None, spacing_mm: tuple[float, ...] | None = None
+        self,
+        mask: Any,
+        ignore: Any = None,
+        spacing_mm: tuple[float, ...] | None = None,
     ) -> None:
         super().__init__()
         self.spacing_mm = spacing_mm
-        self.ignore: Mask | None = (
-            None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
-        )
+        self.ignore: Mask | None = None
+        if ignore is not None:
+            self.ignore = as_mask(ignore, np.shape(mask), name="ignore")
         self.given: Mask = read_only(as_mask(mask, name="target"))
-        self.mask: Mask = _judged(self.given, self.ignore)
+        self.mask: Mask = _without_ignored(self.given, self.ignore)
 
     @classmethod
     def of(cls, target: Target, spacing_mm: tuple[float, ...] | None = None) -> Reference:
@@ -85,19 +88,23 @@ class Reference(Memory):
 
     @cached_property
     def given_window(self) -> Window:
-        """Smallest window that contains the target as drawn."""
-        return self.window if self.ignore is None else bounding_window(self.given)
+        """Smallest window that contains the target including ignored pixels."""
+        if self.ignore is None:
+            return self.window
+        return bounding_window(self.given)
 
     @cached_property
     def area(self) -> int:
         """Number of target pixels, without ignored ones."""
-        return int(np.count_nonzero(self.mask[self.window]))
+        inside = self.mask[self.window]
+        return int(np.count_nonzero(inside))
 
 
 class Comparison(Memory):
     """A prediction compared with a reference; all values are computed lazily.
 
-    Ignored pixels are False in `prediction` and `target`. `given` is the prediction with them.
+    Ignored pixels are False in `prediction` and `target`. `given` is the prediction including
+    ignored pixels.
 
     Args:
         prediction: bool, shape of the reference.
@@ -134,13 +141,13 @@ class Comparison(Memory):
 
     @classmethod
     def empty(cls, reference: Reference) -> Comparison:
-        """Return the comparison of a prediction that has no pixel."""
+        """Return the comparison with an empty prediction."""
         return cls(np.zeros(reference.shape, dtype=np.bool_), reference)
 
     @cached_property
     def prediction(self) -> Mask:
         """The prediction, in full shape, with ignored pixels False."""
-        return _judged(self.given, self.reference.ignore)
+        return _without_ignored(self.given, self.reference.ignore)
 
     @property
     def target(self) -> Mask:
@@ -164,8 +171,10 @@ class Comparison(Memory):
 
     @cached_property
     def given_window(self) -> Window:
-        """Smallest window that contains the prediction with its ignored pixels."""
-        return self.prediction_window if self.ignore is None else bounding_window(self.given)
+        """Smallest window that contains the prediction including ignored pixels."""
+        if self.ignore is None:
+            return self.prediction_window
+        return bounding_window(self.given)
 
     @cached_property
     def window(self) -> Window:
@@ -178,15 +187,18 @@ class Comparison(Memory):
         if self.prediction.ndim == 2:
             # Users of images need the errors next, so computing and caching them here costs nothing.
             return self.target_area - int(np.count_nonzero(self.missing))
-        inside = self.reference.window
-        return int(np.count_nonzero(self.prediction[inside] & self.target[inside]))
+        # In a volume the error masks of the whole window would take more memory than this mask.
+        window = self.reference.window
+        in_both = self.prediction[window] & self.target[window]
+        return int(np.count_nonzero(in_both))
 
     @cached_property
     def prediction_area(self) -> int:
         """Number of predicted pixels."""
         if self.prediction.ndim == 2:
             return self.intersection + int(np.count_nonzero(self.surplus))
-        return int(np.count_nonzero(self.prediction[self.prediction_window]))
+        inside = self.prediction[self.prediction_window]
+        return int(np.count_nonzero(inside))
 
     @property
     def target_area(self) -> int:
@@ -211,12 +223,16 @@ class Comparison(Memory):
     @cached_property
     def missing(self) -> Mask:
         """False negatives, on `window` only."""
-        return read_only(np.greater(self.target[self.window], self.prediction[self.window]))
+        target = self.target[self.window]
+        prediction = self.prediction[self.window]
+        return read_only(np.greater(target, prediction))
 
     @cached_property
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
-        return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
+        target = self.target[self.window]
+        prediction = self.prediction[self.window]
+        return read_only(np.greater(prediction, target))
 
     @property
     def missing_planes(self) -> LazyVolume:
@@ -239,20 +255,26 @@ class Comparison(Memory):
 
     def depths(self, *, is_missing: bool) -> PixelDepths:
         """Return the distance of each error pixel of one kind from the border of the error, on `window`."""
-        return self.thin_depths(is_missing=is_missing) or pixel_depths(
-            self.error(is_missing=is_missing)
-        )
+        thin = self.thin_depths(is_missing=is_missing)
+        if thin:
+            return thin
+        return pixel_depths(self.error(is_missing=is_missing))
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
-        """Return the same for images with thin errors, where it is fast; None otherwise."""
+        """Return `depths` for images with thin errors, where it is fast; None otherwise."""
         if self.prediction.ndim != 2:
             return None
+        # Compute both kinds at once: a user compares their depths, and one joint search takes less
+        # time than two.
         missing, surplus = self.remember(
             "thin depths", lambda: thin_mask_depths(self.missing, self.surplus)
         )
         return missing if is_missing else surplus
 
 
-def _judged(mask: Mask, ignore: Mask | None) -> Mask:
-    """Return `mask` without ignored pixels; on bool masks a > b is a & ~b in one pass instead of two."""
-    return read_only(mask if ignore is None else np.greater(mask, ignore))
+def _without_ignored(mask: Mask, ignore: Mask | None) -> Mask:
+    """Return `mask` without ignored pixels."""
+    if ignore is None:
+        return read_only(mask)
+    # On bool masks a > b is a & ~b in one pass instead of two.
+    return read_only(np.greater(mask, ignore))

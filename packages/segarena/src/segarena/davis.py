@@ -1,4 +1,4 @@
-"""Session and functions of the DAVIS Interactive Challenge, under the names of its published package."""
+"""Session and functions of the DAVIS Interactive Challenge, with the names of its published package."""
 
 from __future__ import annotations
 

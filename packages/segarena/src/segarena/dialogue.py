@@ -1,8 +1,8 @@
-"""Dialogues about one target: the prompts by round, and the last prediction.
+"""Dialogues about one target: the prompts of each round, and the last prediction.
 
-A segmenter sees only the dialogue and its own encoding of the sample, never the ground truth, and keeps
-no state: data for its next round go into `Prediction.logits`. So each round can be predicted again
-from the dialogue alone, on any machine and in any batch.
+A segmenter sees only the dialogue and its own encoding of the sample, never the ground truth, and
+keeps no state; data for its next round go into `Prediction.logits`. Every round can therefore be
+predicted again from the dialogue alone, on any machine and in any batch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from segarena.options import Protocol
 from segarena.prompts import Click, Prompt
 from segarena.samples import Labels, Mask, Shape
 
+_MAX_NAMED = 4
+"""Maximum number of keys, types or values that a message about a wrong answer lists."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
@@ -27,7 +30,7 @@ class Prediction:
         mask: bool (or uint8 labels for several objects), shape of the sample.
         logits: any data that the segmenter needs in the next round (SAM: low-resolution logits), or None.
         score: the segmenter's own estimate of its quality, or None.
-        candidates: frames of a video in which it requests the next prompts; None lets the user choose.
+        candidates: frames of a video in which the segmenter requests the next prompts; None lets the user choose.
     """
 
     mask: Mask | Labels
@@ -43,17 +46,18 @@ Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
 class Lift:
     """How to extend prompts in a few slices to other slices; implemented by wrappers of image segmenters.
 
-    The effort of a user counts the prompts given, not the slices they are extended to.
+    The effort of a user counts the prompts that the user gave, not the slices to which they are
+    extended.
 
     Attributes:
-        spread: use of the prompts of the first round. "stay": each belongs to its own slice.
+        spread: how prompts of the first round are used. "stay": each prompt applies to its own slice only.
             "interpolate": clicks or boxes are interpolated on the slices between them. "propagate":
             from the prompted slice on, each slice is prompted with the prediction of its
             neighbour, up to the given limits. "extrude": the box of the volume is drawn on every
             slice inside it.
-        keeps_prompts: whether a slice with further prompts is predicted from all its prompts so far
-            (the "*" of RadioActive's tables); under "published", so is every slice prompted before.
-            Otherwise it is predicted from the new prompts only.
+        keeps_prompts: whether a slice that gets further prompts is predicted from all its prompts so far
+            (the "*" of RadioActive's tables); under "published", so is every previously prompted
+            slice. Otherwise such a slice is predicted from the new prompts only.
         protocol: "careful", or "published" for the published rules where these differ.
     """
 
@@ -78,19 +82,19 @@ class Dialogue:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """All prompts so far, in the order given."""
+        """All prompts so far, in the order in which they were given."""
         return tuple(chain.from_iterable(self.rounds))
 
     @property
     def clicks(self) -> tuple[Click, ...]:
-        """All clicks so far, in the order given."""
+        """All clicks so far, in the order in which they were given."""
         return tuple(
             [prompt for prompt in chain.from_iterable(self.rounds) if isinstance(prompt, Click)]
         )
 
     @property
     def effort(self) -> float:
-        """Sum of the effort of all prompts, in interactions."""
+        """Total effort of all prompts, in interactions."""
         return sum([prompt.effort for prompt in chain.from_iterable(self.rounds)])
 
     def ask(self, prompts: tuple[Prompt, ...]) -> Dialogue:
@@ -98,37 +102,48 @@ class Dialogue:
         return Dialogue((*self.rounds, prompts), self.previous, self.lift)
 
     def answer(self, prediction: Prediction) -> Dialogue:
-        """Return this dialogue with its last round answered."""
+        """Return this dialogue with an answer to its last round."""
         return Dialogue(self.rounds, prediction, self.lift)
 
     def previous_mask(self, shape: Shape) -> Mask | Labels:
         """Return the mask of the previous round; all False with `shape` in the first round."""
-        return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
+        if self.previous is None:
+            return np.zeros(shape, dtype=np.bool_)
+        return self.previous.mask
 
 
 def as_prediction(
-    answer: Any, shape: Shape, *, objects: int = 1, name: str = "prediction"
+    answer: Any,
+    shape: Shape,
+    *,
+    objects: int = 1,
+    name: str = "prediction",
 ) -> Prediction:
-    """Check the answer of a segmenter to a dialogue and return it as a `Prediction`.
+    """Check a segmenter's answer to a dialogue and return it as a `Prediction`.
 
-    An array is the mask. Values of other types than bool must all be 0 or 1 (one object) or integers
-    0..255 (several objects): thresholding probabilities is up to the segmenter.
+    An array is used as the mask. Values of dtypes other than bool must all be 0 or 1 (one object) or integers
+    0..255 (several objects): the segmenter must threshold probabilities itself.
 
     Args:
         answer: a `Prediction`, or an array that is its mask.
-        shape: the shape of the sample.
-        objects: how many objects the target has; above 1 the mask holds labels.
-        name: how the error names it.
+        shape: shape of the sample.
+        objects: number of objects in the target; above 1 the mask contains labels.
+        name: name of the segmenter for error messages.
 
     Raises:
-        PredictionInvalid: wrong shape or dtype, NaN, or other values.
+        PredictionInvalid: the mask has a wrong shape or dtype, NaN, or invalid values.
     """
     prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
+    if _is_no_array(prediction.mask):
+        raise PredictionInvalid(
+            f"{name}: expected a mask of shape {tuple(shape)}, got {_kind_of(prediction.mask)}; return an array, or "
+            "segarena.Prediction(mask=...)"
+        )
     try:
         mask = np.asarray(prediction.mask)
     except Exception as error:  # conversion of a foreign object may raise any type
         raise PredictionInvalid(
-            f"{name}: {type(prediction.mask).__name__} is no mask: {error}"
+            f"{name}: {type(prediction.mask).__name__} is not a mask: {error}"
         ) from error
     if mask.shape != tuple(shape):
         raise PredictionInvalid(
@@ -145,7 +160,37 @@ def as_prediction(
     whole = whole and not (is_float and (mask != np.floor(mask)).any())
     if not whole:
         wanted = "labels 0..255" if objects > 1 else "a bool mask"
-        raise PredictionInvalid(
-            f"{name}: expected {wanted}, got other {mask.dtype} values; threshold it first"
-        )
-    return replace(prediction, mask=mask.astype(np.uint8 if objects > 1 else np.bool_))
+        raise PredictionInvalid(f"{name}: expected {wanted}, got {_values_of(mask)}")
+    mask_type = np.uint8 if objects > 1 else np.bool_
+    return replace(prediction, mask=mask.astype(mask_type))
+
+
+def _is_no_array(mask: Any) -> bool:
+    """Return whether an answer is of a type that is often returned by mistake and is never a mask."""
+    return mask is None or isinstance(mask, (dict, str, tuple, bool, int, float))
+
+
+def _kind_of(answer: Any) -> str:
+    """Describe the type of an answer: "None", "a dict with the keys 'mask', 'score'"."""
+    if answer is None:
+        return "None"
+    if isinstance(answer, dict):
+        keys = ", ".join(repr(key) for key in list(answer)[:_MAX_NAMED])
+        return f"a dict with the keys {keys}" if keys else "an empty dict"
+    if isinstance(answer, tuple):
+        kinds = ", ".join(type(each).__name__ for each in answer[:_MAX_NAMED])
+        return f"a tuple of {len(answer)} ({kinds})"
+    article = "an" if isinstance(answer, int) else "a"
+    return f"{article} {type(answer).__name__}"
+
+
+def _values_of(mask: Any) -> str:
+    """Describe the values of a mask that are not truth values, and how to convert them."""
+    if mask.dtype.kind in "iu":
+        values = np.unique(mask)
+        if values.tolist() == [0, 255]:
+            return f"{mask.dtype} with the values 0 and 255; return mask > 0"
+        if len(values) <= _MAX_NAMED:
+            listed = ", ".join(map(str, values.tolist()))
+            return f"{mask.dtype} with the values {listed}; threshold it first"
+    return f"other {mask.dtype} values; threshold it first"

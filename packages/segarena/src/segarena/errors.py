@@ -21,7 +21,7 @@
     ├── ProtocolViolation (RuntimeError) session methods were called in the wrong order
     ├── WorkError                 a job, or one unit of it, failed
     │   ├── WorkersInvalid        worker processes cannot start, or cannot run this job
-    │   ├── UnitFailed            a unit raised an exception that is no `SegarenaError`
+    │   ├── UnitFailed            a unit raised an exception that is not a `SegarenaError`
     │   ├── UnitHung              a unit timed out; its process was killed
     │   ├── UnitDied              the process of a unit died, and so did that of the retry
     │   ├── EarlierStateMissing   the state to resume from is missing; restart from the beginning
@@ -35,9 +35,47 @@
 Each message states, in one line, what was expected, what was found and what to do.
 """
 
+from __future__ import annotations
+
+import re
+
+_MOST_QUOTED = 200
+"""Maximum length of a quotation from a file in a message, in characters."""
+
+_QUOTATIONS = re.compile(
+    r"""(?<!\w)(?:'[^'\n]{200,}'|"[^"\n]{200,}"|`[^`\n]{200,}`)(?!\w)|\[['"][^\]]{200,}\]"""
+)
+"""Quoted strings, and lists of them, that exceed this length."""
+
 
 class SegarenaError(Exception):
-    """Base class of all exceptions that segarena raises deliberately."""
+    """Base class of all exceptions that segarena raises deliberately.
+
+    The message shortens long quotations: values in quotation marks, and the message of the
+    exception that caused this one, which a decoder may have filled with the content of a file.
+    """
+
+    _is_about_files = True
+
+    def __str__(self) -> str:
+        """Return the message, in which no quotation is longer than 200 characters."""
+        message = super().__str__()
+        if len(message) <= _MOST_QUOTED:
+            return message
+        cause = self.__cause__
+        if self._is_about_files and cause is not None and not isinstance(cause, SegarenaError):
+            text = str(cause)
+            for quotation in (repr(cause), text, text.partition("\n")[0]):
+                if len(quotation) > _MOST_QUOTED:
+                    message = message.replace(quotation, _shorten(quotation))
+        return _QUOTATIONS.sub(lambda match: _shorten(match[0]), message)
+
+
+def _shorten(quotation: str) -> str:
+    """Shorten a text by omitting its middle: decoders put the reason first, and the position last."""
+    first = _MOST_QUOTED * 2 // 3
+    last = _MOST_QUOTED - first - len(" ... ")
+    return f"{quotation[:first]} ... {quotation[-last:]}"
 
 
 class InvalidInput(SegarenaError, ValueError):
@@ -75,6 +113,9 @@ class LoadingFailed(DatasetError):
 class PluginError(SegarenaError):
     """A plug-in cannot be found or built."""
 
+    # Its cause may be an exception of the plug-in, whose message matters as a whole.
+    _is_about_files = False
+
 
 class UnknownPlugin(PluginError):
     """No plug-in has this name."""
@@ -89,7 +130,7 @@ class UntrustedPlugin(PluginError):
 
 
 class SharedArrayModified(PluginError):
-    """A plug-in wrote into an array that it shares with others."""
+    """A plug-in modified an array that it shares with others."""
 
 
 class MissingExtra(PluginError):
@@ -98,6 +139,9 @@ class MissingExtra(PluginError):
 
 class SegmenterError(SegarenaError):
     """A segmenter gave no valid answer."""
+
+    # Its cause may be an exception of the plug-in, whose message matters as a whole.
+    _is_about_files = False
 
 
 class PredictionInvalid(SegmenterError, ValueError):
@@ -115,13 +159,16 @@ class ProtocolViolation(SegarenaError, RuntimeError):
 class WorkError(SegarenaError):
     """A job, or one unit of it, failed."""
 
+    # Its cause may be an exception of the plug-in, whose message matters as a whole.
+    _is_about_files = False
+
 
 class WorkersInvalid(WorkError):
     """Worker processes cannot start, or cannot run this job."""
 
 
 class UnitFailed(WorkError):
-    """A unit of work raised an exception that is no `SegarenaError`."""
+    """A unit of work raised an exception that is not a `SegarenaError`."""
 
 
 class UnitHung(WorkError):

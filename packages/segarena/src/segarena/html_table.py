@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 
-def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+def table_html(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+) -> str:
     """Return an HTML table.
 
     >>> table_html(["name"], [["a < b"]])

@@ -1,7 +1,7 @@
 """Comparison of label masks with several objects, as in video challenges.
 
 Prediction and target are uint8 labels (0 background, 1..N objects). Each object is available as a
-`Comparison`, and values that a metric computes for all objects are cached.
+`Comparison`, and values that metrics compute for all objects are cached.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ class ObjectsReference(Memory):
         ignore: bool, same shape, True for ignored pixels; None if there are none.
 
     Raises:
-        InvalidMask: no labels, or the shapes differ.
+        InvalidMask: `labels` does not contain labels, or the shapes differ.
     """
 
-    def __init__(self, labels: Labels, objects: int, ignore: Mask | None = None) -> None:
+    def __init__(
+        self,
+        labels: Labels,
+        objects: int,
+        ignore: Mask | None = None,
+    ) -> None:
         if labels.dtype != np.uint8:
             raise InvalidMask(f"expected uint8 labels for several objects, got {labels.dtype}")
         super().__init__()
         self.labels = read_only(labels)
         self.objects = objects
-        self.ignore: Mask | None = (
-            None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
-        )
+        self.ignore: Mask | None = None
+        if ignore is not None:
+            self.ignore = as_mask(ignore, labels.shape, name="ignore")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,7 +50,7 @@ class ObjectsReference(Memory):
         return self.labels.shape
 
     def one(self, number: int) -> Reference:
-        """Return the cached reference of object `number`, counted from 1."""
+        """Return the cached reference of the object with label `number`, from 1."""
         return self.remember(("one", number), lambda: Reference(self.labels == number, self.ignore))
 
 
@@ -53,8 +58,8 @@ class ObjectsComparison(Memory):
     """Predicted labels compared with a target of several objects.
 
     Args:
-        prediction: uint8 labels, or bool for object 1 alone; shape of the reference. Numbers above
-            `reference.objects` belong to no object.
+        prediction: uint8 labels, or bool for object 1 alone; shape of the reference. Labels above
+            `reference.objects` are ignored.
         reference: the target.
 
     Raises:
@@ -81,7 +86,7 @@ class ObjectsComparison(Memory):
         return self.reference.objects
 
     def one(self, number: int) -> Comparison:
-        """Return the comparison of object `number`, counted from 1."""
+        """Return the comparison of the object with label `number`, from 1."""
         return Comparison(self.prediction == number, self.reference.one(number))
 
     def each(self) -> Iterator[Comparison]:
@@ -94,18 +99,18 @@ AnyComparison: TypeAlias = Comparison | ObjectsComparison
 
 
 def empty_comparison(sample: Sample, target: Target) -> AnyComparison:
-    """Return the comparison of the empty prediction, at which every dialogue about `target` starts."""
+    """Return the comparison of the empty prediction, with which every dialogue about `target` starts."""
     if target.mask.dtype == np.uint8:
-        several = ObjectsReference(
-            target.mask.astype(np.uint8, copy=False), target.objects, target.ignore
-        )
-        return ObjectsComparison(np.zeros(several.shape, dtype=np.uint8), several)
+        labels = target.mask.astype(np.uint8, copy=False)
+        reference = ObjectsReference(labels, target.objects, target.ignore)
+        no_objects = np.zeros(reference.shape, dtype=np.uint8)
+        return ObjectsComparison(no_objects, reference)
     spacing_mm = sample.spacing_mm if isinstance(sample, VolumeSample) else None
     return Comparison.empty(Reference.of(target, spacing_mm))
 
 
 def compare_prediction(mask: Any, start: AnyComparison) -> AnyComparison:
-    """Return the comparison of `mask` with the target of `start`."""
+    """Return the comparison of `mask` with the target that `start` was made for."""
     if isinstance(start, ObjectsComparison):
         return ObjectsComparison(mask, start.reference)
     return Comparison(as_mask(mask), start.reference)

@@ -1,7 +1,7 @@
-"""Options of plug-ins, read from their signatures and docstrings: names, types, defaults, meanings.
+"""Options of plug-ins, read from their signatures and docstrings: names, types, defaults and meanings.
 
-The signature is the only declaration: the registry checks values against the annotations, a run
-records the defaults, and `segarena list` and the command line show them with the docstring.
+The signature is the only declaration: the registry checks values against its annotations, a run
+records its defaults, and `segarena list` and the command line display both with the docstring.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 from segarena.errors import InvalidInput
 
 PLAIN_TYPES = (type(None), bool, int, float, str, list, tuple, dict)
-"""Types that can be written as literals. Only their values are checked; other objects are accepted."""
+"""Types that can be written as literals. Only their values are checked; objects of other types are accepted."""
 
 Protocol: TypeAlias = Literal["careful", "published"]
-"""Values of an option `protocol`: careful rules, or those of the published numbers."""
+"""Values of an option `protocol`: corrected rules, or exactly those behind published numbers."""
 
 _CALLED_CAREFUL_BEFORE = ("segarena", "corrected")
 
@@ -34,6 +34,13 @@ _WORDS: dict[Any, str] = {
     str: "text",
     Path: "text",
 }
+_SCALAR_TYPES: dict[Any, tuple[type, ...]] = {
+    bool: (bool,),
+    int: (int,),
+    float: (int, float),
+    str: (str,),
+}
+_PYTHON_WORDS = {"true": "True", "false": "False", "none": "None"}
 _SEQUENCES = (list, tuple, Sequence, Collection, Iterable)
 
 
@@ -43,9 +50,9 @@ class Option:
 
     Attributes:
         name: name of the parameter.
-        hint: its resolved annotation; Any if missing or unresolvable.
+        hint: resolved annotation; Any if missing or unresolvable.
         default: `inspect.Parameter.empty` for a required option.
-        meaning: its text under "Args" in the docstring.
+        meaning: text under "Args" in the docstring.
     """
 
     name: str
@@ -59,37 +66,45 @@ class Option:
         return self.default is inspect.Parameter.empty
 
     def __str__(self) -> str:
-        return self.name if self.is_required else f"{self.name}={self.default!r}"
+        if self.is_required:
+            return self.name
+        return f"{self.name}={self.default!r}"
 
     def fault(self, value: Any) -> str:
-        """Return the error of a value (expected type and actual value); "" if valid."""
+        """Return the error of a value, with expected type and actual value; "" if the value is valid."""
         if _fits(value, self.hint):
             return ""
-        near = suggest_names(
-            value, [known for known in choices(self.hint) if isinstance(known, str)]
-        )
-        return f"{self.name}: expected {describe_type(self.hint)}; got {value!r}" + (
-            f", {near}" if near else ""
-        )
+        message = f"{self.name}: expected {describe_type(self.hint)}; got {value!r}"
+        words = [choice for choice in choices(self.hint) if isinstance(choice, str)]
+        near = suggest_names(value, words)
+        if near:
+            return f"{message}, {near}"
+        return message
 
 
+# Cached, because every start reads the signatures of all plug-ins, and resolving annotations is
+# slow.
 @cache
 def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
     """Return the options of a class or function in the order of its signature, without `*args` and `**kwargs`."""
     scope = getattr(inspect.unwrap(_function(factory)), "__globals__", {})
     meanings: dict[str, str] = {}
-    for one in reversed(_explaining(factory, scope)):
-        meanings |= _meanings(inspect.cleandoc(one.__doc__ or ""))
-    return tuple(
-        Option(
+    # Base classes first, so that a class may override the description of an inherited option.
+    for documented in reversed(_documented_objects(factory, scope)):
+        docstring = inspect.cleandoc(documented.__doc__ or "")
+        meanings |= _meanings(docstring)
+    options: list[Option] = []
+    for parameter in inspect.signature(factory).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        option = Option(
             name=parameter.name,
-            hint=_resolved(parameter.annotation, scope),
+            hint=_resolve(parameter.annotation, scope),
             default=parameter.default,
             meaning=meanings.get(parameter.name, ""),
         )
-        for parameter in inspect.signature(factory).parameters.values()
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    )
+        options.append(option)
+    return tuple(options)
 
 
 def format_options(factory: Callable[..., Any]) -> str:
@@ -98,62 +113,75 @@ def format_options(factory: Callable[..., Any]) -> str:
 
 
 def find_option_error(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
-    """Return the first error in the options `given` to `factory`; "" if valid.
+    """Return the first error in the options `given` to `factory`; "" if they are valid.
 
-    Looked at are names (with near ones for a name that it does not take), missing ones, choices of a `Literal`, and
-    plain values of another type: `superpixels='many'` for an int. Whole numbers are numbers, lists are tuples.
+    It checks names (and suggests similar ones for an unknown name), missing options, choices of a
+    `Literal`, and plain values of another type, such as `superpixels='many'` for an int. An int is
+    accepted as a float, a list as a tuple.
     """
     known = {option.name: option for option in options_of(factory)}
     try:
         inspect.signature(factory).bind(**given)
     except TypeError as error:
-        unknown = next((suggest_names(name, known) for name in given if name not in known), "")
-        return (
-            f"{error}; "
-            + (f"{unknown} " if unknown else "")
-            + f"it takes {format_options(factory) or 'no options'}"
-        )
-    faults = (known[name].fault(value) for name, value in given.items() if name in known)
-    return next(filter(None, faults), "")
+        hints = [f"it takes {format_options(factory) or 'no options'}"]
+        unknown_names = [name for name in given if name not in known]
+        if unknown_names:
+            near = suggest_names(unknown_names[0], known)
+            if near:
+                hints.insert(0, near)
+        # Python 3.12 and newer say "keyword-only argument".
+        message = str(error).replace("required keyword-only argument", "required argument")
+        return f"{message}; {' '.join(hints)}"
+    for name, value in given.items():
+        if name in known:
+            fault = known[name].fault(value)
+            if fault:
+                return fault
+    return ""
 
 
 def name_first_option(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which the unnamed one has the name of the first parameter.
+    """Return options in which the name of the first parameter replaces the empty name.
 
     Raises:
-        InvalidInput: `factory` has no options, or the first one is also given by name.
+        InvalidInput: `factory` has no options, or the first one is also passed by name.
     """
     if "" not in given:
         return dict(given)
-    first = next((option.name for option in options_of(factory)), "")
-    if not first or first in given:
+    options = options_of(factory)
+    if not options or options[0].name in given:
         raise InvalidInput(
-            f"{given['']!r} is given without a name; it takes {format_options(factory) or 'no options'}"
+            f"{given['']!r} needs the name of an option; available: {format_options(factory) or 'no options'}"
         )
-    return {first if name == "" else name: value for name, value in given.items()}
+    named: dict[str, Any] = {}
+    for name, value in given.items():
+        named[name or options[0].name] = value
+    return named
 
 
 def parse_option(option: Option, texts: Sequence[str]) -> Any:
-    """Return the value of an option that occurs once or several times on a command line.
+    """Parse an option that occurs once or several times on a command line.
 
     Literals (`3`, `0.5`, `(0, 3)`, `true`, `none`) are parsed if the option accepts their type. All other
     values stay text, which the registry then checks.
     """
-    if len(texts) == 1:
-        value = _read(texts[0], option.hint)
-        if not _fits(value, option.hint) and _fits([value], option.hint):
-            return [value]
-        return value
-    return [_read(text, _item_of(option.hint)) for text in texts]
+    if len(texts) > 1:
+        item_hint = _item_of(option.hint)
+        return [_read(text, item_hint) for text in texts]
+    value = _read(texts[0], option.hint)
+    # A list with one item is written like a single value.
+    if not _fits(value, option.hint) and _fits([value], option.hint):
+        return [value]
+    return value
 
 
 def modernize_options(written: Any) -> Any:
-    """Return options or the description of a run with the current name of the careful protocol."""
+    """Replace a former name of the careful protocol in options or in the description of a run."""
     if isinstance(written, Mapping):
-        found = {key: modernize_options(value) for key, value in written.items()}
-        if found.get("protocol") in _CALLED_CAREFUL_BEFORE:
-            return {**found, "protocol": "careful"}
-        return found
+        current = {key: modernize_options(value) for key, value in written.items()}
+        if current.get("protocol") in _CALLED_CAREFUL_BEFORE:
+            current["protocol"] = "careful"
+        return current
     if isinstance(written, list):
         return [modernize_options(value) for value in written]
     return written
@@ -163,7 +191,7 @@ def parse_protocol(word: str) -> Protocol:
     """Return the protocol with a current or former name.
 
     Raises:
-        InvalidInput: there is no such protocol.
+        InvalidInput: the protocol is unknown.
     """
     match modernize_options({"protocol": word})["protocol"]:
         case "careful" | "published" as known:
@@ -172,10 +200,18 @@ def parse_protocol(word: str) -> Protocol:
             raise InvalidInput(f"protocol: expected 'careful' or 'published'; got {other!r}")
 
 
-def suggest_names(word: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """Return "did you mean 'this'?" for known words with a similarity of at least `cutoff`, or ""."""
+def suggest_names(
+    word: Any,
+    known: Iterable[str],
+    *,
+    cutoff: float = 0.5,
+) -> str:
+    """Return "did you mean 'this'?" for known words with a similarity of at least `cutoff`, else ""."""
     near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=cutoff)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if not near:
+        return ""
+    alternatives = " or ".join(map(repr, near))
+    return f"did you mean {alternatives}?"
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
@@ -183,30 +219,40 @@ def choices(hint: Any) -> tuple[Any, ...]:
     hint = _plain_hint(hint)
     if get_origin(hint) is Literal:
         return get_args(hint)
-    return tuple(dict.fromkeys(value for inner in get_args(hint) for value in choices(inner)))
+    values: dict[Any, None] = {}
+    for inner in get_args(hint):
+        values.update(dict.fromkeys(choices(inner)))
+    return tuple(values)
 
 
 def describe_type(hint: Any) -> str:
-    """Return an annotation in words: "a whole number or None", "one of 'stop', 'published'"."""
+    """Describe an annotation: "a whole number or None", "one of 'stop', 'published'"."""
     hint = _plain_hint(hint)
     origin = get_origin(hint)
     inner = get_args(hint)
     if origin is Literal:
-        return ("one of " if len(inner) > 1 else "") + ", ".join(map(repr, inner))
+        values = ", ".join(map(repr, inner))
+        return f"one of {values}" if len(inner) > 1 else values
     if _is_union(origin):
-        return " or ".join(dict.fromkeys(describe_type(one) for one in inner))
+        distinct = dict.fromkeys(describe_type(member) for member in inner)
+        return " or ".join(distinct)
     if hint is type(None):
         return "None"
     if origin in _SEQUENCES or hint in _SEQUENCES:
-        items = [one for one in inner if one is not Ellipsis]
-        if origin is tuple and Ellipsis not in inner and items:
-            count = f" of {len(items)}"
-        else:
-            count = ""
-        return f"a list{count}" + (f", each {describe_type(items[0])}" if items else "")
+        return _describe_list(origin, inner)
     if _is_mapping(origin or hint):
         return "a table {key: value}"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _describe_list(origin: Any, inner: Sequence[Any]) -> str:
+    items = [item for item in inner if item is not Ellipsis]
+    if not items:
+        return "a list"
+    # `tuple[int, int]` has a length, `tuple[int, ...]` and lists have none.
+    has_length = origin is tuple and Ellipsis not in inner
+    count = f" of {len(items)}" if has_length else ""
+    return f"a list{count}, each {describe_type(items[0])}"
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -222,39 +268,45 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(type(value) is type(known) and value == known for known in inner)
     if hint is type(None):
         return value is None
-    if hint is float or hint is int:
-        return isinstance(value, (int, float) if hint is float else int) and not isinstance(
-            value, bool
-        )
-    if hint is bool or hint is str:
-        return isinstance(value, hint)
+    if hint in _SCALAR_TYPES:
+        # In Python, True and False are integers too.
+        is_other_bool = isinstance(value, bool) and hint is not bool
+        return isinstance(value, _SCALAR_TYPES[hint]) and not is_other_bool
     if origin in _SEQUENCES or hint in _SEQUENCES:
         return isinstance(value, (list, tuple)) and _items_fit(value, origin, inner)
     if inspect.isclass(hint) and issubclass(hint, PurePath):
         return isinstance(value, str)
-    return isinstance(value, dict) if _is_mapping(origin or hint) else True
+    if _is_mapping(origin or hint):
+        return isinstance(value, dict)
+    return True
 
 
 def _read(text: str, hint: Any) -> Any:
-    """Return the parsed literal if it matches the annotation, else the text."""
+    """Parse a literal if it matches the annotation, else return the text."""
+    literal = _PYTHON_WORDS.get(text.lower(), text)
     try:
-        value = ast.literal_eval(
-            {"true": "True", "false": "False", "none": "None"}.get(text.lower(), text)
-        )
+        value = ast.literal_eval(literal)
     except (SyntaxError, ValueError):
         return text
     return value if _fits(value, hint) else text
 
 
 def _item_of(hint: Any) -> Any:
-    """Return the annotation of the items, if an annotation allows a list."""
+    """Return the annotation of the items if an annotation allows a list, else None."""
     hint = _plain_hint(hint)
     if _is_union(get_origin(hint)):
-        return Union[tuple(_item_of(one) for one in get_args(hint))]  # noqa: UP007 -- put together here
-    return get_args(hint)[0] if get_origin(hint) in _SEQUENCES else hint
+        members = tuple(_item_of(member) for member in get_args(hint))
+        return Union[members]  # noqa: UP007 - `|` cannot join a tuple of types
+    if get_origin(hint) in _SEQUENCES:
+        return get_args(hint)[0]
+    return hint
 
 
-def _items_fit(values: Sequence[Any], origin: Any, inner: tuple[Any, ...]) -> bool:
+def _items_fit(
+    values: Sequence[Any],
+    origin: Any,
+    inner: tuple[Any, ...],
+) -> bool:
     if not inner:
         return True
     if origin is tuple and Ellipsis not in inner:
@@ -272,23 +324,33 @@ def _is_mapping(kind: Any) -> bool:
 
 def _plain_hint(hint: Any) -> Any:
     """Return an annotation without `Annotated[...]` and with `type` aliases resolved."""
-    while hasattr(hint, "__metadata__") or hasattr(hint, "__value__"):
-        hint = hint.__origin__ if hasattr(hint, "__metadata__") else hint.__value__
-    return type(None) if hint is None else hint
+    while True:
+        if hasattr(hint, "__metadata__"):
+            hint = hint.__origin__
+        elif hasattr(hint, "__value__"):
+            hint = hint.__value__
+        else:
+            break
+    if hint is None:
+        return type(None)
+    return hint
 
 
 def _function(factory: Callable[..., Any]) -> Any:
-    return factory.__init__ if inspect.isclass(factory) else factory
+    if inspect.isclass(factory):
+        return factory.__init__
+    return factory
 
 
-def _explaining(factory: Callable[..., Any], scope: dict[str, Any]) -> tuple[Any, ...]:
+def _documented_objects(factory: Callable[..., Any], scope: dict[str, Any]) -> tuple[Any, ...]:
     """Return the objects whose docstrings explain options: a class and its bases, or a function and its return type."""
     if inspect.isclass(factory):
         return inspect.getmro(factory)
-    return (factory, _resolved(inspect.signature(factory).return_annotation, scope))
+    return_annotation = inspect.signature(factory).return_annotation
+    return (factory, _resolve(return_annotation, scope))
 
 
-def _resolved(annotation: Any, scope: dict[str, Any]) -> Any:
+def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
     """Return a resolved annotation; Any if it uses names that only type checkers import."""
     if annotation is inspect.Parameter.empty:
         return Any
@@ -300,7 +362,7 @@ def _resolved(annotation: Any, scope: dict[str, Any]) -> Any:
 
 
 def _meanings(docstring: str) -> dict[str, str]:
-    """Return the sentences of a docstring's "Args" (or "Options"), by option."""
+    """Return the descriptions in a docstring's "Args" (or "Options"), by option."""
     section = re.search(
         r"^(?:Args|Options):\n((?:[ \t]+.*\n?|\n)+)", docstring + "\n", flags=re.MULTILINE
     )

@@ -1,8 +1,9 @@
 """Specifications of plug-ins: reference, options and name.
 
 Users write a plug-in as a call with literal arguments, on the command line, in files and in Python:
-`grabcut`, `grabcut(iterations=2)`, `my_model.py:MyModel(scale=0.5)`. The first option needs no name:
-`worker('python my_adapter.py')`. A name may precede it: `unlikely=depth(low=0.0, high=0.1)`.
+`grabcut`, `grabcut(iterations=2)`, `my_model.py:MyModel(scale=0.5)`. The first option may be given
+without its name: `worker('python my_adapter.py')`. The plug-in may be named:
+`unlikely=depth(low=0.0, high=0.1)`. Plain words and paths need no quotes: `folder(path=photos/city)`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from typing import Any, TypeAlias
 from segarena.errors import PluginInvalid
 from segarena.options import modernize_options
 
+_NAMED_VALUE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+# Words and paths with at least one letter. Without parentheses, so that nothing looks like a call.
+_WORD = re.compile(r"[\w./~+-]*[^\W\d_][\w./~+-]*")
+_CONSTANT = re.compile(r"true|false|none|null|nan|[+-]?inf(inity)?", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class PluginSpec:
@@ -26,7 +32,7 @@ class PluginSpec:
         options: keyword arguments of its constructor; an option written without a name has the
             empty name and stands for the first parameter (see
             `segarena.options.name_first_option`).
-        own_name: its name in this run, the NAME of `NAME=PLUGIN`; "" if not given.
+        own_name: name of the plug-in in this run, the NAME of `NAME=PLUGIN`; "" if not given.
     """
 
     reference: str
@@ -34,25 +40,29 @@ class PluginSpec:
     own_name: str = ""
 
     def __post_init__(self) -> None:
-        """Convert option values of earlier versions."""
+        """Convert option values that earlier versions wrote."""
         object.__setattr__(self, "options", modernize_options(self.options))
 
     @classmethod
     def of(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return a specification; text is parsed."""
-        return cls.parse(plugin) if isinstance(plugin, str) else plugin
+        """Return a specification, parsed if it is text."""
+        if isinstance(plugin, str):
+            return cls.parse(plugin)
+        return plugin
 
     @classmethod
     def named(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return a specification with the name in the text."""
-        return cls.parse_named(plugin) if isinstance(plugin, str) else plugin
+        """Return a specification, parsed with an optional `NAME=` prefix if it is text."""
+        if isinstance(plugin, str):
+            return cls.parse_named(plugin)
+        return plugin
 
     @classmethod
     def parse(cls, text: str) -> PluginSpec:
         """Parse `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
 
         Raises:
-            PluginInvalid: the text is not of that form.
+            PluginInvalid: the text does not have that form.
         """
         match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?\s*", text.strip(), flags=re.DOTALL)
         if match is None:
@@ -60,33 +70,19 @@ class PluginSpec:
         reference = match.group(1)
         arguments = match.group(2) or ""
         try:
-            call = ast.parse(f"f({arguments})", mode="eval").body
-            # Text after a closing parenthesis, as in `a(b=1)(c=2)`, makes it another expression than our own call.
-            if (
-                not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name))
-                or len(call.args) > 1
-            ):
-                raise ValueError("all options but the first are written option=value")
-            first = {"": ast.literal_eval(call.args[0])} if call.args else {}
-            options = {
-                str(keyword.arg): ast.literal_eval(keyword.value)
-                for keyword in call.keywords
-                if keyword.arg
-            }
-            if len(options) != len(call.keywords):  # `**more` has no name
-                raise ValueError("each option is written once, as option=value")
+            options = _parse_arguments(_quote_words(arguments))
         except (SyntaxError, ValueError) as error:
             raise PluginInvalid(
                 f"{text!r}: expected NAME(option=value, ...) with plain values; {error}"
             ) from error
-        return cls(reference, {**first, **options})
+        return cls(reference, options)
 
     @classmethod
     def parse_named(cls, text: str) -> PluginSpec:
-        """Parse `NAME=PLUGIN`, or a plug-in without a name, whose name is its text.
+        """Parse `NAME=PLUGIN`, or a plug-in without a name, which is then named by its text.
 
         Raises:
-            PluginInvalid: as for `parse`.
+            PluginInvalid: see `parse`.
         """
         match = re.match(r"\s*([\w.+-]+)\s*=\s*(?=\S)", text)
         if match:
@@ -96,14 +92,96 @@ class PluginSpec:
 
     @property
     def name(self) -> str:
-        """Its name in a run: the explicit name, or else the text."""
+        """Name of the plug-in in a run: the explicit name, or else the text."""
         return self.own_name or str(self)
 
     def __str__(self) -> str:
-        inner = ", ".join(
-            f"{key}={value!r}" if key else repr(value) for key, value in self.options.items()
-        )
-        return f"{self.reference}({inner})" if inner else self.reference
+        if not self.options:
+            return self.reference
+        arguments: list[str] = []
+        for key, value in self.options.items():
+            # The first option may have no name.
+            arguments.append(f"{key}={value!r}" if key else repr(value))
+        return f"{self.reference}({', '.join(arguments)})"
+
+
+def _quote_words(arguments: str) -> str:
+    """Return arguments with quotes around plain words and paths, as in `path=photos/2024-05`.
+
+    Raises:
+        ValueError: a value is neither a literal nor a plain word; the message gives it with quotes.
+    """
+    parts: list[str] = []
+    for part in _split_arguments(arguments):
+        match = _NAMED_VALUE.fullmatch(part)
+        name, value = match.groups() if match else ("", part.strip())
+        if not value or _is_literal(value) or value.startswith("**"):
+            parts.append(part)
+            continue
+        if _CONSTANT.fullmatch(value):
+            raise ValueError(
+                f"{name}={value}: write True, False, None or a number, or quote a string"
+            )
+        if not _WORD.fullmatch(value):
+            raise ValueError(f"a string needs quotes, as in {name}{'=' if name else ''}{value!r}")
+        parts.append(f"{name}={value!r}" if name else repr(value))
+    return ",".join(parts)
+
+
+def _split_arguments(arguments: str) -> list[str]:
+    """Return the text between the commas outside quotes and brackets."""
+    parts = [""]
+    quote = ""
+    depth = 0
+    is_escaped = False
+    for character in arguments:
+        if is_escaped:
+            is_escaped = False
+        elif quote:
+            is_escaped = character == "\\"
+            if character == quote:
+                quote = ""
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        if character == "," and not quote and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _is_literal(value: str) -> bool:
+    try:
+        ast.literal_eval(value)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _parse_arguments(arguments: str) -> dict[str, Any]:
+    """Return the options of a call, the unnamed first one under "".
+
+    Raises:
+        SyntaxError, ValueError: the text does not consist of plain arguments.
+    """
+    call = ast.parse(f"f({arguments})", mode="eval").body
+    # Text after the closing parenthesis, as in `a(b=1)(c=2)`, turns the text into something other
+    # than one call.
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) > 1:
+        raise ValueError("all options but the first are written option=value")
+    options: dict[str, Any] = {}
+    for argument in call.args:
+        options[""] = ast.literal_eval(argument)
+    for keyword in call.keywords:
+        # `**more` has no keyword.
+        if not keyword.arg or keyword.arg in options:
+            raise ValueError("each option is written once, as option=value")
+        options[keyword.arg] = ast.literal_eval(keyword.value)
+    return options
 
 
 Plugin: TypeAlias = PluginSpec | str

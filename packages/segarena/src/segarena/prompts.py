@@ -1,9 +1,9 @@
 """Prompts: clicks, boxes, limits, scribbles, lassos, masks and support examples, with their effort.
 
 Positions follow the sample's axes: (row, column) in an image, (plane, row, column) in a volume,
-(frame, row, column) in a video. `effort` counts interactions as the field does: a click 1, a box 2 (two
-corners; 3 in a volume), the limits of an object along an axis 2 (one per end), a scribble or lasso 3 (RadioActive,
-Table 1), a whole mask or support example 1 per mask given.
+(frame, row, column) in a video. `effort` counts interactions by the convention of the field: a
+click 1, a box 2 (two corners; 3 in a volume), the limits of an object along an axis 2 (one per
+end), a scribble or lasso 3 (RadioActive, Table 1), a whole mask or support example 1 per mask.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Click:
     """One point, on the object (`is_positive`) or outside it.
 
     Attributes:
-        position: whole pixel indices along the sample's axes.
+        position: integer pixel indices along the sample's axes.
         is_positive: True for a point on the object.
-        object_id: which object of a multi-object target; 1 otherwise.
+        object_id: label of the object in a multi-object target; 1 otherwise.
     """
 
     position: Position
@@ -50,13 +50,14 @@ class Box:
     @property
     def effort(self) -> float:
         """2 interactions if drawn in a plane (an image, one slice of a volume), 3 in a volume."""
-        extents = [b - a for a, b in zip(self.start, self.stop, strict=True)]
-        return 2.0 if len(extents) == 2 or 1 in extents else 3.0
+        extents = [stop - start for start, stop in zip(self.start, self.stop, strict=True)]
+        is_in_plane = len(extents) == 2 or 1 in extents
+        return 2.0 if is_in_plane else 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The first and the last slice (both inclusive) that the object reaches along `axis`."""
+    """First and last slice (both inclusive) of the object along `axis`."""
 
     first: int
     last: int
@@ -103,7 +104,7 @@ class MaskPrompt:
 
 
 DrawnPrompt: TypeAlias = Click | Box | Limits | Scribble | Lasso
-"""Prompts that are drawn in the sample, and can be restored from a record."""
+"""Prompts that are drawn in the sample and can be restored from a record."""
 
 Prompt: TypeAlias = DrawnPrompt | MaskPrompt | Support
 
@@ -111,10 +112,11 @@ Prompt: TypeAlias = DrawnPrompt | MaskPrompt | Support
 def check_prompt(prompt: Prompt, shape: Shape) -> None:
     """Raise an error unless `prompt` lies inside a sample of `shape`.
 
-    Points of scribbles and lassos may lie anywhere in the closed frame [0, n - 1] along each axis.
+    Points of scribbles and lassos may lie anywhere in the closed interval [0, n - 1] along each
+    axis.
 
     Raises:
-        InvalidPrompt: wrong number of axes, not finite, or outside.
+        InvalidPrompt: the prompt has a wrong number of axes, is not finite, or lies outside the sample.
     """
     if isinstance(prompt, Click) and _is_pixel(prompt.position, shape):  # most prompts
         return
@@ -131,37 +133,36 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     if isinstance(prompt, Limits):
         _check_limits(prompt, shape)
         return
-    points = np.asarray(_corners(prompt), dtype=np.float64)
+    corners = _corners(prompt)
+    points = np.asarray(corners, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != len(shape) or not len(points):
         raise InvalidPrompt(
-            f"{prompt.kind}: expected positions with {len(shape)} coordinates, got {_corners(prompt)}"
+            f"{prompt.kind}: expected positions with {len(shape)} coordinates, got {corners}"
         )
-    inside = (
-        np.isfinite(points).all()
-        and (points >= 0).all()
-        and (points <= np.asarray(shape) - 1).all()
-    )
-    if not inside:
-        raise InvalidPrompt(
-            f"{prompt.kind} at {_corners(prompt)} lies outside a sample of shape {shape}"
-        )
-    if isinstance(prompt, Box) and any(
-        a >= b for a, b in zip(prompt.start, prompt.stop, strict=True)
-    ):
+    last_pixel = np.asarray(shape) - 1
+    is_in_frame = (points >= 0) & (points <= last_pixel)
+    if not np.isfinite(points).all() or not is_in_frame.all():
+        raise InvalidPrompt(f"{prompt.kind} at {corners} lies outside a sample of shape {shape}")
+    if isinstance(prompt, Box) and _is_empty(prompt):
         raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
 
 
+def _is_empty(box: Box) -> bool:
+    sides = zip(box.start, box.stop, strict=True)
+    return any(start >= stop for start, stop in sides)
+
+
 def _is_pixel(position: Position, shape: Shape) -> bool:
-    inside = [
-        type(place) is int and 0 <= place < side
-        for place, side in zip(position, shape, strict=False)
-    ]
-    return len(position) == len(shape) and all(inside)
+    if len(position) != len(shape):
+        return False
+    coordinates = zip(position, shape, strict=True)
+    # Compare exact types, so that bools and NumPy numbers go through the full check.
+    return all(type(index) is int and 0 <= index < side for index, side in coordinates)
 
 
 def _check_limits(limits: Limits, shape: Shape) -> None:
-    fits = 0 <= limits.axis < len(shape) and 0 <= limits.first <= limits.last < shape[limits.axis]
-    if not fits:
+    has_axis = 0 <= limits.axis < len(shape)
+    if not has_axis or not 0 <= limits.first <= limits.last < shape[limits.axis]:
         raise InvalidPrompt(
             f"limits {limits.first} to {limits.last} on axis {limits.axis} do not fit a sample of shape {shape}"
         )

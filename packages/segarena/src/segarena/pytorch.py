@@ -1,7 +1,7 @@
-"""The only import of torch, so that its absence gives the same error everywhere.
+"""The only import of torch, so that a missing torch raises the same error everywhere.
 
 Raises:
-    MissingExtra: on import, when torch is not installed.
+    MissingExtra: on import, if torch is not installed.
 """
 
 from __future__ import annotations

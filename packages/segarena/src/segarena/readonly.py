@@ -1,7 +1,7 @@
 """Read-only views of arrays and samples for plug-ins, and samples without ground truth for segmenters.
 
-NumPy's flag prevents accidental writes, but a plug-in can reset it; `--check-plugins`
-(`segarena.engine.mutation_guard`) detects that.
+NumPy's read-only flag prevents accidental writes, but a plug-in can reset it; `--check-plugins`
+(`segarena.engine.mutation_guard`) detects such writes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def read_only(array: NDArray[DType]) -> NDArray[DType]:
 
 
 def accept_read_only() -> None:
-    """Suppress PyTorch's warning about read-only arrays, which is no fault of the segmenter."""
+    """Suppress PyTorch's warning about read-only arrays, which the segmenter cannot avoid."""
     warnings.filterwarnings(
         "ignore", message="The given NumPy array is not writable", category=UserWarning
     )
 
 
 def freeze(value: Any) -> None:
-    """Make an array, or the arrays in a tuple or list, read-only for everyone."""
+    """Make an array, or the arrays in a tuple or list, read-only for all owners."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, (tuple, list)):
@@ -46,7 +46,7 @@ def freeze(value: Any) -> None:
 
 
 def freeze_mask(mask: NDArray[DType]) -> NDArray[DType]:
-    """Return `mask` read-only for everyone; copied only if it is a view of another array."""
+    """Return `mask`, read-only for all owners; copied only if it is a view of another array."""
     if mask.flags.writeable and mask.base is not None:
         mask = mask.copy()
     freeze(mask)
@@ -59,13 +59,17 @@ def read_only_sample(sample: Sample) -> Sample:
     if isinstance(sample, ImageSample):
         return replace(sample, image=read_only(sample.image), targets=targets)
     if isinstance(sample, VolumeSample):
-        affine = None if sample.affine is None else read_only(sample.affine)
+        affine = sample.affine
+        if affine is not None:
+            affine = read_only(affine)
         return replace(sample, voxels=read_only(sample.voxels), affine=affine, targets=targets)
-    return replace(sample, frames=ReadOnlyFrames(sample.frames), targets=targets)
+    return replace(
+        sample, frames=ReadOnlyFrames(sample.frames, sample.frame_shape), targets=targets
+    )
 
 
 def without_truth(sample: SampleT) -> SampleT:
-    """Return a sample for a segmenter: without targets, human scribbles and supports."""
+    """Return the part of a sample that a segmenter may see: no targets, human scribbles or supports."""
     hidden: dict[str, Any] = {"targets": ()}
     if isinstance(sample, ImageSample):
         hidden["supports"] = {}
@@ -75,10 +79,41 @@ def without_truth(sample: SampleT) -> SampleT:
 
 
 class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):
-    """The frames of a video, loaded lazily and read-only."""
+    """The frames of a video, loaded lazily and read-only; `np.asarray` loads all of them as one array.
 
-    def __init__(self, frames: Sequence[NDArray[np.uint8]]) -> None:
+    Attributes:
+        shape: (T, H, W, 3), the shape of the array; known without loading a frame.
+    """
+
+    ndim = 4
+    dtype = np.dtype(np.uint8)
+
+    def __init__(
+        self, frames: Sequence[NDArray[np.uint8]], frame_shape: tuple[int, int] | None = None
+    ) -> None:
         self._frames = frames
+        self._frame_shape = frame_shape
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """(T, H, W, 3)."""
+        height, width = self._frame_shape or self[0].shape[:2]
+        return (len(self), height, width, 3)
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> NDArray[Any]:
+        """Return all frames as one new array (T, H, W, 3).
+
+        Raises:
+            ValueError: `copy` is False, but the frames are separate arrays.
+        """
+        if copy is False:
+            raise ValueError(
+                "frames: expected copy=None or True, because frames are separate arrays"
+            )
+        whole = np.empty(self.shape, np.uint8)
+        for index, frame in enumerate(self):
+            whole[index] = frame
+        return whole if dtype is None else whole.astype(dtype)
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -97,5 +132,7 @@ class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):
 
 
 def _read_only_target(target: Target) -> Target:
-    ignore = None if target.ignore is None else read_only(target.ignore)
+    ignore = target.ignore
+    if ignore is not None:
+        ignore = read_only(ignore)
     return replace(target, mask=read_only(target.mask), ignore=ignore)

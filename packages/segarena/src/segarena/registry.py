@@ -1,9 +1,10 @@
-"""Registry of plug-ins: built-in ones, those of installed packages, and `file.py:Name` paths.
+"""Registry of plug-ins: built-in plug-ins, those of installed packages, and `file.py:Name` paths.
 
-A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`, `benchmark`; a
-package that has plug-ins of a further kind registers them by `register(kind, name)`). Modules that do so are imported
-when a name is first looked up: our own folders, and every module that an installed package names in the entry point
-group `segarena.plugins`. `segarena.plugin_spec` says how plug-ins are written.
+A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`,
+`benchmark`; a package with plug-ins of another kind registers them by `register(kind, name)`).
+Modules that contain plug-ins are imported at the first lookup of a name: segarena's own folders,
+and every module that an installed package names in the entry point group `segarena.plugins`. For
+the syntax of plug-ins see `segarena.plugin_spec`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -23,6 +24,8 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+
+import msgspec
 
 from segarena.errors import (
     InvalidInput,
@@ -33,12 +36,15 @@ from segarena.errors import (
     UntrustedPlugin,
 )
 from segarena.files.hashes import sha256, sha256_of_file
+from segarena.files.install_cache import read_declarations, write_declarations
+from segarena.files.python_imports import source_files
 from segarena.html_table import table_html
 from segarena.options import find_option_error, name_first_option, options_of, suggest_names
 from segarena.plugin_spec import PluginSpec
+from segarena.tracebacks import with_location
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
-"""The five roles. Packages may register plug-ins of further kinds: see `kinds`."""
+"""The five roles. Packages may register plug-ins of other kinds: see `plugin_kinds`."""
 
 BUILT_IN_PACKAGES = (
     "segarena.segmenters",
@@ -54,6 +60,8 @@ BUILT_IN_PACKAGES = (
     "segarena.statistics.round_statistics",
 )
 
+_PLUGINS_GROUP = "segarena.plugins"
+
 _MEMBERS = {
     "segmenter": ("encode", "predict"),
     "user": ("next",),
@@ -66,16 +74,24 @@ _MEMBERS = {
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
 _todays_names: defaultdict[str, dict[str, str]] = defaultdict(dict)
+_INDEX = "plugins"
+"""Name under which the modules of all plug-ins are cached, by kind and by current or former name."""
 _is_guarded: ContextVar[bool] = ContextVar("only_built_in", default=False)
 
 
-def register(kind: str, name: str, *, formerly: Sequence[str] = ()) -> Callable[[Factory], Factory]:
-    """Return a decorator that makes a class or function the plug-in `name` of `kind`.
+def register(
+    kind: str,
+    name: str,
+    *,
+    formerly: Sequence[str] = (),
+) -> Callable[[Factory], Factory]:
+    """Return a decorator that registers a class or function as the plug-in `name` of `kind`.
 
-    Names that it had `formerly` still resolve, for existing run folders; lists show the current name.
+    Its former names, `formerly`, still resolve for existing run folders; lists show the current
+    name.
 
     Raises:
-        PluginError: another plug-in has that name already.
+        PluginError: another plug-in already has that name.
     """
 
     def add(factory: Factory) -> Factory:
@@ -96,7 +112,7 @@ user = partial(register, "user")
 metric = partial(register, "metric")
 dataset = partial(register, "dataset")
 benchmark = partial(register, "benchmark")
-"""The decorators of the five roles: `@segmenter("name")`. A benchmark is a function that returns one."""
+"""Decorators of the five roles: `@segmenter("name")`. A benchmark plug-in is a function that returns a `Benchmark`."""
 
 
 def plugin_kinds() -> tuple[str, ...]:
@@ -109,12 +125,16 @@ def plugin_kinds() -> tuple[str, ...]:
 
 
 class Plugins(dict[str, Callable[..., Any]]):
-    """Plug-ins by name, shown in notebooks with summary and options."""
+    """Plug-ins by name; notebooks display them with summary and options."""
 
     def _repr_html_(self) -> str:
-        told = ((inspect.getdoc(factory) or "").partition("\n")[0] for factory in self.values())
+        summaries: list[str] = []
+        for factory in self.values():
+            first_line, _, _ = (inspect.getdoc(factory) or "").partition("\n")
+            summaries.append(first_line)
         options = (", ".join(map(str, options_of(factory))) for factory in self.values())
-        return table_html(["name", "what it is", "options"], zip(self, told, options, strict=True))
+        rows = zip(self, summaries, options, strict=True)
+        return table_html(["name", "description", "options"], rows)
 
 
 def plugins_by_name(kind: str) -> Plugins:
@@ -124,13 +144,17 @@ def plugins_by_name(kind: str) -> Plugins:
 
 
 def lookup(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the factory with a current or former name, or None."""
-    return plugins_by_name(kind).get(current_name(kind, name))
+    """Return the factory with a current or former name, or None.
+
+    Only the module that registers the name is imported, if an earlier process stored an index of the installed
+    plug-ins; without one, all are.
+    """
+    return _factories[kind].get(current_name(kind, name))
 
 
 def current_name(kind: str, name: str) -> str:
-    """Return the current name of a plug-in with a former name; other names unchanged."""
-    _import_plugins()
+    """Replace a former name of a plug-in by its current name; return other names unchanged."""
+    _import_module_of(kind, name)
     return _todays_names[kind].get(name, name)
 
 
@@ -138,16 +162,16 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
     """Return the factory of a name or a `file.py:Name` path.
 
     Raises:
-        UnknownPlugin: nothing has that name; the message lists the near ones.
+        UnknownPlugin: no plug-in has that name; the message lists similar names.
         PluginInvalid: the file cannot be imported, or lacks the name; the message lists its classes.
-        UntrustedPlugin: within `only_built_in`, it is not part of segarena.
+        UntrustedPlugin: within `only_built_in`, the plug-in is not part of segarena.
     """
     is_file = ".py:" in reference or reference.endswith(".py")
     if is_file and not _is_guarded.get():
         return _from_file(kind, reference)
     if is_file or (_is_guarded.get() and not _is_ours(find_registered(kind, reference))):
         raise UntrustedPlugin(
-            f"{kind} {reference} is not part of segarena; reading a run does not run it unless trusted"
+            f"{kind} {reference} is not part of segarena; reading a run executes it only if you trust it"
         )
     return find_registered(kind, reference)
 
@@ -156,11 +180,14 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
     """Return the registered factory of a name, never one from a file.
 
     Raises:
-        UnknownPlugin: nothing has that name; the message lists the near ones.
+        UnknownPlugin: no plug-in has that name; the message lists similar names.
     """
     if (factory := lookup(kind, name)) is not None:
         return factory
     every = plugins_by_name(kind)
+    if current_name(kind, name) in every:
+        # A package was installed while this process ran.
+        return every[current_name(kind, name)]
     hint = suggest_names(name, every) or f"known: {', '.join(every) or 'none'}."
     missing = "".join(f"{text}; " for text in import_errors())
     raise UnknownPlugin(
@@ -182,8 +209,8 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     """Build a plug-in with its options.
 
     Raises:
-        UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
-            `segarena.options.find_option_error`; or what it makes cannot play the role.
+        UnknownPlugin, PluginInvalid: see `find`; also if the constructor does not accept the options (see
+            `segarena.options.find_option_error`) or its result lacks methods of the role.
     """
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
@@ -196,15 +223,18 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     except SegarenaError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginInvalid(
-            f"{kind} {spec} cannot be built: {type(error).__name__}: {error}"
-        ) from error
+        why = with_location(f"{type(error).__name__}: {error}", error)
+        raise PluginInvalid(f"{kind} {spec} cannot be built: {why}") from error
     check_role(kind, made, str(spec))
     return made
 
 
-def check_role(kind: str, plugin: object, name: str) -> None:
-    """Raise PluginInvalid unless a plug-in has the members of its role; their values are not checked."""
+def check_role(
+    kind: str,
+    plugin: object,
+    name: str,
+) -> None:
+    """Raise PluginInvalid unless a plug-in has the members of its role, without checking their values."""
     needed = _MEMBERS.get(kind, ())
     lacking = [
         member
@@ -218,7 +248,7 @@ def check_role(kind: str, plugin: object, name: str) -> None:
 
 
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
-    """Return the description of a plug-in for records: name, all options with defaults, hash of its file."""
+    """Describe a plug-in for the records: name, all options with defaults, hash of its file."""
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     defaults = {
@@ -239,21 +269,77 @@ def import_errors() -> tuple[str, ...]:
     return _import_plugins()
 
 
+def _import_module_of(kind: str, name: str) -> None:
+    """Import the module that registers a plug-in; all modules if there is no index.
+
+    A name that the index of the installed plug-ins lacks needs no import: nothing installed registers it.
+    """
+    if _is_registered(kind, name):
+        return
+    index = _index()
+    if not index:
+        _import_plugins()
+    elif name in index.get(kind, {}):
+        # An import that fails is reported by importing all.
+        with suppress(Exception):
+            importlib.import_module(index[kind][name])
+        if not _is_registered(kind, name):
+            _import_plugins()
+
+
+def _is_registered(kind: str, name: str) -> bool:
+    return name in _factories[kind] or name in _todays_names[kind]
+
+
+@cache
+def _index() -> dict[str, dict[str, str]]:
+    """Return the modules of all plug-ins by kind and name, as an earlier process stored them; else nothing."""
+    try:
+        return msgspec.convert(read_declarations(_INDEX), dict[str, dict[str, str]])
+    except msgspec.ValidationError:
+        return {}
+
+
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import all modules with plug-ins; return one line for each that fails."""
+    """Import all modules with plug-ins, and store their index; return one line for each that fails."""
+    indexed = _index()
     rooms = map(importlib.import_module, BUILT_IN_PACKAGES)
-    return (
+    failed = (
         *chain.from_iterable(map(_import_room, rooms)),
-        *import_entry_points("segarena.plugins"),
+        *import_entry_points(_PLUGINS_GROUP),
     )
+    found = _modules_of_plugins()
+    if not failed and found != indexed:
+        write_declarations(_INDEX, found)
+    return failed
+
+
+def _modules_of_plugins() -> dict[str, dict[str, str]]:
+    """Return the modules of the plug-ins that installed packages define, by kind and name."""
+    # A user's files and scripts register plug-ins too, but are not part of the installation.
+    installed = {"segarena"}
+    for entry in entry_points(group=_PLUGINS_GROUP):
+        installed.add(entry.value.partition(".")[0])
+    found: dict[str, dict[str, str]] = {}
+    for kind, factories in _factories.items():
+        found[kind] = {}
+        for name, factory in factories.items():
+            # A partial function has no module; its name is then found by importing everything.
+            module = getattr(factory, "__module__", "")
+            if module.partition(".")[0] in installed:
+                found[kind][name] = module
+        for former, name in _todays_names[kind].items():
+            if name in found[kind]:
+                found[kind][former] = found[kind][name]
+    return found
 
 
 @cache
 def import_entry_points(group: str) -> tuple[str, ...]:
-    """Import every module that installed packages name in an entry point group; return one line for each that fails.
+    """Import every module in an entry point group; return one line for each module that fails.
 
-    An error of another package must not stop us, so it only becomes part of messages.
+    An error in another package must not stop segarena, so it only becomes part of messages.
     """
     failed: list[str] = []
     for entry in entry_points(group=group):
@@ -269,7 +355,7 @@ def import_entry_points(group: str) -> tuple[str, ...]:
 def _import_room(package: Any) -> Iterator[str]:
     """Import the modules that lie directly in a package; yield one line for each that fails.
 
-    Packages within it are its modules' own affair.
+    Modules of its subpackages are not imported here.
     """
     for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
         name = f"{package.__name__}.{module.name}"
@@ -287,27 +373,74 @@ def _from_file(kind: str, reference: str) -> Callable[..., Any]:
     module = _load_file(str(Path(path).resolve()))
     factory = getattr(module, name, None)
     if not callable(factory):
-        own = {
-            key: value
-            for key, value in vars(module).items()
-            if getattr(value, "__module__", "") == module.__name__
-        }
-        classes = [key for key, value in own.items() if inspect.isclass(value)]
-        fitting = [
-            key
-            for key in classes
-            if all(hasattr(own[key], member) for member in _MEMBERS.get(kind, ()))
-        ]
-        has_no = f"has no {name!r}; it " if name else ""
-        write = f"; write {path}:{(fitting or classes)[0]}" if classes and not name else ""
-        raise PluginInvalid(
-            f"{kind} {reference!r}: {path} {has_no}defines {', '.join(fitting or classes) or 'no class'}{write}"
-        )
+        raise _missing_class(kind, reference, module)
     return factory
 
 
-@cache
+def _missing_class(
+    kind: str,
+    reference: str,
+    module: ModuleType,
+) -> PluginInvalid:
+    """Return the error for a file that lacks the named class; it lists the classes that the user may have meant."""
+    path, name = _split_path(reference)
+    classes: list[str] = []
+    fitting: list[str] = []
+    required = _MEMBERS.get(kind, ())
+    for key, value in vars(module).items():
+        # Imported classes do not belong to the file.
+        if not inspect.isclass(value) or value.__module__ != module.__name__:
+            continue
+        classes.append(key)
+        if all(hasattr(value, member) for member in required):
+            fitting.append(key)
+    candidates = fitting or classes
+    message = f"{kind} {reference!r}: {path} "
+    if name:
+        message += f"has no {name!r}; it "
+    message += f"defines {', '.join(candidates) or 'no class'}"
+    if candidates and not name:
+        message += f"; write {path}:{candidates[0]}"
+    return PluginInvalid(message)
+
+
+def forget_edited_files() -> None:
+    """Drop changed plug-in files from the module cache, so that the next lookup imports them again.
+
+    This includes modules that such a file imports from its own folder.
+    """
+    for path, (_, hashes) in list(_loaded_files.items()):
+        if hashes == _source_hashes(path):
+            continue
+        del _loaded_files[path]
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) in hashes:
+                del sys.modules[name]
+    # Import finders cache folder listings, which may lack new files.
+    importlib.invalidate_caches()
+
+
+def _source_hashes(path: str) -> dict[str, str]:
+    """Return the SHA-256 of a plug-in file and of the modules that it imports from its folder."""
+    hashes: dict[str, str] = {}
+    for source in source_files(Path(path)):
+        if source.is_file():
+            hashes[str(source)] = sha256_of_file(source)
+    return hashes
+
+
+_loaded_files: dict[str, tuple[ModuleType, dict[str, str]]] = {}
+"""Modules of plug-in files by path, with the hashes of their sources.
+
+A file is imported as a single module however often it is named, so that its classes stay identical.
+"""
+
+
 def _load_file(path: str) -> ModuleType:
+    if path in _loaded_files:
+        return _loaded_files[path][0]
+    # Hash before the import: a file that is edited meanwhile must count as changed.
+    hashes = _source_hashes(path)
     name = "segarena_file_" + sha256(path)[:12]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -318,13 +451,17 @@ def _load_file(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PluginInvalid(
-            f"{path} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        why = with_location(f"{type(error).__name__}: {error}", error)
+        raise PluginInvalid(f"{path} cannot be imported: {why}") from error
+    _loaded_files[path] = (module, hashes)
     return module
 
 
-def _options_for(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> dict[str, Any]:
+def _options_for(
+    kind: str,
+    spec: PluginSpec,
+    factory: Callable[..., Any],
+) -> dict[str, Any]:
     try:
         return name_first_option(factory, spec.options)
     except InvalidInput as error:
@@ -337,10 +474,10 @@ def _split_path(reference: str) -> tuple[str, str]:
 
 
 def _is_ours(factory: Callable[..., Any]) -> bool:
-    """Return whether a plug-in is part of segarena and does not start programs named in its options."""
-    return factory.__module__.partition(".")[0] == "segarena" and not getattr(
-        factory, "starts_programs", False
-    )
+    """Return whether a plug-in is part of segarena and runs no programs named in its options."""
+    package, _, _ = factory.__module__.partition(".")
+    starts_programs = getattr(factory, "starts_programs", False)
+    return package == "segarena" and not starts_programs
 
 
 def _origin(factory: Callable[..., Any]) -> str:
@@ -352,4 +489,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    return str(value)

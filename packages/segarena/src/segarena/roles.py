@@ -1,9 +1,9 @@
 """The five roles: segmenter, user, metric, dataset, benchmark. Read this first.
 
-An evaluation is a dialogue between a user and a segmenter about a target in a sample, judged by metrics, under
-the rules of a benchmark. A plug-in is any class with these methods; nothing needs to be inherited.
-`segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`). Its
-constructor arguments with defaults are its options, and a run records them.
+An evaluation is a dialogue between a user and a segmenter about a target in a sample, scored by
+metrics, under the rules of a benchmark. A plug-in is any class with these methods; no base class is
+needed. `segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`).
+Constructor arguments with defaults are its options, and a run records them.
 """
 
 from __future__ import annotations
@@ -24,32 +24,37 @@ from segarena.prompts import Prompt
 from segarena.samples import Sample, Target
 
 MOST_PROMPTS = 10_000
-"""What a user may give in one round, unless the benchmark says otherwise."""
+"""Maximum prompts from a user in one round, unless the benchmark sets another limit."""
 
 
 @runtime_checkable
 class Segmenter(Protocol):
     """Answers prompts with masks.
 
-    The engine calls `encode` once per sample, then `predict` once per round with every dialogue about that
-    sample that is still open: different targets, users and repeats. Dialogues are independent, and
-    a segmenter must keep no state between calls: return state for the next round in
-    `Prediction.logits`; it comes back as `dialogue.previous.logits`.
+    The engine calls `encode` once per sample, and `predict` once per round with all open dialogues
+    about that sample: different targets, users and repeats. Dialogues are independent, and a
+    segmenter must keep no state between calls. Return state for the next round in
+    `Prediction.logits`; the next call receives it as `dialogue.previous.logits`.
 
     For optional capabilities (accepted prompts and samples, cacheable encodings, ...) see
     `segarena.capabilities`.
     """
 
     def encode(self, sample: Sample) -> Any:
-        """Do the expensive work that does not depend on prompts; return any object."""
+        """Compute what does not depend on prompts, and return it as any object."""
         ...
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
-        """Answer each dialogue, in order: a `Prediction`, or just a bool mask of the sample's shape."""
+        """Answer each dialogue, in order, with a `Prediction` or a bool mask of the sample's shape."""
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Turn:
     """The input of a simulated user in one round.
 
@@ -58,9 +63,9 @@ class Turn:
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
         comparison: the last prediction compared with the target; the empty prediction in the first
-            round. If several objects are judged together, it covers all of them
+            round. If several objects are scored together, it covers all of them
             (`segarena.multi_object`), for users that correct several at once.
-        repeat: the number of this dialogue among the user's dialogues about the target, from 0.
+        repeat: index of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
             repeat and round, never on earlier work.
     """
@@ -74,12 +79,12 @@ class Turn:
 
     @property
     def round(self) -> int:
-        """Number of the round that these prompts start, from 1."""
+        """Index of the round that these prompts start, from 1."""
         return len(self.dialogue.rounds) + 1
 
     @property
     def of_one(self) -> Comparison:
-        """The comparison of a single object; raises `InvalidInput` if there are several."""
+        """The comparison of a single object; raises `InvalidInput` if there are several objects."""
         if isinstance(self.comparison, Comparison):
             return self.comparison
         raise InvalidInput(
@@ -89,7 +94,7 @@ class Turn:
 
 @runtime_checkable
 class User(Protocol):
-    """A simulated user: looks at the last prediction and gives the next prompts.
+    """A simulated user that reads the last prediction and gives the next prompts.
 
     A user must be deterministic: the same turn gives the same prompts. Take random numbers only
     from `turn.rng`. For optional capabilities (correcting several objects, giving no prompts,
@@ -105,8 +110,8 @@ class User(Protocol):
 class Metric(Protocol):
     """Scores a prediction by comparing it with its target.
 
-    For several objects judged together, the value is the mean over the objects, unless
-    `judges_objects` is True: then the metric gets a `segarena.multi_object.ObjectsComparison`.
+    If several objects are scored together, the value is the mean over the objects, unless
+    `judges_objects` is True: then the metric receives a `segarena.multi_object.ObjectsComparison`.
 
     Attributes:
         columns: names of its values in the records.
@@ -123,7 +128,7 @@ class Metric(Protocol):
     columns: tuple[str, ...]
 
     def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
-        """Return the value, or one per column; NaN if undefined (document when)."""
+        """Return the value, or one value per column; NaN if undefined (document when)."""
         ...
 
 
@@ -155,7 +160,7 @@ class Dataset(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of the data as found."""
+        """A short hash of the data on disk."""
         ...
 
     def load(self, sample_id: str) -> Sample:
@@ -163,7 +168,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> Sequence[Finding]:
-        """Check every file; report files found, oddities, and exactly what is missing."""
+        """Check every file; report files, anomalies, and exactly what is missing."""
         ...
 
 
@@ -173,22 +178,23 @@ class Benchmark:
 
     Attributes:
         name: name in the registry.
-        users: the users; records identify a user by the name of its specification. Plug-ins may be
-            given as text.
+        users: specifications of the users, or their text; records identify a user by the name of its
+            specification.
         metrics: metrics computed after each round.
         rounds: maximum number of rounds in a dialogue.
         summary: statistics in the first table of the report.
         dataset: default dataset.
-        stop_at: (column, value): end a dialogue as soon as the column reaches the value; None:
-            never.
-        budget: time budget of a dialogue; a later answer is discarded and ends it. None: no limit.
+        stop_at: (column, value): a dialogue ends as soon as the column reaches the value; None: no
+            early stop.
+        budget: time budget of a dialogue; an answer that exceeds it is discarded and ends the dialogue. None: no
+            limit.
         most_prompts: maximum number of prompts in one round; if a user gives more, the dialogue
             fails.
-        protocol: "careful" for the rules a careful reader would want, "published" for the published
+        protocol: "careful" for corrected rules, "published" for exactly those behind the published
             numbers.
         paper: source of the protocol.
         options: further parameters of the summary; printed in reports.
-        sample_kind: kind of samples in its datasets: "image", "volume" or "video".
+        sample_kind: kind of samples that the benchmark accepts: "image", "volume" or "video".
         adapter: segmenter that wraps an image segmenter, passed as its option `segmenter`; None
             rejects image segmenters.
     """

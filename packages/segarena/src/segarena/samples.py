@@ -16,28 +16,33 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask
 
 Mask: TypeAlias = NDArray[np.bool_]
-"""One object: True where it is. Shape (H, W), (D, H, W) or (T, H, W)."""
+"""Mask of one object: True on the object. Shape (H, W), (D, H, W) or (T, H, W)."""
 
 Labels: TypeAlias = NDArray[np.uint8]
-"""Several objects judged together (DAVIS): 0 background, 1..N the objects."""
+"""Labels of several objects that are scored together (DAVIS): 0 background, 1..N objects."""
 
 VOID = 255
-"""Value of ignored pixels in label files; no object has this number."""
+"""Value of ignored pixels in label files; no object has this label."""
 
 Shape: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Target:
-    """An object, or a group of objects, to segment: the ground truth of a sample.
+    """Ground truth of a sample: an object, or a group of objects, to segment.
 
     Attributes:
-        id: unique among the sample's targets.
+        id: id, unique among the sample's targets.
         mask: bool, shape of the sample, for one object; uint8 labels (0 background, 1..N) for several
-            objects judged together.
-        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
-        label: class of the object in plain words ("cat", "liver").
-        attributes: anything a summary may group by ("size", "tier", "modality").
+            objects that are scored together.
+        ignore: bool, same shape, True for ignored pixels; None if every pixel counts.
+        label: class of the object as text ("cat", "liver").
+        attributes: values by which a summary may group ("size", "tier", "modality").
     """
 
     id: str
@@ -48,19 +53,25 @@ class Target:
 
     @property
     def objects(self) -> int:
-        """Number of objects judged together: 1 for a bool mask, the highest label otherwise."""
-        return 1 if self.mask.dtype == np.bool_ else int(self.mask.max(initial=0))
+        """Number of objects that are scored together: 1 for a bool mask, the highest label otherwise."""
+        if self.mask.dtype == np.bool_:
+            return 1
+        return int(self.mask.max(initial=0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ImageSample:
-    """A photograph: `image` uint8 (H, W, 3), RGB.
+    """A photograph, uint8 (H, W, 3), RGB.
 
     Attributes:
         image: the pixels.
         targets: the objects to segment.
-        supports: for one-shot segmentation, the examples for each target, by target id; may be
-            lazy.
+        supports: examples for one-shot segmentation, by target id; may be loaded lazily.
     """
 
     id: str
@@ -78,13 +89,13 @@ class ImageSample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Support:
-    """One example for one-shot segmentation: an image and the mask of the object in it.
+    """An example for one-shot segmentation: an image and the mask of its object.
 
     Attributes:
         sample: the support image.
         mask: bool, shape of the support image.
         encoded: encoding of the support image by the segmenter. The engine sets it, once per
-            distinct support; users leave it None.
+            distinct support; users leave it at None.
     """
 
     sample: ImageSample
@@ -95,7 +106,12 @@ class Support:
     effort: ClassVar[float] = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class VolumeSample:
     """A 3D scan: `voxels` (D, H, W), any real dtype, in (plane, row, column).
 
@@ -118,13 +134,18 @@ class VolumeSample:
         return self.voxels.shape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class VideoSample:
     """A video: `frames` is a sequence of uint8 (H, W, 3) images, possibly loaded lazily.
 
     Attributes:
         frames: the images, in order.
-        frame_shape: (H, W), the same for all.
+        frame_shape: (H, W), the same for all frames.
         targets: the objects to segment; in a challenge, one target with the labels of all objects.
         scribbles: first scribbles drawn by people, one dictionary per person, in the format of the
             challenge's files.
@@ -148,11 +169,12 @@ Sample: TypeAlias = ImageSample | VolumeSample | VideoSample
 def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
     """Return `array` as uint8 RGB (H, W, 3).
 
-    Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
-    are rejected, because scaling them is the reader's decision (see `segarena.files.images`).
+    Greyscale (H, W) is repeated over three channels, and alpha (H, W, 4) is dropped. Bool, 16-bit
+    and float images are rejected, because scaling them is up to the reader (see
+    `segarena.files.images`).
 
     Raises:
-        InvalidImage: wrong number of axes, channels, dtype, or no pixels.
+        InvalidImage: wrong number of axes or channels, wrong dtype, or no pixels.
     """
     image = np.asarray(array)
     if image.ndim == 2:
@@ -168,15 +190,20 @@ def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
     return np.ascontiguousarray(image[:, :, :3])
 
 
-def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Mask:
+def as_mask(
+    array: Any,
+    shape: Shape | None = None,
+    *,
+    name: str = "mask",
+) -> Mask:
     """Return `array` as a bool mask.
 
     Bool arrays are returned unchanged; integers and floats are accepted only if every value is 0 or
-    1 (thresholding is the caller's decision).
+    1 (thresholding is up to the caller).
 
     Args:
         array: the mask, (H, W), (D, H, W) or (T, H, W).
-        shape: the shape it must have; None accepts any.
+        shape: required shape; None accepts any.
         name: name of the array in error messages.
 
     Raises:
@@ -200,10 +227,10 @@ def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Ma
 
 
 def as_labels(array: Any, *, name: str = "labels") -> Labels:
-    """Return `array` as uint8 labels; other numbers are an error, never clipped or wrapped.
+    """Return `array` as uint8 labels; other values raise an error and are never clipped or wrapped.
 
     Raises:
-        InvalidMask: not bool or numbers, or values other than whole ones from 0 to 255.
+        InvalidMask: the array is not bool or numeric, or has values other than integers from 0 to 255.
     """
     labels = np.asarray(array)
     if labels.dtype == np.uint8:
@@ -217,12 +244,14 @@ def as_labels(array: Any, *, name: str = "labels") -> Labels:
 
 
 def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
-    """Return labels with 255 replaced by background, and `ignore` with these pixels; None if there are none.
+    """Replace 255 in labels by background, and add these pixels to `ignore`; None if no pixel is ignored.
 
     Raises:
-        InvalidMask: `ignore` is no mask of the shape of `labels`.
+        InvalidMask: `ignore` is not a mask, or its shape differs from that of `labels`.
     """
-    excluded = None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
+    excluded: Mask | None = None
+    if ignore is not None:
+        excluded = as_mask(ignore, labels.shape, name="ignore")
     is_void = labels == VOID
     if not is_void.any():
         return labels, excluded
@@ -233,10 +262,10 @@ def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | Non
 
 
 def check_sample(sample: Sample) -> None:
-    """Raise an error unless every target matches the sample and their ids are distinct.
+    """Raise an error unless every target matches the sample and target ids are distinct.
 
     Raises:
-        InvalidMask: a target or ignore mask has another shape or dtype than the sample allows.
+        InvalidMask: a target or ignore mask has a shape or dtype that the sample does not allow.
         InvalidInput: two targets share an id.
     """
     ids = [target.id for target in sample.targets]
@@ -257,7 +286,7 @@ def check_sample(sample: Sample) -> None:
             )
         if target.mask.dtype == np.uint8 and target.objects == VOID:
             raise InvalidMask(
-                f"{name}: expected labels 0 to 254, got 255; set excluded pixels to 0 and give them as ignore"
+                f"{name}: expected labels 0 to 254, got 255; set ignored pixels to 0 and pass them as ignore"
             )
         if target.ignore is not None:
             as_mask(target.ignore, sample.shape, name=f"{name}, ignore")

@@ -1,6 +1,6 @@
 """Serialization of samples, prompts and dialogues to frame headers, for workers and the network protocol.
 
-The frames themselves are those of `segarena.worker`.
+`segarena.worker` defines the frames themselves.
 """
 
 from __future__ import annotations
@@ -18,23 +18,30 @@ from segarena.samples import ImageSample, Sample, Support, VolumeSample
 from segarena.worker import Body, as_body, dtype_name, flatten
 
 BodyMaker: TypeAlias = Callable[[Any, Sequence[int], Callable[[], Iterable[Any]]], Body]
-"""Builds the transmitted form of an array from its dtype, its shape and a function for its bytes."""
+"""Function that builds the transmitted form of an array from its dtype, its shape and a function for its bytes."""
 
 
-def inline_body(dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
-    """Return an array to be transmitted in the body of the frame, whatever its size."""
-    told = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
-    return Body(told, math.prod(shape) * np.dtype(dtype).itemsize, parts)
+def inline_body(
+    dtype: Any,
+    shape: Sequence[int],
+    parts: Callable[[], Iterable[Any]],
+) -> Body:
+    """Return an array for transmission in the body of the frame, whatever its size."""
+    description = {"dtype": dtype_name(dtype), "shape": [int(side) for side in shape]}
+    size_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    return Body(description, size_bytes, parts)
 
 
 def encode_sample(
-    sample: Sample, arrays: list[Any], body: BodyMaker = inline_body
+    sample: Sample,
+    arrays: list[Any],
+    body: BodyMaker = inline_body,
 ) -> dict[str, Any]:
     """Return the header of a sample, without its targets.
 
     Args:
-        sample: its targets are not encoded.
-        arrays: receives its pixels.
+        sample: the sample; its targets are not encoded.
+        arrays: list to which its pixels are appended.
         body: builds the transmitted form of large arrays.
     """
     if isinstance(sample, ImageSample):
@@ -61,56 +68,70 @@ def encode_sample(
 
 
 def encode_dialogue(
-    dialogue: Dialogue, arrays: list[Any], handle: Callable[[Any], int]
+    dialogue: Dialogue,
+    arrays: list[Any],
+    handle: Callable[[Any], int],
 ) -> dict[str, Any]:
     """Return the header of a dialogue.
 
     Args:
-        dialogue: its supports may be encoded.
-        arrays: receives masks and logits.
-        handle: returns the worker's number of an encoding.
+        dialogue: the dialogue; its support images may already be encoded.
+        arrays: list to which masks and logits are appended.
+        handle: returns the worker's handle of an encoding.
     """
-    lift = dialogue.lift
-    previous = dialogue.previous
-    return {
-        "rounds": [
-            [encode_prompt(prompt, arrays, handle) for prompt in prompts]
-            for prompts in dialogue.rounds
-        ],
-        "previous": None if previous is None else _tell_previous(previous, arrays),
-        "lift": None if lift is None else asdict(lift),
-    }
+    rounds: list[list[dict[str, Any]]] = []
+    for prompts in dialogue.rounds:
+        rounds.append([encode_prompt(prompt, arrays, handle) for prompt in prompts])
+    # The reader expects all three keys, even if they have no value yet.
+    header: dict[str, Any] = {"rounds": rounds, "previous": None, "lift": None}
+    if dialogue.previous is not None:
+        header["previous"] = _encode_previous(dialogue.previous, arrays)
+    if dialogue.lift is not None:
+        header["lift"] = asdict(dialogue.lift)
+    return header
 
 
-def _tell_previous(previous: Prediction, arrays: list[Any]) -> dict[str, Any]:
+def _encode_previous(previous: Prediction, arrays: list[Any]) -> dict[str, Any]:
+    candidates: list[int] | None = None
+    if previous.candidates is not None:
+        # A segmenter may have returned NumPy numbers, which JSON does not support.
+        candidates = [int(frame) for frame in previous.candidates]
     return {
         "mask": flatten(np.asarray(previous.mask), arrays),
         "logits": flatten(previous.logits, arrays),
         "score": previous.score,
-        "candidates": None
-        if previous.candidates is None
-        else [int(each) for each in previous.candidates],
+        "candidates": candidates,
     }
 
 
 def encode_prompt(
-    prompt: Prompt, arrays: list[Any], handle: Callable[[Any], int]
+    prompt: Prompt,
+    arrays: list[Any],
+    handle: Callable[[Any], int],
 ) -> dict[str, Any]:
     """Return the header of a prompt; see `encode_dialogue`."""
     if isinstance(prompt, Support):
-        told = {"kind": prompt.kind, "mask": flatten(np.asarray(prompt.mask), arrays)}
+        mask = flatten(np.asarray(prompt.mask), arrays)
+        header: dict[str, Any] = {"kind": prompt.kind, "mask": mask}
         if prompt.encoded is None:
-            return {**told, "sample": encode_sample(prompt.sample, arrays)}
-        return {**told, "handle": handle(prompt.encoded)}
-    values = {field.name: _plain(getattr(prompt, field.name)) for field in fields(prompt)}
-    return {"kind": prompt.kind, **{name: flatten(value, arrays) for name, value in values.items()}}
+            header["sample"] = encode_sample(prompt.sample, arrays)
+        else:
+            header["handle"] = handle(prompt.encoded)
+        return header
+    header = {"kind": prompt.kind}
+    for field in fields(prompt):
+        value = _plain(getattr(prompt, field.name))
+        header[field.name] = flatten(value, arrays)
+    return header
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a prompt with Python numbers instead of NumPy's."""
+    """Convert NumPy numbers in a value of a prompt to Python numbers."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def _whole(voxels: Any, body: BodyMaker) -> Body:

@@ -11,4 +11,4 @@ NUMERIC_PACKAGES = (
     "torch",
     "transformers",
 )
-"""Packages on which the figures of a run depend; the last two are optional."""
+"""Packages on which the results of a run depend; the last two are optional."""

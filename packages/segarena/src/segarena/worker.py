@@ -1,7 +1,7 @@
-"""The worker side of the protocol: serve a model from its own Python through a pipe or a socket.
+"""Worker side of the protocol: serve a model from its own Python through a pipe or a socket.
 
-One file that needs only the standard library and NumPy (1.16 to 2), Python 3.7 and later. Copy it beside a model as
-`segarena_worker.py`; then the whole adapter is
+This single file needs only the standard library and NumPy (1.16 to 2) in Python 3.7 and later. Copy
+it next to a model as `segarena_worker.py`; the whole adapter is then
 
     from segarena_worker import serve
 
@@ -18,11 +18,11 @@ One file that needs only the standard library and NumPy (1.16 to 2), Python 3.7 
     if __name__ == "__main__":
         serve(Model)
 
-and a run uses it as `--segmenter "worker('python my_adapter.py', python='envs/mine/bin/python')"`. Samples, prompts and
-dialogues have the same fields as in segarena, so a plug-in needs few changes. All output of the model goes to a log.
-docs/workers.md describes the protocol.
+and a run uses it as `--segmenter "worker('python my_adapter.py', python='envs/mine/bin/python')"`.
+Samples, prompts and dialogues have the same fields as in segarena, so a plug-in needs few changes.
+All output of the model goes to a log. docs/workers.md describes the protocol.
 
-A worker only caches: it may be killed and started again between any two calls.
+A worker only caches data: it may be killed and restarted between any two calls.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 GREETING = b"segarena-worker %d\n"
-"""First message of a worker; the host ignores output in the pipe before it."""
+"""First message of a worker; the host ignores any earlier output in the pipe."""
 
 TOKEN = "SEGARENA_WORKER_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token that a listening worker requires."""
@@ -66,16 +66,18 @@ SAMPLES = ("image", "volume", "video")
 MOST_HEADER_BYTES = 64 * 2**20
 MOST_BODY_BYTES = 64 * 2**30
 MOST_UNKNOWN_BYTES = 4096
-"""Maximum header of a client that has not presented the token yet."""
+"""Maximum header bytes of a client that has not presented the token yet."""
 _MOST_STRANGERS, _MOST_STRANGE_SECONDS = 16, 10
-"""Maximum number of such clients at once, and seconds until each is disconnected."""
+"""Maximum number of clients without token at once, and seconds until each is disconnected."""
 
 _PREFIX = struct.Struct("<IQ")
+# Only little-endian, so that both sides agree on the byte order without negotiating it.
 _DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4", "<f8")
 _BITS = "bits"
 _MOST_AXES = 8
 _SMALL_BYTES = 2**19
 """Small arrays are joined up to this size, because each write wakes the reader."""
+# From <linux/prctl.h>; Python has no constant for it.
 _PR_SET_PDEATHSIG = 1
 
 
@@ -84,7 +86,7 @@ class ProtocolError(Exception):
 
 
 class Refused(Exception):
-    """A request fails, but the connection continues; `kind` tells the other side the reason."""
+    """A request fails, but the connection continues; `kind` is the reason for the other side."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -99,9 +101,9 @@ class Stream:
 
     Args:
         source: descriptor to read from.
-        sink: descriptor to write to; the same for a socket.
+        sink: descriptor to write to; equal to `source` for a socket.
         most_header: maximum bytes of a received header, checked before any allocation.
-        most_body: the same for a body.
+        most_body: maximum bytes of a received body, checked before any allocation.
     """
 
     def __init__(
@@ -123,13 +125,13 @@ class Stream:
         """Wait until data can be written."""
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Check dtype, shape and file of arrays before any allocation; subclasses reject more here."""
+        """Check dtype, shape and file of arrays before any allocation; subclasses add checks here."""
 
     def send(self, header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> None:
         """Write one frame."""
         bodies = [as_body(array) for array in arrays]
-        told = dict(header, arrays=[body.told for body in bodies])
-        text = json.dumps(told, separators=(",", ":")).encode("utf-8")
+        whole = dict(header, arrays=[body.description for body in bodies])
+        text = json.dumps(whole, separators=(",", ":")).encode("utf-8")
         small = bytearray(_PREFIX.pack(len(text), sum(body.size for body in bodies)) + text)
         for part in (part for body in bodies for part in body.parts()):
             if len(small) + len(part) <= _SMALL_BYTES:
@@ -141,34 +143,41 @@ class Stream:
         self.write(small)
 
     def receive(self) -> tuple[dict[str, Any], list[Any]]:
-        """Return the header and the arrays of the next frame.
+        """Receive the header and the arrays of the next frame.
 
         Raises:
             EOFError: the other side closed the connection.
-            ProtocolError: the data is no frame, or larger than allowed.
+            ProtocolError: the data are not a frame, or exceed a limit.
         """
         lengths = bytearray(_PREFIX.size)
         self.read_into(lengths)
         header_bytes, body_bytes = _PREFIX.unpack(bytes(lengths))
         if header_bytes > self.most_header or body_bytes > self.most_body:
             raise ProtocolError(
-                f"a frame of {header_bytes} and {body_bytes} bytes, at most {self.most_header} and {self.most_body} "
-                "are taken: this is no frame of the protocol, or too much"
+                f"a frame of {header_bytes} and {body_bytes} bytes, at most {self.most_header} "
+                f"and {self.most_body} are accepted: this is not a frame of the protocol, or it "
+                "is too large"
             )
         text = bytearray(header_bytes)
         self.read_into(text)
         header = _header_of(text)
-        told = header.pop("arrays", [])
-        shapes = [_checked(each) for each in told] if isinstance(told, list) else None
-        if (
-            shapes is None
-            or sum(_bytes_of(*each) for each in shapes if each[2] is None) != body_bytes
-        ):
-            raise ProtocolError("the arrays that a header announces are not those of its body")
+        announced = header.pop("arrays", [])
+        if not isinstance(announced, list):
+            raise ProtocolError("the arrays announced in the header differ from those in the body")
+        shapes = [_checked(each) for each in announced]
+        # Arrays in shared files have no bytes in the body.
+        announced_bytes = sum(_bytes_of(*each) for each in shapes if each[2] is None)
+        if announced_bytes != body_bytes:
+            raise ProtocolError("the arrays announced in the header differ from those in the body")
         self.before_arrays(shapes)
         return header, [self._array(*each) for each in shapes]
 
-    def _array(self, dtype: str, shape: tuple[int, ...], file: str | None) -> Any:
+    def _array(
+        self,
+        dtype: str,
+        shape: tuple[int, ...],
+        file: str | None,
+    ) -> Any:
         if file is not None:
             return _mapped(dtype, shape, file)
         raw: Any = np.empty(_bytes_of(dtype, shape, None), dtype=np.uint8)
@@ -179,13 +188,13 @@ class Stream:
         return raw.view(np.dtype(dtype)).reshape(shape)
 
     def read_into(self, buffer: Any) -> None:
-        """Fill a buffer; raise EOFError if the connection ends before."""
+        """Fill a buffer; raise EOFError if the connection ends before it is full."""
         view = memoryview(buffer)
         while len(view):
             self.before_read()
             count = os.readv(self.source, [view])
             if not count:
-                raise EOFError("the other side is gone")
+                raise EOFError("the other side closed the connection")
             view = view[count:]
 
     def write(self, data: Any) -> None:
@@ -200,19 +209,24 @@ class Body:
     """An array to send.
 
     Args:
-        told: its description in the header: dtype and shape, and the file of a shared array.
-        size: bytes that follow the header.
-        parts: returns the bytes in parts, so that a large array need not be in memory as a whole.
+        description: entry in the header: dtype and shape, and the file of a shared array.
+        size: number of bytes after the header.
+        parts: function that returns the bytes in parts, so that a large array need not be in memory as a whole.
     """
 
-    def __init__(self, told: dict[str, Any], size: int, parts: Callable[[], Iterable[Any]]) -> None:
-        self.told = told
+    def __init__(
+        self,
+        description: dict[str, Any],
+        size: int,
+        parts: Callable[[], Iterable[Any]],
+    ) -> None:
+        self.description = description
         self.size = size
         self.parts = parts
 
 
 def as_body(array: Any) -> Body:
-    """Return an array in the format of the protocol: little-endian, C order, bool as packed bits.
+    """Convert an array to the format of the protocol: little-endian, C order, bool as packed bits.
 
     Raises:
         TypeError: the array does not contain numbers.
@@ -220,20 +234,24 @@ def as_body(array: Any) -> Body:
     if isinstance(array, Body):
         return array
     values = np.asarray(array)
-    told = {"shape": list(values.shape)}
     if values.dtype == np.bool_:
+        dtype = _BITS
         raw = np.packbits(values.reshape(-1))
-        return Body(dict(told, dtype=_BITS), raw.size, lambda: [raw.data] if raw.size else [])
-    dtype = dtype_name(values.dtype)
-    raw = np.ascontiguousarray(values, dtype=np.dtype(dtype)).reshape(-1).view(np.uint8)
-    return Body(dict(told, dtype=dtype), raw.size, lambda: [raw.data] if raw.size else [])
+    else:
+        dtype = dtype_name(values.dtype)
+        contiguous = np.ascontiguousarray(values, dtype=np.dtype(dtype))
+        raw = contiguous.reshape(-1).view(np.uint8)
+    description = {"shape": list(values.shape), "dtype": dtype}
+    return Body(description, raw.size, lambda: [raw.data] if raw.size else [])
 
 
 def dtype_name(dtype: Any) -> str:
     """Return the name of a dtype in headers; raise TypeError for unsupported ones."""
     little: Any = np.dtype(dtype).newbyteorder("<")
     if little.str not in _DTYPES:
-        raise TypeError(f"{dtype} arrays do not travel; integers, float16 to float64 and bool do")
+        raise TypeError(
+            f"{dtype} arrays cannot be sent; only integers, float16 to float64 and bool can"
+        )
     return little.str
 
 
@@ -241,18 +259,18 @@ def _header_of(text: bytearray) -> dict[str, Any]:
     try:
         header = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a header that is no JSON: {bytes(text[:60])!r}") from error
+        raise ProtocolError(f"expected a JSON header, got {bytes(text[:60])!r}") from error
     if not isinstance(header, dict):
-        raise ProtocolError(f"a header that is no object: {bytes(text[:60])!r}")
+        raise ProtocolError(f"expected an object as header, got {bytes(text[:60])!r}")
     return header
 
 
-def _checked(told: Any) -> tuple[str, tuple[int, ...], str | None]:
-    dtype, shape, file = (
-        (told.get(key) for key in ("dtype", "shape", "file"))
-        if isinstance(told, dict)
-        else [None] * 3
-    )
+def _checked(announced: Any) -> tuple[str, tuple[int, ...], str | None]:
+    # Anything other than an object fails the checks below.
+    description = announced if isinstance(announced, dict) else {}
+    dtype = description.get("dtype")
+    shape = description.get("shape")
+    file = description.get("file")
     is_shape = (
         isinstance(shape, list)
         and len(shape) <= _MOST_AXES
@@ -260,7 +278,7 @@ def _checked(told: Any) -> tuple[str, tuple[int, ...], str | None]:
     )
     is_dtype = dtype == _BITS or dtype in _DTYPES
     if not is_dtype or not is_shape or not isinstance(file, (str, type(None))):
-        raise ProtocolError(f"an array that cannot be: {_short(told)}")
+        raise ProtocolError(f"invalid array: {_short(announced)}")
     return str(dtype), tuple(shape or ()), file
 
 
@@ -271,11 +289,22 @@ def _count(shape: Sequence[int]) -> int:
     return count
 
 
-def _bytes_of(dtype: str, shape: tuple[int, ...], _file: str | None) -> int:
-    return (_count(shape) + 7) // 8 if dtype == _BITS else _count(shape) * np.dtype(dtype).itemsize
+def _bytes_of(
+    dtype: str,
+    shape: tuple[int, ...],
+    _file: str | None,
+) -> int:
+    count = _count(shape)
+    if dtype == _BITS:
+        return (count + 7) // 8
+    return count * np.dtype(dtype).itemsize
 
 
-def _mapped(dtype: str, shape: tuple[int, ...], file: str) -> Any:
+def _mapped(
+    dtype: str,
+    shape: tuple[int, ...],
+    file: str,
+) -> Any:
     try:
         found = os.stat(file)
     except OSError as error:
@@ -293,47 +322,49 @@ def _mapped(dtype: str, shape: tuple[int, ...], file: str) -> Any:
 
 
 def flatten(value: Any, arrays: list[Any]) -> Any:
-    """Return a value as JSON; append its arrays to `arrays`, and refer to them by index.
+    """Convert a value to JSON; append its arrays to `arrays`, and refer to them by index.
 
     Raises:
-        TypeError: it contains something else than arrays, numbers, texts, tuples, lists and dictionaries
-            with texts as keys.
+        TypeError: the value contains something other than arrays, numbers, strings, tuples, lists
+            and dictionaries with string keys.
     """
     if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
         return value
     if isinstance(value, (list, tuple)):
         inner = [flatten(each, arrays) for each in value]
-        return inner if isinstance(value, list) else {"tuple": inner}
+        if isinstance(value, list):
+            return inner
+        return {"tuple": inner}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: flatten(each, arrays) for key, each in value.items()}}
     if isinstance(value, (np.ndarray, np.generic, Body)):
         arrays.append(as_body(value))
         return {"array": len(arrays) - 1}
     raise TypeError(
-        f"{type(value).__name__} does not travel; give NumPy arrays (tensor.cpu().numpy()), numbers, or these in "
+        f"{type(value).__name__} cannot be sent; return NumPy arrays (tensor.cpu().numpy()), numbers, or these in "
         "tuples, lists or dictionaries"
     )
 
 
-def restore(told: Any, arrays: Sequence[Any]) -> Any:
-    """Return the value that `flatten` converted.
+def restore(encoded: Any, arrays: Sequence[Any]) -> Any:
+    """Restore a value that `flatten` converted.
 
     Raises:
-        ProtocolError: it refers to a missing array, or has no known form.
+        ProtocolError: the value refers to a missing array, or has an unknown form.
     """
-    if isinstance(told, list):
-        return [restore(each, arrays) for each in told]
-    if not isinstance(told, dict):
-        return told
-    if len(told) == 1:
-        ((kind, inner),) = told.items()
+    if isinstance(encoded, list):
+        return [restore(each, arrays) for each in encoded]
+    if not isinstance(encoded, dict):
+        return encoded
+    if len(encoded) == 1:
+        ((kind, inner),) = encoded.items()
         if kind == "array" and type(inner) is int and 0 <= inner < len(arrays):
             return arrays[inner]
         if kind == "tuple" and isinstance(inner, list):
             return tuple(restore(each, arrays) for each in inner)
         if kind == "dict" and isinstance(inner, dict):
             return {key: restore(each, arrays) for key, each in inner.items()}
-    raise ProtocolError(f"a value that cannot be: {_short(told)}")
+    raise ProtocolError(f"invalid value: {_short(encoded)}")
 
 
 # Inputs of a model; fields as in segarena.samples, segarena.prompts and segarena.dialogue.
@@ -453,7 +484,7 @@ class Prediction:
         logits: value that the next round receives as `dialogue.logits`: arrays, or arrays in
             tuples, lists and dictionaries; None.
         score: the model's own estimate of its quality, or None.
-        candidates: frames of a video in which the model asks for the next prompts, or None.
+        candidates: frames of a video in which the model requests the next prompts, or None.
     """
 
     def __init__(
@@ -472,45 +503,51 @@ class Prediction:
 class Dialogue(Fields):
     """All prompts so far about one target.
 
-    `rounds` has one tuple of prompts per round, of which the last one is not answered yet; `previous` is the
-    `Prediction` of the previous round, None in the first; `lift` is a `Lift` or None.
+    `rounds` has one tuple of prompts per round, the last of which is not answered yet; `previous`
+    is the `Prediction` of the previous round, None in the first; `lift` is a `Lift` or None.
     """
 
     @property
     def prompts(self) -> tuple[Any, ...]:
-        """All prompts so far, in the order given."""
+        """All prompts so far, in the order in which they were given."""
         return tuple(prompt for prompts in self.rounds for prompt in prompts)
 
     @property
     def clicks(self) -> tuple[Any, ...]:
-        """All clicks so far, in the order given."""
+        """All clicks so far, in the order in which they were given."""
         return tuple(prompt for prompt in self.prompts if prompt.kind == "click")
 
     @property
     def logits(self) -> Any:
         """Logits that the model returned in the previous round; None in the first."""
-        return None if self.previous is None else self.previous.logits
+        if self.previous is None:
+            return None
+        return self.previous.logits
 
     def previous_mask(self, shape: Sequence[int]) -> Any:
-        """Return the mask of the previous round; in the first round all False, of `shape`."""
-        return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
+        """Return the mask of the previous round; in the first round an all-False mask of `shape`."""
+        if self.previous is None:
+            return np.zeros(shape, dtype=np.bool_)
+        return self.previous.mask
 
 
 _SAMPLES = {"image": ImageSample, "volume": VolumeSample, "video": VideoSample}
 _PROMPTS = {each.kind: each for each in (Click, Box, Limits, Scribble, Lasso, MaskPrompt)}
 
 
-def sample_from(told: Any, arrays: Sequence[Any]) -> Any:
+def sample_from(encoded: Any, arrays: Sequence[Any]) -> Any:
     """Decode a sample from a header."""
-    fields = {key: restore(value, arrays) for key, value in _object(told).items()}
+    fields = {key: restore(value, arrays) for key, value in _object(encoded).items()}
     made = _SAMPLES.get(fields.pop("kind", None))
     if made is None:
-        raise ProtocolError(f"a sample that cannot be: {_short(told)}")
+        raise ProtocolError(f"invalid sample: {_short(encoded)}")
     return made(**fields)
 
 
 def dialogue_from(
-    told: Any, arrays: Sequence[Any], example: Callable[[int], tuple[Any, Any]]
+    encoded: Any,
+    arrays: Sequence[Any],
+    example: Callable[[int], tuple[Any, Any]],
 ) -> Dialogue:
     """Decode a dialogue from a header; `example` returns the sample and encoding of a handle."""
 
@@ -528,28 +565,29 @@ def dialogue_from(
             )
             return Support(sample=known[0], encoded=known[1], **fields)
         if kind not in _PROMPTS:
-            raise ProtocolError(f"a prompt that cannot be: {_short(one)}")
+            raise ProtocolError(f"invalid prompt: {_short(one)}")
         return _PROMPTS[kind](**fields)
 
-    told = _object(told)
-    previous, lift = told.get("previous"), told.get("lift")
-    return Dialogue(
-        rounds=tuple(tuple(prompt(one) for one in prompts) for prompts in told["rounds"]),
-        previous=None if previous is None else prediction_from(previous, arrays),
-        lift=None if lift is None else Lift(**_object(lift)),
-    )
+    header = _object(encoded)
+    rounds = []
+    for prompts in header["rounds"]:
+        rounds.append(tuple(prompt(one) for one in prompts))
+    previous = header.get("previous")
+    if previous is not None:
+        previous = prediction_from(previous, arrays)
+    lift = header.get("lift")
+    if lift is not None:
+        lift = Lift(**_object(lift))
+    return Dialogue(rounds=tuple(rounds), previous=previous, lift=lift)
 
 
-def prediction_from(told: Any, arrays: Sequence[Any]) -> Prediction:
+def prediction_from(encoded: Any, arrays: Sequence[Any]) -> Prediction:
     """Decode a prediction from a header."""
-    fields = {key: restore(value, arrays) for key, value in _object(told).items()}
+    fields = {key: restore(value, arrays) for key, value in _object(encoded).items()}
     candidates = fields.get("candidates")
-    return Prediction(
-        fields.get("mask"),
-        fields.get("logits"),
-        fields.get("score"),
-        None if candidates is None else tuple(int(each) for each in candidates),
-    )
+    if candidates is not None:
+        candidates = tuple(int(frame) for frame in candidates)
+    return Prediction(fields.get("mask"), fields.get("logits"), fields.get("score"), candidates)
 
 
 def tell_prediction(answer: Any, arrays: list[Any]) -> dict[str, Any]:
@@ -560,38 +598,43 @@ def tell_prediction(answer: Any, arrays: list[Any]) -> dict[str, Any]:
         answer = Prediction(*answer)
     if not hasattr(answer, "mask") or isinstance(answer, np.ndarray):
         answer = Prediction(answer)
-    told = {
+    # JSON has neither NaN nor infinity.
+    score = getattr(answer, "score", None)
+    if score is not None:
+        score = float(score) if np.isfinite(score) else None
+    candidates = getattr(answer, "candidates", None)
+    if candidates is not None:
+        candidates = [int(frame) for frame in candidates]
+    return {
         "mask": flatten(np.asarray(answer.mask), arrays),
         "logits": flatten(answer.logits, arrays),
+        "score": score,
+        "candidates": candidates,
     }
-    score, candidates = getattr(answer, "score", None), getattr(answer, "candidates", None)
-    told["score"] = None if score is None or not np.isfinite(score) else float(score)
-    told["candidates"] = None if candidates is None else [int(each) for each in candidates]
-    return told
 
 
-def _short(told: Any) -> str:
-    return repr(told)[:200]
+def _short(encoded: Any) -> str:
+    return repr(encoded)[:200]
 
 
-def _object(told: Any) -> dict[str, Any]:
-    if not isinstance(told, dict):
-        raise ProtocolError(f"expected an object, got {_short(told)}")
-    return told
+def _object(encoded: Any) -> dict[str, Any]:
+    if not isinstance(encoded, dict):
+        raise ProtocolError(f"expected an object, got {_short(encoded)}")
+    return encoded
 
 
 # Serving.
 
 
 class Model:
-    """A model of an adapter, built with options, and its abilities.
+    """A model built from an adapter with options, and its declared capabilities.
 
     Args:
         kind: the adapter's class.
-        options: of its constructor.
+        options: options of its constructor.
 
     Raises:
-        Refused: unknown options, or an invalid declaration of its abilities.
+        Refused: options are unknown, or a capability is declared incorrectly.
     """
 
     def __init__(self, kind: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -602,7 +645,12 @@ class Model:
                 raise Refused("options", f"unknown option {name!r}; it takes {shown}")
         self.options = dict(known, **options)
         self.model = kind(**options)
-        self.name = str(getattr(kind, "__name__", "model"))
+        own_name = getattr(self.model, "name", None)
+        self.name = (
+            own_name
+            if isinstance(own_name, str) and own_name
+            else str(getattr(kind, "__name__", "model"))
+        )
         self.prompt_kinds = self._kinds(("takes", "prompt_kinds"), PROMPTS, None)
         self.sample_kinds = self._kinds(("samples", "sample_kinds"), SAMPLES, ["image"])
         for method in ("encode", "predict"):
@@ -611,7 +659,12 @@ class Model:
                     "model", f"{self.name} has no {method}; a model has encode and predict"
                 )
 
-    def _kinds(self, names: Sequence[str], known: Sequence[str], default: Any) -> Any:
+    def _kinds(
+        self,
+        names: Sequence[str],
+        known: Sequence[str],
+        default: Any,
+    ) -> Any:
         said = next(
             (
                 getattr(self.model, name)
@@ -632,7 +685,7 @@ class Model:
         return kinds
 
     def described(self) -> dict[str, Any]:
-        """Return the answer to hello."""
+        """Return the response to a hello message."""
         model = self.model
         return {
             "protocol": PROTOCOL,
@@ -662,7 +715,7 @@ class Model:
         paths = [os.fsdecode(file) for file in files]
         missing = [path for path in paths if not os.path.isfile(path)]
         if missing:
-            raise Refused("model", f"weights names {missing[0]}, which is no file")
+            raise Refused("model", f"weights names {missing[0]}, which is not a file")
         sources = {
             getattr(sys.modules.get("__main__"), "__file__", None),
             inspect.getsourcefile(type(self.model)),
@@ -718,16 +771,19 @@ def _sha256(path: str) -> str:
 
 
 class Conversation:
-    """Requests of one host: its handles, and the answer to each verb.
+    """The requests of one host: its handles, and the response to each verb.
 
     Args:
-        stream: to the host.
-        models: returns the model for options, built once.
-        lock: held while a model works, because a listening worker may have several hosts.
+        stream: connection to the host.
+        models: returns the model for given options, built only once.
+        lock: locked while a model works, because a listening worker may have several hosts.
     """
 
     def __init__(
-        self, stream: Stream, models: Callable[[Mapping[str, Any]], Model], lock: Any
+        self,
+        stream: Stream,
+        models: Callable[[Mapping[str, Any]], Model],
+        lock: Any,
     ) -> None:
         self._stream = stream
         self._models = models
@@ -748,7 +804,7 @@ class Conversation:
         }
 
     def hold(self) -> None:
-        """Answer requests until the host says bye or disconnects."""
+        """Answer requests until the host sends bye or disconnects."""
         while True:
             try:
                 request, arrays = self._stream.receive()
@@ -767,7 +823,10 @@ class Conversation:
                 return
 
     def _reply(
-        self, request: dict[str, Any], arrays: list[Any], found: list[Any]
+        self,
+        request: dict[str, Any],
+        arrays: list[Any],
+        found: list[Any],
     ) -> dict[str, Any]:
         started = time.perf_counter()
         try:
@@ -798,7 +857,10 @@ class Conversation:
         return {"ok": answer}
 
     def _hello(
-        self, request: dict[str, Any], _arrays: list[Any], _found: list[Any]
+        self,
+        request: dict[str, Any],
+        _arrays: list[Any],
+        _found: list[Any],
     ) -> dict[str, Any]:
         if request.get("protocol") != PROTOCOL:
             raise Refused(
@@ -809,29 +871,41 @@ class Conversation:
         return dict(self._model.described(), sees=_content_of(request.get("look")))
 
     def _identify(
-        self, _request: dict[str, Any], _arrays: list[Any], _found: list[Any]
+        self,
+        _request: dict[str, Any],
+        _arrays: list[Any],
+        _found: list[Any],
     ) -> dict[str, Any]:
         return dict(self._opened().identity(), environment=environment())
 
     def _encode(
-        self, request: dict[str, Any], arrays: list[Any], _found: list[Any]
+        self,
+        request: dict[str, Any],
+        arrays: list[Any],
+        _found: list[Any],
     ) -> dict[str, Any]:
         sample = sample_from(request.get("sample"), arrays)
         return self._keep(sample, self._opened().model.encode(sample))
 
     def _predict(
-        self, request: dict[str, Any], arrays: list[Any], found: list[Any]
+        self,
+        request: dict[str, Any],
+        arrays: list[Any],
+        found: list[Any],
     ) -> dict[str, Any]:
         encoded = self._example(request.get("handle"))[1]
         dialogues = [dialogue_from(each, arrays, self._example) for each in request["dialogues"]]
         given = self._opened().model.predict(encoded, dialogues)
         if given is None:
             raise TypeError("predict returned None; return a list with one mask per dialogue")
-        told = [tell_prediction(answer, found) for answer in given]
-        return dict(_passes(encoded), answers=told)
+        answers = [tell_prediction(answer, found) for answer in given]
+        return dict(_passes(encoded), answers=answers)
 
     def _pack(
-        self, request: dict[str, Any], _arrays: list[Any], found: list[Any]
+        self,
+        request: dict[str, Any],
+        _arrays: list[Any],
+        found: list[Any],
     ) -> dict[str, Any]:
         packed = self._opened().model.pack(self._example(request.get("handle"))[1])
         return {
@@ -841,7 +915,10 @@ class Conversation:
         }
 
     def _unpack(
-        self, request: dict[str, Any], arrays: list[Any], _found: list[Any]
+        self,
+        request: dict[str, Any],
+        arrays: list[Any],
+        _found: list[Any],
     ) -> dict[str, Any]:
         packed = {
             name: restore(each, arrays) for name, each in _object(request.get("packed")).items()
@@ -849,7 +926,10 @@ class Conversation:
         return self._keep(None, self._opened().model.unpack(packed))
 
     def _nothing(
-        self, _request: dict[str, Any], _arrays: list[Any], _found: list[Any]
+        self,
+        _request: dict[str, Any],
+        _arrays: list[Any],
+        _found: list[Any],
     ) -> dict[str, Any]:
         return {"held": len(self._held)}
 
@@ -874,7 +954,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _content_of(path: Any) -> str:
-    """Return the content of a small file, which proves to the host that both see the same disk."""
+    """Return the content of a small file, which proves to the host that both access the same disk."""
     try:
         with open(str(path), "rb") as file:
             return file.read(200).decode("ascii", "replace")
@@ -906,18 +986,18 @@ def _size_of(value: Any, depth: int = 6) -> int:
 
 
 def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> None:
-    """Serve a model to the host that started this program, or with `--listen ADDRESS` to hosts that connect.
+    """Serve a model to the host that started this program, or to hosts that connect, with `--listen ADDRESS`.
 
     Args:
-        kind: the adapter's class; all options of its constructor have defaults.
+        kind: the adapter's class; all options of its constructor must have defaults.
         arguments: `--listen unix:PATH` or `--listen tcp://HOST:PORT`, and options of the model as `--name value`; by
             default the command line.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdin.isatty() and not words:
         sys.exit(
-            'This is a worker of segarena. Try it: segarena worker check "python %s". A run: segarena run clicks '
-            "--segmenter \"worker('python %s')\". On another machine: python %s --listen tcp://0.0.0.0:7000"
+            'This is a worker of segarena. Try it: segarena worker check-adapter "python %s". A run: '
+            "segarena run clicks --segmenter \"worker('python %s')\". On another machine: python %s --listen tcp://0.0.0.0:7000"
             % ((os.path.basename(sys.argv[0]),) * 3)
         )
     try:
@@ -942,7 +1022,7 @@ def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> N
 
 
 def _read_arguments(words: list[str], kind: Callable[..., Any]) -> tuple[str, dict[str, Any]]:
-    """Return the address to listen at, "" for none, and the options converted to the types of their defaults."""
+    """Return the address to listen at ("" for none), and the options, converted to the types of their defaults."""
     known, address, given = _options_of(kind), "", {}
     while words:
         name = words.pop(0)
@@ -990,7 +1070,7 @@ def _serve_parent(models: Callable[[Mapping[str, Any]], Model]) -> None:
 
 
 def _die_with_parent(source: int) -> None:
-    """End this process as soon as the host is gone, even while the model works."""
+    """End this process as soon as the host is gone, even while the model is working."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):  # no such call here
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -1005,11 +1085,11 @@ def _watch(source: int) -> None:
 
 
 def _listen(address: str, models: Callable[[Mapping[str, Any]], Model]) -> None:
-    """Serve several hosts that connect and present the token; the model works for one at a time."""
+    """Serve several hosts that connect and present the token; the model works for one host at a time."""
     token = os.environ.get(TOKEN, "")
     if not token:
         token = secrets.token_urlsafe(24)
-        sys.stderr.write(f"no token in {TOKEN}; this one was made: {token}\n")
+        sys.stderr.write(f"no token in {TOKEN}; generated one: {token}\n")
     listening, lock, strangers = (
         _bound(address),
         threading.Lock(),
@@ -1031,7 +1111,7 @@ def _bound(address: str) -> socket.socket:
         made = socket.socket(socket.AF_UNIX)
         if os.path.exists(place):
             if not stat.S_ISSOCK(os.stat(place).st_mode):
-                raise Refused("options", f"{place} is there and is no socket")
+                raise Refused("options", f"{place} exists and is not a socket")
             os.unlink(place)  # of a worker that was killed
         before = os.umask(0o077)
         made.bind(place)
@@ -1048,7 +1128,7 @@ def parse_address(address: str) -> tuple[str, Any]:
     """Return ("unix", path) or ("tcp", (host, port)).
 
     Raises:
-        Refused: another form.
+        Refused: the address has another form.
     """
     if address.startswith("unix:") and len(address) > len("unix:"):
         return "unix", address[len("unix:") :]
@@ -1077,7 +1157,7 @@ def _meet(
         try:
             is_known = _shows_token(connection, token)
         except (OSError, EOFError, ProtocolError) as error:
-            sys.stderr.write(f"a connection ended before it showed the token: {error}\n")
+            sys.stderr.write(f"a connection ended before it sent the token: {error}\n")
             return
         finally:
             strangers.release()
@@ -1089,7 +1169,7 @@ def _meet(
 
 
 def _shows_token(connection: socket.socket, token: str) -> bool:
-    """Tell whether the client presents the token in time; it may send nothing else before."""
+    """Return whether the client presents the token in time; it may not send anything else before."""
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,4 +1,4 @@
-"""Windows, held against the coordinates of the pixels in them."""
+"""Windows, compared with the coordinates of the pixels in them."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ def lengths_slowly(mask):
 
 
 def string_slowly(counts):
-    """Return the string by the format's own words: five bits at a time until only the sign is left."""
+    """Return the string by the definition of the format: five bits at a time until only the sign is left."""
     text = ""
     for index, count in enumerate(counts):
         value = count - counts[index - 2] if index > 2 else count
@@ -42,6 +42,24 @@ def test_strings_are_those_of_the_slow_reference_and_come_back(mask):
     assert rle.area_px == mask.sum()
 
 
+@pytest.mark.parametrize("order", ["C", "F", "reversed rows", "every second column"])
+def test_masks_in_any_memory_layout_have_the_same_string(order):
+    whole = np.zeros((30, 44), bool)
+    whole[4:20, 12:31] = True
+    whole[9, 17] = False
+    match order:
+        case "C":
+            mask = whole
+        case "F":
+            mask = np.asfortranarray(whole)
+        case "reversed rows":
+            mask = whole[::-1]
+        case _:
+            mask = whole[:, ::2]
+    assert Rle.of(mask).counts == string_slowly(lengths_slowly(mask))
+    assert (Rle.of(mask).decode() == mask).all()
+
+
 @given(st.lists(st.integers(0, 1 << 45), min_size=1, max_size=30))
 def test_lengths_of_any_size_come_back(counts):
     rle = Rle.of_lengths(counts, (1, sum(counts)))
@@ -50,7 +68,7 @@ def test_lengths_of_any_size_come_back(counts):
 
 
 def test_known_strings():
-    """What the COCO tools print for a blank, a full and a framed mask."""
+    """Output of the COCO tools for an empty, a full and a framed mask."""
     frame = np.ones((4, 5), dtype=bool)
     frame[1:3, 1:4] = False
     known = {"d0": np.zeros((4, 5)), "0d0": np.ones((4, 5)), "052M0003": frame}

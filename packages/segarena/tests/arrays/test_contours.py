@@ -1,4 +1,4 @@
-"""Outlines in packed words against whole frames: the edges of labels, and Euclidean distances to them."""
+"""Contours in packed words, compared with full frames: edges of labels, and Euclidean distances to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ shapes = st.tuples(st.integers(1, 20), st.integers(1, 160))
 
 @st.composite
 def masks(draw, shape):
-    """Noise, thin or dense, or a rectangle that may touch borders, fill the frame or be empty."""
+    """Generate noise of some density, or a rectangle that may touch borders, fill the frame or be empty."""
     if draw(st.booleans()):
         share = draw(st.sampled_from([0.01, 0.1, 0.6]))
         return np.random.default_rng(draw(st.integers(0, 10**6))).random(shape) < share

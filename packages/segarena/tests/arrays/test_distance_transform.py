@@ -15,7 +15,7 @@ small_masks = hnp.arrays(
 
 
 def nearest_zero_by_hand(mask):
-    """Squared distance to the nearest zero, frame included, by looking at every pair of pixels."""
+    """Return the squared distance to the nearest zero or the frame, from all pairs of pixels."""
     padded = np.pad(mask, 1)
     zeros, pixels = np.argwhere(~padded), np.argwhere(mask) + 1
     squared = np.zeros(mask.shape, dtype=np.int64)

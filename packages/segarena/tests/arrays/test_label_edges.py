@@ -8,7 +8,7 @@ from segarena.arrays.label_edges import label_edges, thin_label_edges
 
 
 def published_edges(labels):
-    """The rule as published: a map of double size with an edge between two pixels, sampled at every second place."""
+    """The published rule: a map of double size with an edge between two pixels, sampled at every second position."""
     rows, columns = labels.shape
     double = np.zeros((2 * rows + 1, 2 * columns + 1), bool)
     south = np.zeros_like(labels, bool)

@@ -1,10 +1,9 @@
-"""Stored and canonical axes, held against nibabel's reorientation for all 48 axis codes and oblique affines."""
+"""Stored and canonical axes, compared with nibabel's reorientation for all 48 axis codes and oblique affines."""
 
 from __future__ import annotations
 
 import itertools
 
-import nibabel
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, InvalidInput
+
+nibabel = pytest.importorskip("nibabel")
 
 SHAPE = (3, 4, 5)
 CODES = [
@@ -38,7 +39,7 @@ def numbered(shape=SHAPE):
 
 @st.composite
 def oblique_affines(draw):
-    """Any rotation, axis code, spacing, origin, and a little shear; not at the edge between two codes."""
+    """Generate a rotation, axis code, spacing, origin and a little shear, away from the boundary between two codes."""
     numbers = st.floats(-1, 1, allow_nan=False)
     quaternion = np.array([draw(numbers) for _ in range(4)])
     assume(np.linalg.norm(quaternion) > 0.1)

@@ -48,7 +48,7 @@ def test_rows_move_sideways_and_do_not_meet(mask, columns):
 
 
 def held_somewhere(mask, element):
-    """By the definition: a pixel is on if any pixel under the element, laid around it, is."""
+    """The definition: a pixel is set if any pixel under the element, centred on it, is set."""
     around = np.argwhere(element) - np.array(element.shape) // 2
     found = np.zeros_like(mask)
     for place in np.ndindex(mask.shape):

@@ -1,4 +1,4 @@
-"""Depths of a mask's own pixels, against the distance transform of its window and against every pair of pixels."""
+"""Depths of a mask's pixels, compared with the distance transform of its window and with all pairs of pixels."""
 
 import numpy as np
 import pytest

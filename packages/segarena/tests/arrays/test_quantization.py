@@ -1,4 +1,4 @@
-"""Voxels as 16 bits: whole numbers come back as they were, all others within a step."""
+"""Voxels as 16 bits: whole numbers are restored exactly, all others within one step."""
 
 import numpy as np
 import pytest

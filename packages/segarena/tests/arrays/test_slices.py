@@ -113,7 +113,7 @@ def test_median_slice_is_the_truncated_median_moved_to_the_foreground(slices):
 
 
 def slow_largest(mask):
-    """The largest 8-connected component; of equals the one whose first pixel comes last."""
+    """Return the largest 8-connected component; of equal ones, that whose first pixel comes last."""
     labels, count = ndimage.label(mask, np.ones((3, 3)))
     parts = [np.argwhere(labels == label) for label in range(1, count + 1)]
     return max(parts, key=lambda part: (len(part), tuple(part[0])), default=None)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from itertools import product
 
 import numpy as np
 import pytest
+from skimage.measure import marching_cubes
 
 from segarena.arrays.boxes import bounding_window
 from segarena.arrays.surface import element_areas, surface
@@ -61,6 +64,27 @@ def test_areas_are_those_of_the_published_tool(spacing, total, squares):
     assert math.isclose((areas**2).sum(), squares, rel_tol=1e-12)
     assert areas[0] == areas[255] == 0
     assert (areas[1:255] > 0).all()
+
+
+@pytest.mark.parametrize("spacing", [(1.0, 1.0, 1.0), (3.0, 0.8, 0.7), (0.1, 7.3, 1.9)])
+def test_areas_equal_those_of_scikit_image_to_the_last_digit(spacing):
+    scale = np.prod(spacing) / np.array(spacing)
+    areas = element_areas(spacing)
+    for code in range(1, 255):
+        fewer = code if code.bit_count() <= 4 else 255 - code
+        cube = np.array([fewer >> bit & 1 for bit in range(8)], dtype=np.float32)
+        with warnings.catch_warnings():
+            # NumPy 2.5 deprecates how scikit-image sets the shape of an array.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            mesh = marching_cubes(cube.reshape(2, 2, 2), 0.5, method="lorensen")
+        corners = mesh[0][mesh[1]].astype(np.float64)
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2
+        assert areas[code] == np.linalg.norm(normals * scale, axis=1).sum()
+
+
+def test_areas_do_not_need_scikit_image(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skimage.measure", None)
+    assert element_areas((1.0, 1.0, 1.5))[1] > 0
 
 
 @pytest.mark.parametrize("spacing", [(2.0, 0.5), (3.0, 0.8, 0.7)])

@@ -36,7 +36,7 @@ def test_thinning_of_what_fills_the_frame_and_of_what_lies_apart_is_that_of_scik
 
 
 def first_subiteration_removes(neighbours):
-    """As the paper has it: one run of neighbours, neither too few nor too many, open to the east or south-east."""
+    """The paper's condition: one run of neighbours, neither too few nor too many, open to the east or south-east."""
     x = dict(enumerate(neighbours, start=1))  # x1 is the eastern one, then against the clock
     x[9] = x[1]
     crossings = sum(not x[2 * i - 1] and (x[2 * i] or x[2 * i + 1]) for i in range(1, 5))

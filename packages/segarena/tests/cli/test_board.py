@@ -46,3 +46,15 @@ def test_what_is_asked_for_and_is_not_there_is_refused_in_a_line(refused, runs):
     )
     assert "expected a run folder" in refused("board", "nowhere")
     assert "expected a CSV file" in refused("board", "runs", "--names", "nobody.csv")
+
+
+def test_labels_name_the_runs_of_a_board(segarena, refused, runs, tmp_path):
+    answer = segarena(
+        "board", "runs", "-o", "site", "--label", "a=Mine, lr 0.1", "--label", "b=Base"
+    )
+    assert answer.exit_code == 0, answer.output
+    for name in ("index.html", "board.tex", "board.csv"):
+        text = (tmp_path / "site" / name).read_text(encoding="utf-8")
+        assert "Mine, lr 0.1" in text
+        assert "Base" in text
+    assert "with one of the runs a, b, got 'x=y'" in refused("board", "runs", "--label", "x=y")

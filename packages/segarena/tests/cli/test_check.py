@@ -1,4 +1,4 @@
-"""`segarena check`: of a run folder or of a segmenter, as the argument is."""
+"""`segarena check` of a run folder or a segmenter, depending on the argument."""
 
 import re
 from pathlib import Path
@@ -12,16 +12,14 @@ MOODY = Path(__file__).parents[1] / "engine" / "moody.py"
 
 @pytest.fixture
 def here(monkeypatch):
-    """Ask in this process."""
+    """Run the check in this process."""
     monkeypatch.setattr(segmenter_check, "_in_another_process", lambda call, unit, plan: call(unit))
 
 
 def test_a_sound_segmenter(segarena, here):
     answer = segarena("check", f"{MOODY}:Steady", "--samples", "1")
     assert answer.exit_code == 0, answer.output
-    assert (
-        answer.stdout.splitlines()[-1] == "answers depend on the prompts alone, as far as was asked"
-    )
+    assert answer.stdout.splitlines()[-1] == "answers depend on only the prompts, as far as tested"
 
 
 def test_a_segmenter_that_depends_on_more_ends_with_1_and_a_table(segarena, here):

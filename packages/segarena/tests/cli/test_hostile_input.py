@@ -8,25 +8,25 @@ import shutil
 import subprocess
 import sys
 from contextlib import chdir, contextmanager
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
 
-STRESS = Path(__file__).parents[4] / "tests" / "stress" / "commands.py"
+STRESS = ROOT / "tests" / "stress" / "commands.py"
 
 
 def test_damaged_files_are_told_in_one_line():
     done = subprocess.run(  # others are drawn by `make stress`
-        [sys.executable, STRESS, "--cases", "15", "--seed", "7"],
+        [sys.executable, STRESS, "--cases", "8", "--seed", "7"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("15 cases of ")
+    assert done.stdout.startswith("8 cases of ")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def sound(tmp_path_factory):
     with chdir(folder):
         for command in (
             "amodal demo --images 1 --out am",
-            "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
+            "click-data crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
         ):
             assert CliRunner().invoke(app, command.split()).exit_code == 0
     return folder
@@ -44,7 +44,7 @@ def sound(tmp_path_factory):
 
 @contextmanager
 def full_disk(most_bytes, monkeypatch):
-    """Let no file grow beyond a size: the operating system refuses the rest, as on a full disk."""
+    """Limit the size of files: the operating system rejects further bytes, as on a full disk."""
     monkeypatch.setattr(
         sys, "dont_write_bytecode", True
     )  # Python would keep a module that was cut off
@@ -67,10 +67,10 @@ def full_disk(most_bytes, monkeypatch):
         (60, "amodal review am/scenes.json --out out/page.html"),
         (
             60,
-            "clicks crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv --previous-masks out/masks",
+            "click-data crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv --previous-masks out/masks",
         ),
-        (1000, "clicks crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv"),
-        (60, "clicks maps raw.csv -d sample-squares(count=2) -o out"),
+        (1000, "click-data crowd -d sample-squares(count=2) --clicks 9 -o out/raw.csv"),
+        (60, "click-data maps raw.csv -d sample-squares(count=2) -o out"),
         (60, "toss sgtss oneshot-demo --folds 2 --out out"),
         (60, "run clicks -s nothing -d sample-squares(count=2) --rounds 2 -o out"),
     ],

@@ -1,4 +1,4 @@
-"""Commands are imported when they are used; what help says of them without importing them is what they say."""
+"""Commands are imported on use, and their help without an import is the same as with one."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from segarena.cli import lazy_commands
-from segarena.cli.lazy_commands import first_sentence
-from segarena.cli.main import COMMANDS, app
+from segarena.cli.lazy_commands import first_sentence, load_command
+from segarena.cli.main import COMMANDS, RENAMED_COMMANDS, app
 
 
 def installed(*points):
@@ -19,7 +19,7 @@ def installed(*points):
 
 @pytest.fixture
 def help_with(monkeypatch):
-    """Return a function that shows the help of `segarena` where packages add these commands."""
+    """Return a function that prints the help of `segarena` if packages add these commands."""
 
     def show(*points, words=("--help",)):
         monkeypatch.setattr(lazy_commands, "entry_points", lambda group: installed(*points))
@@ -56,7 +56,39 @@ def test_a_command_of_a_companion_that_is_not_installed_names_the_remedy(help_wi
     assert answer.exit_code == 2
     assert answer.stderr.count("\n") == 1
     assert 'pip install "segarena[server]"' in answer.stderr
-    assert "│ serve " not in help_with().stdout
+    assert "\n  serve " not in help_with().stdout
+
+
+def test_old_names_of_commands_work_and_name_the_new_ones_in_one_line():
+    group = get_command(app)
+    renamed = {**RENAMED_COMMANDS, "amodal check": "amodal check-annotations"}
+    for old, new in renamed.items():
+        answer = CliRunner().invoke(app, [*old.split(), "--help"])
+        if "not installed" in answer.stderr:  # a companion's command, and only the core is here
+            continue
+        assert answer.exit_code == 0, answer.output
+        assert answer.stderr == f"`segarena {old}` is now `segarena {new}`\n"
+        assert answer.stdout == CliRunner().invoke(app, [*new.split(), "--help"]).stdout
+        parent = group
+        for word in new.split()[:-1]:
+            parent = load_command(parent.get_command(None, word))
+        names = parent.list_commands(None)
+        assert new.split()[-1] in names
+        assert old.split()[-1] not in names
+
+
+def test_a_package_may_use_an_old_name(help_with):
+    answer = help_with(("clicks", "segarena.cli.export:export"), words=("clicks", "--help"))
+    assert answer.stderr == ""
+    assert "Write the predicted masks" in answer.stdout
+
+
+def test_completion_of_an_old_name_prints_nothing(capfd):
+    group = get_command(app)
+    with group.make_context("segarena", ["data", "check"], resilient_parsing=True) as context:
+        name, _, rest = group.resolve_command(context, ["data", "check", "--"])
+    assert (name, rest) == ("data", ["check-dataset", "--"])
+    assert capfd.readouterr().err == ""
 
 
 def test_a_package_adds_a_command_and_one_that_is_broken_takes_none_away(help_with):
@@ -64,8 +96,8 @@ def test_a_package_adds_a_command_and_one_that_is_broken_takes_none_away(help_wi
         ("mine", "segarena.cli.export:export"), ("gone", "segarena.no_such_module:x")
     )
     assert answer.exit_code == 0
-    assert "│ mine " in answer.stdout
-    assert "│ run " in answer.stdout
+    assert "\n  mine " in answer.stdout
+    assert "\n  run " in answer.stdout
     assert "command gone of segarena.no_such_module:x cannot be used" in answer.stderr
 
 
@@ -75,3 +107,10 @@ def test_a_package_adds_a_command_to_a_group(help_with):
     )
     assert answer.exit_code == 0
     assert "Write the predicted masks" in answer.stdout
+
+
+def test_a_group_imports_a_command_of_a_package_when_it_is_used(help_with):
+    points = (("data.gone", "segarena.no_such_module:x"),)
+    assert "gone" not in help_with(*points, words=("data", "check-dataset", "--help")).stderr
+    assert "command data.gone" in help_with(*points, words=("data", "--help")).stderr
+    assert "command data.gone" in help_with(*points, words=("data", "gone")).stderr

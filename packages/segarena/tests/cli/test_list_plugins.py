@@ -40,5 +40,5 @@ def test_options_are_shown_with_their_defaults(segarena):
 def test_an_unknown_kind_is_refused_with_the_known_ones(refused):
     assert refused("list", "models") == (
         "error: unknown kind 'models'; expected one of segmenters, users, metrics, datasets, benchmarks, "
-        "click-models, statistics, tables"
+        "click-models, statistics, tables, demos"
     )

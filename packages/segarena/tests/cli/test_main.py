@@ -1,6 +1,7 @@
-"""The command as a whole: help that teaches, completion, exit codes of the real program."""
+"""The whole command: its help, completion, and the exit codes of the real program."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ ENVIRONMENT = {
 
 
 def program(*arguments, **environment):
-    """Run the installed program in a process of its own."""
+    """Run the installed program in a separate process."""
     return subprocess.run(
         [PROGRAM, *arguments],
         capture_output=True,
@@ -36,12 +37,25 @@ def test_the_version_is_that_of_the_package(segarena):
     assert (answer.exit_code, answer.stdout) == (0, f"segarena {package.__version__}\n")
 
 
-def test_help_names_every_command_and_where_to_start(segarena):
+def test_the_first_screen_begins_with_the_first_commands_and_groups_the_rest(segarena):
     answer = segarena("--help")
     assert answer.exit_code == 0
-    assert "Start with segarena demo" in answer.stdout
-    for command in ("demo", "list", "run", "report", "data"):
-        assert f"│ {command} " in answer.stdout
+    assert "Start with `segarena demo`" in answer.stdout
+    panels = {}
+    for line in answer.stdout.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            panels[line] = []
+        elif panels and (name := re.match(r"  ([a-z-]+) ", line)):
+            panels[list(panels)[-1]].append(name[1])
+    first, *others = panels
+    assert first == "First commands:"
+    assert panels[first] in (
+        ["demo", "list", "run", "report", "look", "studio", "data", "check"],
+        ["demo", "list", "run", "report", "data", "check"],  # without the companions
+    )
+    assert "Commands:" not in others
+    assert others[-1] == "Options:"
+    assert len(answer.stdout.splitlines()) <= 60
 
 
 @pytest.mark.parametrize(
@@ -60,10 +74,10 @@ def test_help_names_every_command_and_where_to_start(segarena):
         (["report"], ["segarena report runs/grabcut", "works offline"]),
         (["data"], ["check"]),
         (
-            ["data", "check"],
+            ["data", "check-dataset"],
             [
-                "segarena data check demo",
-                "segarena data check folder photos",
+                "segarena data check-dataset demo",
+                "segarena data check-dataset folder photos",
                 "Exit code 0: usable",
             ],
         ),

@@ -1,10 +1,10 @@
-"""`segarena plan`: what it says, and that it takes the options of `segarena run`."""
+"""`segarena plan`: its output, and its options, which are those of `segarena run`."""
 
 from dataclasses import replace
 
 import pytest
 
-from segarena.cli.plan import forecast_rows, size_text
+from segarena.cli.plan import bytes_text, forecast_rows
 from segarena.engine.forecast import Forecast
 
 QUICK = ("plan", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2")
@@ -53,7 +53,7 @@ def test_the_lines_of_a_forecast():
             "",
             "60 min to 2.5 days if all targets were like those of the quickest or the slowest sample",
         ),
-        ("", "20 s of it to start, before the first sample"),
+        ("", "including 20 s of startup before the first sample"),
         ("memory", "2 GB in a process, 8 GB in 4"),
         ("disk", "5 MB for records, 7 GB for masks"),
     ]
@@ -70,7 +70,7 @@ def test_gpu_hours_and_one_process():
     [(0, "0 kB"), (12_345, "12.3 kB"), (999_600, "1 MB"), (5 * 10**9, "5 GB"), (2e12, "2 TB")],
 )
 def test_sizes_read_in_the_unit_that_fits(size_bytes, text):
-    assert size_text(size_bytes) == text
+    assert bytes_text(size_bytes) == text
 
 
 def test_early_ends_and_failures_are_said(segarena, plugin):
@@ -89,7 +89,7 @@ def test_early_ends_and_failures_are_said(segarena, plugin):
     assert early.stdout.splitlines()[-1].startswith(
         "Some dialogues of the timed samples ended early; if none does"
     )
-    assert "failures among the samples tried: 1; a run would record them" in early.stderr
+    assert "failures in the tried samples: 1; a run would record them" in early.stderr
 
 
 def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
@@ -104,7 +104,7 @@ def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plan"], "which segmenter? give --segmenter NAME"),
+        (["plan"], "no segmenter given; add --segmenter NAME"),
         (
             ["plan", "-s", "sample-disc", "-d", "dmeo"],
             "no dataset is called 'dmeo'; did you mean 'demo'",

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,8 @@ def test_a_report_of_damaged_records_is_refused(segarena, refused, tmp_path):
 
 
 def test_the_demo_judges_two_segmenters_and_writes_a_report(segarena, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "SEGMENTERS", ("sample-disc", "sample-disc(radius_px=4)"))
+    quick = replace(demo.PHOTOGRAPHS, segmenters=("sample-disc", "sample-disc(radius_px=4)"))
+    monkeypatch.setattr(demo, "PHOTOGRAPHS", quick)
     answer = segarena("demo", "--rounds", "1", "--workers", "0", "--out", "d")
     assert answer.exit_code == 0, answer.output
     assert "Open it in a browser; it works offline." in answer.stdout
@@ -85,12 +87,12 @@ def test_the_demo_judges_two_segmenters_and_writes_a_report(segarena, tmp_path, 
 def test_the_segmenters_of_the_demo_exist():
     from segarena.registry import plugins_by_name
 
-    assert set(demo.SEGMENTERS) <= set(plugins_by_name("segmenter"))
+    assert set(demo.PHOTOGRAPHS.segmenters) <= set(plugins_by_name("segmenter"))
 
 
 @pytest.fixture
 def kitchen(tmp_path):
-    """Two runs on a folder of photographs, started from above it."""
+    """Two runs on a folder of photographs, started from its parent folder."""
     for name in ("images", "masks"):
         (tmp_path / "photos" / name).mkdir(parents=True)
     pixels = np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8)
@@ -154,7 +156,7 @@ class Album(Folder):
 
 def test_data_whose_folder_is_another_option_are_found_where_they_moved(segarena, kitchen):
     Path("album.py").write_text(ALBUM, encoding="utf-8")
-    assert segarena("data", "check", "album.py:Album", "photos").exit_code == 0
+    assert segarena("data", "check-dataset", "album.py:Album", "photos").exit_code == 0
     package.evaluate(
         "clicks",
         segmenter="sample-disc",
@@ -182,3 +184,40 @@ def test_runs_of_several_rules_below_a_folder_are_named_in_their_groups(segarena
     assert f"benchmark rounds is 1 in {runs}/a b, 2 in {runs}/d" in told
     assert f"segarena report '{runs}/a b' {runs}/c; or segarena report {runs}/d" in told
     assert segarena("report", "runs/a b", "runs/c").exit_code == 0
+
+
+def test_labels_name_runs_in_terminal_page_and_latex(segarena, refused, tmp_path):
+    small_run(tmp_path / "a")
+    small_run(tmp_path / "b", "sample-disc(radius_px=4)")
+    answer = segarena(
+        "report", "a", "b", "--label", "a=Mine, lr 0.1", "--label", "b=Base", "-o", "o"
+    )
+    assert answer.exit_code == 0, answer.output
+    assert "Mine, lr 0.1" in answer.stdout
+    assert "sample-disc" not in answer.stdout
+    for name in ("report.html", "summary.tex"):
+        text = (tmp_path / "o" / name).read_text(encoding="utf-8")
+        assert "Mine, lr 0.1" in text
+        assert "Base" in text
+    assert "Mine" in segarena("report", "a", "--label", "Mine").stdout
+    message = refused("report", "a", "b", "--label", "c=Mine")
+    assert "label: expected RUN=LABEL with one of the runs a, b, got 'c=Mine'" in message
+
+
+def test_note_and_tags_are_in_the_run_and_its_report(segarena, tmp_path):
+    options = ("-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "-w", "0", "-o", "r")
+    answer = segarena(
+        "run", "clicks", *options, "--note", "after the fix", "--tag", "paper", "--tag", "v2"
+    )
+    assert answer.exit_code == 0, answer.output
+    assert "after the fix; tags: paper, v2" in answer.stdout
+    run = package.RunFolder.open(tmp_path / "r")
+    assert (run.note, run.tags) == ("after the fix", ("paper", "v2"))
+    assert "tags paper, v2, note 'after the fix'" in repr(run)
+    again = segarena("run", "clicks", *options, "--note", "final")
+    assert again.exit_code == 0, again.output
+    run = package.RunFolder.open(tmp_path / "r")
+    assert (run.note, run.tags) == ("final", ("paper", "v2"))
+    assert segarena("report", "r").exit_code == 0
+    page = (tmp_path / "r" / "report" / "report.html").read_text(encoding="utf-8")
+    assert "final; tags: paper, v2" in page

@@ -1,4 +1,4 @@
-"""`segarena reproduce`: what it says is needed, what it runs, and how it compares."""
+"""`segarena reproduce`: its requirements, its runs and its comparison."""
 
 import csv
 import inspect
@@ -63,7 +63,7 @@ Broken | 50
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Have forecasts at once, of what can be forecast: their trials would take longest here."""
+    """Replace the trials of forecasts, which would take most of the time here."""
     cost = Forecast(
         samples=2, targets=2, timed=1, failures=0, workers=0, device="cpu", encodes=2, predictions=40,
         predictions_at_most=40, startup_s=1.0, hours=0.5, hours_low=0.5, hours_high=0.5, hours_at_most=0.5,
@@ -80,7 +80,7 @@ def at_once(monkeypatch):
 
 @pytest.fixture
 def lab(tmp_path):
-    """Write the table, with this IoU of the disc, and a folder of data."""
+    """Write the table, in which the disc has this IoU, and a folder of data."""
 
     def write(iou="0.0"):
         (tmp_path / "data" / "squares").mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def test_it_says_what_is_missing_runs_the_rest_and_compares(segarena, lab, tmp_p
     assert "missing WEIGHTS/lost.pth" in answer.stdout
     assert "nobody knows" in answer.stdout
     assert "not measured: Seconds: it was their machine." in answer.stdout
-    assert "1 runs can be made, 0 of them are finished" in answer.stdout
+    assert "1 runs are possible, 0 of them are finished" in answer.stdout
     assert "Disc on Squares: 2 encoder passes" in answer.stdout
     rows = compared(tmp_path / "out")
     assert {(row["model"], row["measure"]) for row in rows} == {
@@ -121,7 +121,7 @@ def test_what_agrees_to_the_printed_digit_is_within_rounding(segarena, lab, tmp_
     assert told["IoU@1, %"]["within rounding"] == "yes"
     assert abs(float(told["IoU@1, %"]["difference"])) <= 0.05
     assert "1 of 2 figures within rounding" in answer.stdout
-    assert "Not over the samples" not in answer.stdout
+    assert "The samples differ" not in answer.stdout
 
 
 def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
@@ -129,7 +129,7 @@ def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     (config,) = tmp_path.glob("out/*/run.json")
     before = json.loads(config.read_text("utf-8"))["created"]
     answer = segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out")
-    assert "1 runs can be made, 1 of them are finished" in answer.stdout
+    assert "1 runs are possible, 1 of them are finished" in answer.stdout
     assert json.loads(config.read_text("utf-8"))["created"] == before
 
 
@@ -137,7 +137,7 @@ def test_part_of_the_samples_is_said_to_be_a_part(segarena, lab):
     answer = segarena(
         "reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out", "--limit", "1"
     )
-    assert "Not over the samples of the paper" in answer.stdout
+    assert "The samples differ from those of the paper" in answer.stdout
 
 
 def test_a_dry_run_needs_nothing_and_compares_nothing(segarena, lab, tmp_path):

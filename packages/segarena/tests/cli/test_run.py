@@ -1,4 +1,4 @@
-"""`segarena run`: what it prints, its exit codes, options from a file, bad input in one line."""
+"""`segarena run`: output, exit codes, options from a file, and one-line messages for bad input."""
 
 import io
 import shlex
@@ -71,8 +71,9 @@ def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
         "run", "-s", plugin("At", how="raises"), "-d", "sample-squares", "--rounds", "2", "-w", "0"
     )
     assert answer.exit_code == 1
-    told = "1 × predict: RuntimeError: no memory left (first: square-1 / object, user centre)"
+    told = "1 × predict: RuntimeError: no memory left (misbehaving.py, line "
     assert f"At: 1 failure, by cause:\n  {told}" in answer.stdout
+    assert "(first: square-1 / object, user centre)" in " ".join(answer.stdout.split())
     assert (
         "failed: square-1 / object, user centre: predict: RuntimeError: no memory left"
         in answer.stderr
@@ -114,7 +115,7 @@ def test_a_run_in_which_everything_fails_ends_early_unless_told_to_go_on(segaren
     )
     ended = segarena(*words)
     assert ended.exit_code == 2
-    assert "all about the first 3 samples failed alike" in ended.stderr
+    assert "the first 3 samples all failed for the same reason" in ended.stderr
     whole = segarena(*words, "--keep-going")
     assert whole.exit_code == 1
     assert "4 × predict: RuntimeError" in whole.stdout
@@ -199,7 +200,7 @@ def test_options_come_from_a_file_and_the_command_line_wins(segarena, tmp_path):
     [
         ("segmentor = 'x'", "unknown option 'segmentor'; did you mean 'segmenter'"),
         ("time_limit = 3", "unknown option 'time_limit'; did you mean 'time_limit_s'"),
-        ("zzz = 3", "unknown option 'zzz'; known: benchmark, segmenter, dataset"),
+        ("zzz = 3", "unknown option 'zzz'; known: benchmark, segmenter, name, note, tags, dataset"),
         ("rounds = ", "run.toml is not valid TOML"),
         ("rounds = '3'", "rounds: expected a whole number; got '3'"),
         ("rounds = true", "rounds: expected a whole number; got True"),
@@ -229,7 +230,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
     [
         (
             ["run"],
-            "which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is",
+            "no segmenter given; add --segmenter NAME (see 'segarena list segmenters')",
         ),
         (
             ["run", "click", "-s", "sample-disc"],
@@ -258,7 +259,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ([*QUICK, "--limit", "0"], "limit must be at least 1, got 0"),
         ([*QUICK, "--executor", "dask"], "--executor dask: expected local or ray"),
         ([*QUICK, "--executor", "ray", "-w", "0"], "workers on Ray must be 1 or more, got 0"),
-        ([*QUICK, "--address", "auto"], "are about Ray; give --executor ray too"),
+        ([*QUICK, "--address", "auto"], "apply only to Ray; give --executor ray too"),
         (
             [*QUICK, "--executor", "ray", "-w", "1", "--address", "here"],
             "expected host:port or auto, got 'here'",
@@ -266,7 +267,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ([*QUICK, "--workers", "-1"], "workers must be 0 or more, got -1"),
         (
             [*QUICK, "--cache", "kept", "--cache-gb", "0"],
-            "the cache must be given more than 0 GB, got 0",
+            "the cache needs more than 0 GB, got 0",
         ),
         (
             [*QUICK, "--time-limit", "0"],
@@ -276,7 +277,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
             [*QUICK, "--time-limit", "inf"],
             "the time limit must be above 0 and at most 1000000 s, got inf",
         ),
-        ([*QUICK, "-u", "centre", "-u", "centre"], "each user may be named once"),
+        ([*QUICK, "-u", "centre", "-u", "centre"], "user names must differ"),
         (
             [*QUICK, "-m", "sample-area-error", "-d", "folder(path='nowhere')"],
             "nowhere/images: expected a folder",
@@ -305,30 +306,39 @@ def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
 @pytest.mark.parametrize(
     ("resumed", "workers", "line"),
     [
-        (0, 1, "about 50 min in all, judging by the first of 100 samples"),
-        (0, 4, "about 12 min in all, judging by the first of 100 samples"),
-        (98, 8, "about 30 s in all, judging by the first of 2 samples"),
+        (0, 1, "about 50 min in total, estimated from 3 of 100 samples"),
+        (0, 4, "about 10 min in total, estimated from 9 of 100 samples"),
+        (80, 1, "about 9 min in total, estimated from 3 of 20 samples"),
     ],
 )
-def test_after_the_first_sample_a_line_says_how_long_all_may_take(resumed, workers, line):
+def test_after_a_few_samples_a_line_says_how_long_all_may_take(resumed, workers, line):
     text = io.StringIO()
     with ProgressBar("title", Console(file=text, width=100), workers=workers) as shown:
         shown.update(Progress(units=100, done=resumed, resumed=resumed))
-        for done in (1, 2):
+        for done in range(1, 11):
             shown.update(
                 Progress(units=100, done=resumed + done, resumed=resumed, seconds=30.0 * done)
             )
-    assert [said for said in text.getvalue().splitlines() if "in all" in said] == [line]
+    assert [said for said in text.getvalue().splitlines() if "in total" in said] == [line]
 
 
 def test_what_others_do_counts_for_how_long_all_may_take_and_who_is_waited_for_is_said():
     text = io.StringIO()
     with ProgressBar("title", Console(file=text, width=100)) as shown:
-        shown.update(Progress(units=100, done=41, elsewhere=40, sharers=3, seconds=30.0))
+        for done in (1, 2, 3):
+            shown.update(
+                Progress(
+                    units=100,
+                    done=40 + done,
+                    elsewhere=40,
+                    sharers=3,
+                    seconds=30.0 * done,
+                )
+            )
         shown.update(
             Progress(units=100, done=100, elsewhere=60, waiting_for="b (process 7) with 2")
         )
-    assert "about 17 min in all, judging by the first of 100 samples" in text.getvalue()
+    assert "about 10 min in total, estimated from 3 of 100 samples" in text.getvalue()
     assert "title: 100/100 samples, waiting for b (process 7) with 2" in text.getvalue()
 
 
@@ -336,8 +346,9 @@ def test_what_others_do_counts_for_how_long_all_may_take_and_who_is_waited_for_i
 def test_nothing_is_said_of_runs_of_seconds_or_of_one_sample(samples, seconds):
     text = io.StringIO()
     with ProgressBar("title", Console(file=text, width=100)) as shown:
-        shown.update(Progress(units=samples, done=1, seconds=seconds))
-    assert "in all" not in text.getvalue()
+        for done in range(1, min(samples, 5) + 1):
+            shown.update(Progress(units=samples, done=done, seconds=seconds * done))
+    assert "in total" not in text.getvalue()
 
 
 @pytest.mark.parametrize(

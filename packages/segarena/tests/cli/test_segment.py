@@ -1,11 +1,15 @@
-"""`segarena segment`: masks for a folder from an example, and bad input in one line."""
+"""`segarena segment`: masks for a folder from one example, and one-line messages for bad input."""
 
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
+
+ORIENTATION = 0x0112
+HALF_TURN = 3
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def test_one_example_and_a_folder_give_masks(photos):
     again = segment(
         "--support", "one.png", "one_mask.png", "--query", "photos", "-s", "copy-support-mask"
     )
-    assert "2 of them made before" in again.stdout
+    assert "2 of them from an earlier call" in again.stdout
 
 
 def test_several_examples_and_the_default_segmenter(photos):
@@ -50,6 +54,18 @@ def test_several_examples_and_the_default_segmenter(photos):
         "b.png",
         "segment.json",
     }
+
+
+def test_an_example_that_exif_rotates_is_noted(photos):
+    exif = Image.Exif()
+    exif[ORIENTATION] = HALF_TURN
+    Image.new("RGB", (30, 20)).save("turned.jpg", exif=exif)
+    answer = segment(
+        "--support", "turned.jpg", "one_mask.png", "-q", "photos", "-s", "copy-support-mask"
+    )
+    assert answer.exit_code == 0, answer.output
+    assert "note: EXIF rotates 1 photographs whose masks have no orientation" in answer.stderr
+    assert "turned.jpg with one_mask.png" in answer.stderr
 
 
 def test_failures_are_named_and_give_exit_code_1(photos):

@@ -1,4 +1,4 @@
-"""The first second of the command: a signal during imports ends it in one line."""
+"""Start of the command: a signal during imports ends it with one line."""
 
 import subprocess
 import sys

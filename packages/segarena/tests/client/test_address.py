@@ -46,5 +46,7 @@ def test_what_names_no_challenge_is_refused(url):
     "url", ["http://lab.example", "http://10.0.0.1", "http://localhost.lab.example"]
 )
 def test_a_token_is_not_sent_where_others_can_read_it(url):
-    with pytest.raises(InvalidInput, match="can be read on the way; expected https://"):
+    with pytest.raises(
+        InvalidInput, match="others could read a token sent over http; expected https://"
+    ):
         read_server(url)

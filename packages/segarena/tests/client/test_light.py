@@ -1,4 +1,4 @@
-"""A participant's machine has the model's packages already; the client must not ask for more than it needs."""
+"""Imports of the client are few, because a participant's machine already has the packages of a model."""
 
 import subprocess
 import sys

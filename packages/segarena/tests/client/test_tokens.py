@@ -33,14 +33,14 @@ def test_a_forgotten_token_is_gone():
     assert forget_token(SERVER)
     assert not forget_token(SERVER)
     with pytest.raises(
-        RemoteError, match=f"no token; make one on your page there, then: segarena login {SERVER}"
+        RemoteError, match=f"no token; create one on your page there, then: segarena login {SERVER}"
     ):
         token_for(SERVER)
 
 
 def test_a_file_that_others_can_read_is_refused():
     store_token(SERVER, "abc").chmod(0o640)
-    with pytest.raises(StoreError, match="can be read by others"):
+    with pytest.raises(StoreError, match="is readable by other users"):
         token_for(SERVER)
 
 
@@ -54,11 +54,11 @@ def test_a_damaged_file_is_named(content):
 
 @pytest.mark.parametrize("token", ["two words", "a\r\nHost: x", "ä", "x" * 501])
 def test_what_no_header_can_hold_is_no_token(token):
-    with pytest.raises(RemoteError, match="expected one word") as refused:
+    with pytest.raises(RemoteError, match="expected a single word") as refused:
         store_token(SERVER, token)
     assert token not in str(refused.value)
 
 
 def test_nothing_at_all_is_no_token():
-    with pytest.raises(RemoteError, match="expected one word"):
+    with pytest.raises(RemoteError, match="expected a single word"):
         store_token(SERVER, " \n")

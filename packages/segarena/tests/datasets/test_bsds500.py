@@ -1,4 +1,4 @@
-"""BSDS500: the rule that makes targets of regions, and that both published forms give the same."""
+"""BSDS500: the rules that select regions as targets, and equal targets from both published forms."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_an_image_without_target_is_named_by_the_check(tmp_path):
     found = Bsds500(path=str(compact(tmp_path, [regions()])))
     assert found.load("3063").targets == ()
     messages = [finding.message for finding in found.check()]
-    assert "1 samples have no target and add nothing: 3063" in messages
-    assert "BSDS500-test: the published split has 200 images, here are 1" in messages
+    assert "1 samples have no target and are ignored: 3063" in messages
+    assert "BSDS500-test: the published split has 200 images, found 1" in messages
 
 
 def test_missing_parts_and_bad_options_are_named(tmp_path):
@@ -164,9 +164,9 @@ def test_missing_parts_and_bad_options_are_named(tmp_path):
     (lambda path: path.write_bytes(path.read_bytes()[:99]), "expected a whole .npy or .npz file, got"),
     (lambda path: np.savez(path, other=np.ones(3)), "expected 'labels' of .*, got no 'labels'"),
     (lambda path: np.savez(path, labels=np.ones(SHAPE)), "expected 'labels' of annotators x rows x columns, got"),
-    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), -1)), "expected regions numbered from 0 on, got other"),
-    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), 2.0**40)), "expected regions numbered from 0 on, got"),
-    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), np.nan)), "expected regions numbered from 0 on, got"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), -1)), "expected region labels from 0 on, got other"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), 2.0**40)), "expected region labels from 0 on, got"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), np.nan)), "expected region labels from 0 on, got"),
     (lambda path: np.savez(path, labels=np.ones((2, 50, 40), int)), "50 x 40 pixels, got 40 x 50; .*90 degrees"),
 ])  # fmt: skip
 def test_a_bad_compact_file_says_what_is_wrong(tmp_path, spoil, message):

@@ -1,4 +1,4 @@
-"""The demo data: complete, consistent, and clear when the installation carries something else."""
+"""Demo data: complete, consistent, and with a clear message if the installation has different files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_mask_file_is_in_the_index():
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """A demo of one photograph, in an installation of its own."""
+    """A demo of one photograph, in a separate installation."""
     photographs, data = tmp_path / "skimage" / "data", tmp_path / "datasets" / "demo_data"
     photographs.mkdir(parents=True)
     (data / "masks").mkdir(parents=True)
@@ -100,7 +100,7 @@ def test_other_pixels_are_found_by_the_check(small):
     Image.new("RGB", (8, 6), (1, 2, 4)).save(small / "skimage" / "data" / "cat.png")
     (error,) = [finding.message for finding in demo.Demo().check() if finding.is_error]
     assert (
-        "cat.png: expected the pixels that the demo masks were drawn on, got others (another photograph)"
+        "cat.png: expected the pixels that the demo masks were drawn on, got different pixels (another photograph)"
         in error
     )
 
@@ -109,7 +109,9 @@ def test_other_pixels_of_a_jpeg_are_no_error_because_decoders_differ(small):
     index = small / "datasets" / "demo_data" / "demo.json"
     index.write_text(index.read_text().replace("skimage:cat.png", "skimage:cat.jpg"))
     Image.new("RGB", (8, 6), (1, 2, 9)).save(small / "skimage" / "data" / "cat.jpg")
-    findings = [finding for finding in demo.Demo().check() if "got others" in finding.message]
+    findings = [
+        finding for finding in demo.Demo().check() if "got different pixels" in finding.message
+    ]
     assert [finding.is_error for finding in findings] == [False]
 
 

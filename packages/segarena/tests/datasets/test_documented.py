@@ -1,17 +1,17 @@
-"""Every dataset that comes with segarena has its place in the docs, and can be sent to another process."""
+"""Every dataset of segarena has a section in the docs and can be sent to another process."""
 
 from __future__ import annotations
 
 import inspect
 import pickle
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from segarena.datasets.demo import Demo
 from segarena.registry import plugins_by_name
 
-DOCS = (Path(__file__).parents[4] / "docs" / "datasets.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 BUILT_IN = {
     name: factory
     for name, factory in plugins_by_name("dataset").items()
@@ -21,7 +21,7 @@ BUILT_IN = {
 
 @pytest.mark.parametrize("name", list(BUILT_IN))
 def test_dataset_and_its_options_are_documented(name):
-    assert f"segarena data check {name}" in DOCS
+    assert f"segarena data check-dataset {name}" in DOCS
     for option in inspect.signature(BUILT_IN[name]).parameters:
         assert f"`{option}" in DOCS
 

@@ -1,4 +1,4 @@
-"""Your own photographs and masks: pairing, names of targets, and every way it can be wrong."""
+"""Your own photographs and masks: pairing, names of targets, and all errors."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ def test_objects_smaller_than_asked_are_no_targets(root):
     ] == ["2"]
     found = Folder(path=str(root), encoding="index", min_area_px=9)
     assert found.load("a").targets == ()
-    assert "no target at all" in next(
-        finding.message for finding in found.check() if finding.is_error
-    )
+    assert "no targets" in next(finding.message for finding in found.check() if finding.is_error)
 
 
 def test_samples_are_in_order_of_their_path(root):
@@ -163,7 +161,7 @@ def test_files_without_partner_can_be_skipped(root):
     assert found.sample_ids == ("a",)
     odd, counts = found.check()
     assert not odd.is_error
-    assert "2 files have no partner and are skipped" in odd.message
+    assert "2 images or masks have no counterpart and are skipped" in odd.message
     assert "lonely.png" in odd.message
     assert "orphan.png" in odd.message
     assert "1 targets (1 large) in 1 readable samples; image sides 6 to 8 pixels" in counts.message

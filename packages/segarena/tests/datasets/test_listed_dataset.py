@@ -1,4 +1,4 @@
-"""What all datasets of files share: the fingerprint, and that nothing stays in memory."""
+"""Common parts of datasets of files: the fingerprint, and samples that do not stay in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mask pixels mean under each declared encoding."""
+"""Meaning of mask pixels under each declared encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers on another machine, as far as a test can have them."""
+"""Workers on another machine, simulated on this one."""
 
 import pickle
 from dataclasses import replace
@@ -10,7 +10,7 @@ from segarena.work.jobs import run_unit
 
 
 class Elsewhere:
-    """As workers on another machine: nothing is there but what travels, and files under the same path.
+    """Simulate workers on another machine, which have only the pickled job and files under the same path.
 
     Args:
         sees_folder: whether the disk of the results is the same.
@@ -43,7 +43,7 @@ class Elsewhere:
 
 @pytest.fixture(params=[True, False], ids=["one disk", "disks of their own"])
 def elsewhere(request):
-    """An executor as if its workers were on another machine, which has the results' disk or not."""
+    """An executor that simulates workers on another machine, with or without access to the disk of the results."""
     return Elsewhere(sees_folder=request.param)
 
 

@@ -1,4 +1,4 @@
-"""A dataset whose dialogues are held elsewhere: the truth stays with the run that it was made from."""
+"""A dataset whose dialogues are held by another process: the truth stays with that process."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from segarena.errors import WorkStopped
 
 
 class Elsewhere:
-    """The samples of `dataset` without targets; who asks and judges is known to `plan` alone.
+    """The samples of `dataset` without targets; only `plan` has the users and metrics.
 
     Args:
         plan: with truth, users and metrics.
@@ -17,6 +17,7 @@ class Elsewhere:
     """
 
     beside = frozenset({"told.json"})
+    needs_trial = False
 
     def __init__(self, plan, cut_at="", cut=None):
         self._plan = replace(plan, segmenter=None)

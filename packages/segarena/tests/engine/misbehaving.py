@@ -1,4 +1,4 @@
-"""Plug-ins that do what plug-ins should not do; used by path."""
+"""Plug-ins that break the rules; used by path."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ class Good:
 
 
 class At(Good):
-    """Misbehaves in round 2 on one sample, or in one way on each of several; the `how` is the name of a method."""
+    """Misbehaves in round 2 on one sample, or in one way on each of several; `how` is the name of a method."""
 
     def __init__(self, *, how, flag=""):
         super().__init__()
@@ -99,7 +99,7 @@ class EncodeFails(Good):
 
 
 class Refuses(Good):
-    """Refuses every sample, each in words of its own; those in `unless` are answered, after a while."""
+    """Rejects every sample with a separate message; answers those in `unless`, after a while."""
 
     def __init__(self, *, unless=(), pause_s=0.0):
         super().__init__()
@@ -114,7 +114,7 @@ class Refuses(Good):
 
 
 class CountsClicks:
-    """Paints as many pixels as there were clicks, and hands back logits; keeps nothing."""
+    """Predicts as many pixels as there are clicks, and returns logits; keeps no state."""
 
     def encode(self, sample):
         return sample.shape
@@ -150,6 +150,16 @@ class RandomUser:
         return [Click((row, column), bool(turn.comparison.target[row, column]))]
 
 
+class StopsEarly:
+    """Corrects sample n for n + 1 rounds."""
+
+    def next(self, turn):
+        number = int(turn.sample.id.rpartition("-")[2])
+        if turn.round > number + 1:
+            return None
+        return (Click(position=(number, turn.round)),)
+
+
 class BoxesOnly(Good):
     prompt_kinds = frozenset({"box"})
 
@@ -182,7 +192,7 @@ class EncodesNothing(Good):
 
 
 class CopiesTruth(Good):
-    """Answers with the truth if it gets hold of it."""
+    """Answers with the truth if it has access to it."""
 
     def encode(self, sample):
         return sample
@@ -196,7 +206,7 @@ class Peeks(CopiesTruth):
 
 
 class PaintsSample(Good):
-    """Writes into the image; with `force` past the flag."""
+    """Writes to the image; with `force` despite the read-only flag."""
 
     def __init__(self, *, force=False):
         super().__init__()
@@ -208,7 +218,7 @@ class PaintsSample(Good):
 
 
 class PaintsPrevious(Good):
-    """Goes on painting in the mask of the round before."""
+    """Continues to write to the mask of the previous round."""
 
     def __init__(self, *, force=False):
         super().__init__()
@@ -223,7 +233,7 @@ class PaintsPrevious(Good):
 
 
 class OneBuffer(Good):
-    """Has one array for all its answers."""
+    """Uses one array for all its answers."""
 
     def encode(self, sample):
         return np.zeros((1, *sample.shape), dtype=bool)
@@ -241,7 +251,7 @@ class AnswersLists(Good):
 
 
 class PaintsTarget:
-    """A user who fills the target, so that others find nothing to correct."""
+    """A user that fills the target, so that others find nothing to correct."""
 
     def __init__(self, *, force=False):
         self.force = force
@@ -263,7 +273,7 @@ class HangingUser:
 
 
 class PaintsComparison:
-    """A metric that fills the prediction, so that other metrics see another one."""
+    """A metric that fills the prediction, so that other metrics see a different one."""
 
     columns = ("painted",)
 
@@ -328,7 +338,7 @@ class ExitsLater(Good):
 
 
 class LeavesQuietly(Good):
-    """Ends the whole process as if all had gone well."""
+    """Ends the whole process with exit code 0."""
 
     def encode(self, sample):
         os._exit(0)

@@ -1,4 +1,4 @@
-"""Plug-ins whose answers depend on what they should not depend on; used by path."""
+"""Plug-ins whose answers depend on more than their prompts; used by path."""
 
 import multiprocessing
 import random
@@ -43,7 +43,7 @@ class OfBatch(Steady):
 
 
 class OfOrder(Steady):
-    """The first of a batch of several is answered otherwise."""
+    """Answers the first of a batch of several differently."""
 
     def side(self, place, count):
         return 3 if count == 1 or place else 4
@@ -59,7 +59,7 @@ class Counting(Steady):
 
 
 class CountingInModule(Steady):
-    """Each instance counts on where the last one was made."""
+    """Each instance continues the count of the previous one."""
 
     def __init__(self):
         global _asked_here

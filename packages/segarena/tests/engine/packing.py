@@ -1,4 +1,4 @@
-"""Segmenters whose encodings can be kept; each encode leaves a line in a file, so that other processes are seen too."""
+"""Segmenters whose encodings can be stored; each encode adds a line to a file, so that all processes are counted."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Packs:
 
 
 class PacksNot(Packs):
-    """The same without a way to keep encodings."""
+    """The same without methods to store encodings."""
 
     pack = unpack = None
 

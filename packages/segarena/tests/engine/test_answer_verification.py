@@ -1,4 +1,4 @@
-"""Some answers of a run are asked again in another process, and what differs is found."""
+"""Verification repeats some answers of a run in another process and finds those that differ."""
 
 import json
 from io import StringIO
@@ -89,7 +89,7 @@ def test_what_was_verified_before_samples_were_done_again_is_forgotten(small_run
 
 
 def test_prompts_that_no_record_keeps_are_asked_of_the_user_again():
-    """Toss shows an example, of which records keep the name only."""
+    """Toss shows an example, of which records store only the name."""
     written = "superpixel-prototypes"
     plan = make_plan("toss", segmenter=written, limit=1)
     cast = replay_cast(plan)
@@ -137,7 +137,7 @@ def test_what_cannot_be_sent_to_another_process_is_refused_before_the_run(small_
 
     with pytest.raises(
         InvalidInput,
-        match="verify asks in another process, and an object of this run cannot be sent",
+        match="verify repeats answers in another process, but an object of this run cannot be pickled",
     ):
         small_run(Here(), verify=3)
     with pytest.raises(InvalidInput, match="0 or more, got -1"):

@@ -1,4 +1,4 @@
-"""Encodings that are kept: which are found again, what is thrown away, and that no record ever shows it."""
+"""Cached encodings: reuse, eviction, and records that do not depend on the cache."""
 
 import importlib
 import os
@@ -33,13 +33,13 @@ PACKING = Path(__file__).parent / "packing.py"
 
 @pytest.fixture(autouse=True)
 def always_worth_it(monkeypatch):
-    """Keep encodings however fast they are made, so that no test depends on seconds."""
+    """Store encodings even if they are fast, so that no test depends on seconds."""
     monkeypatch.setattr(embeddings, "WORTH", 0.0)
 
 
 @pytest.fixture
 def packs(tmp_path):
-    """Return the text that names a segmenter which logs its encodes, and the samples it has encoded so far."""
+    """Return the specification of a segmenter that logs its encodes, and the samples that it has encoded so far."""
     log = tmp_path / "encodes.log"
 
     def written(kind="Packs", **options):
@@ -62,7 +62,7 @@ def image(value=0, name="a"):
 
 
 class Clock:
-    """Goes on only when it is told to, by whatever is used with it."""
+    """Waits for permission before each answer."""
 
     def __init__(self):
         self.now = 0.0
@@ -347,7 +347,7 @@ def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_run(small_run, packs, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match=r"cannot be made a cache: .*; choose another --cache"):
+    with pytest.raises(StoreError, match=r"cannot be used as a cache: .*; choose another --cache"):
         small_run(packs[0](), cache=tmp_path / "file" / "cache")
     with pytest.raises(InvalidInput, match="more than 0 GB, got 0"):
         small_run(packs[0](), cache=tmp_path / "cache", cache_gb=0)
@@ -437,7 +437,7 @@ def test_what_decides_an_encoding_is_in_the_key_of_the_segmenter():
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package whose segmenter leaves the encoding to another of its modules; returns its folder and its class."""
+    """A package whose segmenter encodes in another of its modules; returns its folder and its class."""
     folder = tmp_path / "package_of_a_segmenter"
     (folder / "inner").mkdir(parents=True)
     for name, source in {

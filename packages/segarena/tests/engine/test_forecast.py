@@ -1,4 +1,4 @@
-"""What a run will cost: closed forms for the arithmetic, counts for the trial. Nothing here depends on real seconds."""
+"""Forecast of a run: closed forms for the arithmetic, counts for the trial; nothing depends on real seconds."""
 
 import tempfile
 from dataclasses import replace
@@ -84,8 +84,9 @@ def test_the_range_is_of_samples_like_the_quickest_and_the_slowest_with_equal_ta
     [(0, 8, 9, 1), (4, 8, 9, 4), (16, 8, 9, 8), (6, 8, 3, 3)],
 )
 def test_workers_divide_the_time_as_far_as_there_are_cores_and_samples(
-    workers, cores, samples, concurrent
+    workers, cores, samples, concurrent, monkeypatch
 ):
+    monkeypatch.setattr("segarena.work.cluster.executor.find_spec", lambda name: object())
     assert _concurrent_samples(make_executor(workers), samples, cores) == concurrent
     assert _concurrent_samples(Ray(max(1, workers)), samples, cores) == max(
         1, min(workers, samples)

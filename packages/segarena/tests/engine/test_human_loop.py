@@ -1,4 +1,4 @@
-"""Runs with people: who gives what a simulated user gave gets the same records, whatever is stopped in between."""
+"""Runs with people: a person with the prompts of a simulated user gets the same records, even after interruptions."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ KEY = ["sample", "target", "user", "repeat", "round"]
 
 
 class Person(threading.Thread):
-    """Sits down at every seat and gives what a simulated user gave in the run `like`, as `name`."""
+    """Takes every seat and gives the prompts of a simulated user in the run `like`, as `name`."""
 
     def __init__(self, run, like, name="p1", most=1000):
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Person(threading.Thread):
 
 @pytest.fixture
 def people(monkeypatch):
-    """Let these people sit down as soon as a run has seats: `people(make)`, where `make(run)` gives them."""
+    """Let these people take seats as soon as a run has some: `people(make)`, where `make(run)` creates them."""
 
     def come(make):
         @contextmanager
@@ -189,13 +189,13 @@ def test_runs_without_people_have_neither_a_table_of_them_nor_seats(simulated):
 
 
 def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path):
-    with pytest.raises(InvalidInput, match="one process waits for people"):
+    with pytest.raises(InvalidInput, match="a run with people uses one process"):
         segarena.evaluate("clicks", users=["human"], workers=2, out=tmp_path / "a", **RUN)
     with pytest.raises(InvalidInput, match="no user of this run is a person"):
         segarena.evaluate(
             "clicks", people=human_prompts.PeopleSettings(at=tmp_path), out=tmp_path / "b", **RUN
         )
-    with pytest.raises(InvalidInput, match="a challenge asks nobody"):
+    with pytest.raises(InvalidInput, match="a challenge is not used with people"):
         segarena.evaluate(
             challenge="https://lab.example",
             segmenter="graph",
@@ -213,7 +213,5 @@ def test_a_person_gives_what_the_benchmarks_own_users_give():
     assert kinds("davis") == ("scribble",)
     assert kinds("radioactive") == ("box", "click")
     assert kinds("cvpr2025") == ("box", "click", "limits")
-    with pytest.raises(
-        InvalidInput, match=r"cannot be asked for what users of toss give \(support\)"
-    ):
+    with pytest.raises(InvalidInput, match=r"cannot give the prompts of toss \(support\)"):
         make_plan("toss", segmenter=None, users=["human"])

@@ -48,7 +48,7 @@ class Few:
 
 
 class Once:
-    """Clicks one pixel in each of two rounds and means it to be propagated."""
+    """Clicks one pixel in each of two rounds, with propagation as lift."""
 
     lift = Lift(spread="propagate")
     corrects_objects = True
@@ -58,7 +58,7 @@ class Once:
 
 
 class Shows:
-    """Shows one of two examples, the first to every even target."""
+    """Shows one of two examples, the first for every even target."""
 
     prompt_kinds = frozenset({"support"})
 
@@ -75,7 +75,7 @@ class Shows:
 
 
 class Recorder:
-    """Answers with nothing; remembers what it was given."""
+    """Answers with an empty mask, and records its input."""
 
     def __init__(self):
         self.encoded = []
@@ -91,7 +91,7 @@ class Recorder:
 
 
 class OneByOne:
-    """Stands for a lift: encodes two of the planes when asked."""
+    """Simulates a lift: encodes two of the planes on demand."""
 
     sample_kinds = frozenset({"volume"})
 
@@ -151,20 +151,20 @@ def test_a_segmenter_of_volumes_is_left_as_it_is():
 
 
 def test_a_segmenter_of_other_samples_is_refused_before_anything_runs():
-    with pytest.raises(PluginInvalid, match=r"segments images; b is about videos.*sample_kinds"):
+    with pytest.raises(PluginInvalid, match=r"segments images; b is for videos.*sample_kinds"):
         make_plan(
             rules(who="centre", sample_kind="video"), segmenter=Recorder(), dataset=Few()
         ).cast()
     video = Recorder()
     video.sample_kinds = {"video"}
-    with pytest.raises(PluginInvalid, match="segments videos; b is about volumes"):
+    with pytest.raises(PluginInvalid, match="segments videos; b is for volumes"):
         make_plan(rules(**VOLUMES), segmenter=video, dataset=Few()).cast()
 
 
 def test_data_of_another_kind_are_refused_before_anything_runs():
-    with pytest.raises(InvalidInput, match="b is about volumes, dataset demo holds images"):
+    with pytest.raises(InvalidInput, match="b is for volumes, dataset demo has images"):
         make_plan(rules(**VOLUMES), segmenter=Recorder(), dataset="demo").cast()
-    with pytest.raises(InvalidInput, match="clicks is about images, dataset phantom holds volumes"):
+    with pytest.raises(InvalidInput, match="clicks is for images, dataset phantom has volumes"):
         make_plan("clicks", segmenter=Recorder(), dataset="phantom").cast()
 
 
@@ -254,13 +254,13 @@ def test_a_user_who_corrects_one_object_is_not_asked_about_several(tmp_path):
         out=tmp_path / "run",
     )
     assert (
-        "target all has 2 objects judged together; centre corrects one"
+        "target all has 2 objects that are scored together, but centre corrects only one"
         in folder.records()["failure"][0]
     )
 
 
 class PerFrame:
-    """Says of each object in each frame how many pixels it has."""
+    """Returns the number of pixels of each object in each frame."""
 
     columns = ("objects_seen",)
     judges_objects = True
@@ -337,7 +337,7 @@ def test_encoding_is_taken_off_the_time_of_a_dialogue(tmp_path, seconds, rounds)
 
 
 class Hesitates:
-    """Says nothing in the first and the third of four rounds."""
+    """Gives no prompts in the first and the third of four rounds."""
 
     may_be_silent = True
 
@@ -346,7 +346,7 @@ class Hesitates:
 
 
 class Counts(Recorder):
-    """Answers with one more row every time it is asked."""
+    """Adds one row to each answer."""
 
     def predict(self, encoded, dialogues):
         masks = super().predict(encoded, dialogues)

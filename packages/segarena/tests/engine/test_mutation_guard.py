@@ -1,4 +1,4 @@
-"""Roles at their borders: who gets the truth, who can write where, and that the offender is named."""
+"""Access of roles: which of them get the truth, which arrays they can write, and the name of an offender."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""--overwrite starts anew in a folder that holds a run, and touches nothing that is none of a run's."""
+"""`--overwrite` replaces the run in a folder and does not touch other files."""
 
 import json
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_what_somebody_changed_in_a_report_stays_and_is_told(small_run):
     run = small_run("everything", out=before.path, overwrite=True)
     left = {file.name for file in (run.path / "report").iterdir()}
     assert left == {"report.html", "mine.csv", "made.json"}
-    assert run.notes == (f"{run.path / 'report'} is still the report of the run before",)
+    assert run.notes == (f"{run.path / 'report'} is still the report of the previous run",)
 
 
 def test_a_list_from_elsewhere_deletes_nothing_outside_the_report(small_run):

@@ -1,4 +1,4 @@
-"""Random streams depend on their names alone."""
+"""Random streams depend only on their names."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment goes on and ends with the same bytes."""
+"""A run that is killed at any moment resumes and ends with the same bytes."""
 
 import hashlib
 import os
@@ -59,7 +59,7 @@ def done(out):
 
 
 class Runs:
-    """Starts one run after the other."""
+    """Starts runs one after the other."""
 
     def __init__(self, *arguments):
         command = [sys.executable, "-c", SCRIPT, *arguments]
@@ -89,7 +89,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def whole(runs, tmp_path_factory):
-    """The digest of the run that nobody disturbed."""
+    """The digest of an undisturbed run."""
     out = tmp_path_factory.mktemp("whole") / "run"
     runs.start(out, 0)
     assert runs.wait() == 0

@@ -1,4 +1,4 @@
-"""What made a run's numbers is remembered, and a run never goes on with something else under the same names."""
+"""The identity of a run is recorded, and a run does not resume with different files under the same names."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Model:
 
 @pytest.fixture
 def model(tmp_path, monkeypatch):
-    """A plug-in in a file that imports from beside it."""
+    """A plug-in in a file that imports a module next to it."""
     folder = tmp_path / "model"
     (folder / "inner").mkdir(parents=True)
     (folder / "mine.py").write_text(MODEL)
@@ -72,7 +72,7 @@ def photographs(tmp_path):
 
 
 def replace(file, data):
-    """Write other bytes of the same length, in place and with the old time."""
+    """Replace a file by other bytes of the same length, with its old modification time."""
     before = file.stat()
     assert len(data) == before.st_size
     file.write_bytes(data)
@@ -86,7 +86,7 @@ def test_replaced_weights_are_refused_by_name(small_run, model, weights, tmp_pat
     replace(weights, b"b" * 100)
     with pytest.raises(
         RunConflict,
-        match=r"weights .*changed since this run: sam\.pth; --overwrite starts anew, another",
+        match=r"weights .*changed since this run: sam\.pth; use --overwrite to replace the run, or another",
     ):
         small_run(written)
     assert small_run(written, out=tmp_path / "other").is_complete
@@ -108,7 +108,7 @@ def test_sources_that_changed_are_refused_by_name(small_run, model, name):
     changed.write_text(changed.read_text() + "\n# other\n")
     with pytest.raises(
         RunConflict,
-        match=rf"your file {changed.name} changed since this run; --overwrite starts anew",
+        match=rf"your file {changed.name} changed since this run; use --overwrite to replace",
     ):
         small_run(f"{model}:Model")
 
@@ -128,7 +128,7 @@ def test_another_plug_in_is_not_called_a_changed_one(small_run, model):
     other = model.with_name("other.py")
     other.write_text(MODEL)
     with pytest.raises(
-        RunConflict, match=r"holds a run with segmenter\.name = .*--overwrite starts anew"
+        RunConflict, match=r"holds a run with segmenter\.name = .*--overwrite replaces it"
     ):
         small_run(f"{other}:Model")
 
@@ -158,7 +158,7 @@ def test_masks_of_equal_size_are_another_truth(small_run, photographs):
     whole = mask.read_bytes()
     replace(mask, whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(
-        RunConflict, match=r"files changed since this run \(1 of 4: masks/a\.png\); --overwrite"
+        RunConflict, match=r"files changed since this run \(1 of 4: masks/a\.png\); use --overwrite"
     ):
         small_run("sample-disc", dataset=data)
     replace(mask, whole)

@@ -1,4 +1,4 @@
-"""A run that rotted is never read with other values: each damaged file is named, and can be made again."""
+"""A damaged run is never read with wrong values: each damaged file is named and can be repaired."""
 
 import json
 import random
@@ -118,12 +118,12 @@ def test_an_edited_run_json_is_told_by_every_reader_and_written_anew_on_request(
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b'"failures": 0', b'"failures": 7'))
     (told,) = errors(path)
-    assert f"{file} is not as it was written" in told
+    assert f"{file} has changed since it was written" in told
     report = segarena("report", path)
     assert report.exit_code == 0
-    assert report.stderr.replace("\n", "").count("is not as it was written") == 1
-    assert "is not as it was written" in (path / "report/report.html").read_text()
-    assert "is not as it was written" in small_run("sample-disc").notes[0]
+    assert report.stderr.replace("\n", "").count("has changed since it was written") == 1
+    assert "has changed since it was written" in (path / "report/report.html").read_text()
+    assert "has changed since it was written" in small_run("sample-disc").notes[0]
     small_run("sample-disc", retry_damaged=True)
     assert errors(path) == []
     assert small_run("sample-disc").notes == ()
@@ -151,11 +151,13 @@ def test_a_run_json_of_before_checksums_is_told_and_opens(small_run, segarena):
     config = json.loads(file.read_text())
     del config["sha256"]
     file.write_text(json.dumps(config))
-    assert "is not as it was written" in errors(path)[0]  # of today's format, it should have one
+    assert (
+        "has changed since it was written" in errors(path)[0]
+    )  # of today's format, it should have one
     file.write_text(json.dumps({**config, "format": 2}))
     assert errors(path) == []
     assert segarena("report", path).stderr.count("without a checksum") == 1
-    assert "is not as" not in (path / "report/report.html").read_text()
+    assert "has changed" not in (path / "report/report.html").read_text()
 
 
 def test_a_damaged_ledger_does_not_bring_back_what_was_done_again(small_run):
@@ -171,7 +173,7 @@ def test_a_damaged_ledger_does_not_bring_back_what_was_done_again(small_run):
     for read in (lambda: RunFolder.open(folder.path).pending(), lambda: small_run("sample-disc")):
         with pytest.raises(
             StoreError,
-            match=r"pieces\.jsonl: a line is damaged, and may have said more of 000000-000003",
+            match=r"pieces\.jsonl: a line is damaged, and may have changed 000000-000003",
         ):
             read()
     assert small_run("sample-disc", retry_damaged=True).records().equals(before)
@@ -236,7 +238,7 @@ def test_damaged_fingerprints_of_the_data_are_named_and_written_anew(rules, plug
         spoil()
         (told,) = errors(path)
         assert told.startswith(f"{file} {said}")
-        assert "the command of the run writes it anew" in told
+        assert "repeating the command of the run writes it again" in told
         run()
         assert file.read_bytes() == whole
         assert errors(path) == []

@@ -1,4 +1,4 @@
-"""Workers on other machines: what they cannot write travels, and where the numbers would be others they refuse."""
+"""Workers on other machines: they return what they cannot write, and are rejected if results would differ."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_a_run_has_the_same_bytes_wherever_they_are_written(small_run, tmp_path,
 
 @pytest.fixture
 def other_machine(elsewhere_class, monkeypatch):
-    """Return an executor whose machine has another name, and whose jobs are changed on the way there."""
+    """Return an executor whose machine has another name, and which changes the jobs that it receives."""
 
     def make(change):
         class Other(elsewhere_class):
@@ -65,7 +65,8 @@ def test_a_machine_with_other_data_refuses(small_run, other_machine):
         )
 
     with pytest.raises(
-        DatasetError, match=r"^worker: dataset .* has other files than on driver, where the run was"
+        DatasetError,
+        match=r"^worker: dataset .* has different files than on driver, where the run was",
     ):
         small_run(workers=other_machine(with_one_less))
 

@@ -1,4 +1,4 @@
-"""Whole runs: what a segmenter, a user or the data do wrong becomes a record, and the rest goes on."""
+"""Whole runs: errors of segmenters, users and data become records, and the run continues."""
 
 import hashlib
 from dataclasses import replace
@@ -16,6 +16,7 @@ from segarena.errors import (
     UnknownPlugin,
     WorkError,
 )
+from segarena.reports.boards import extract_of
 
 
 def digest(folder, table="records"):
@@ -98,14 +99,14 @@ def test_a_prediction_too_few_is_found_by_asking_one_by_one(small_run, plugin):
 def test_a_segmenter_that_returns_nothing_is_told_what_was_expected(small_run, plugin):
     folder = small_run(plugin("Silent"))
     assert failures(folder)["failure"].unique().to_list() == [
-        "predict: expected a list of 1 predictions, got None; return one each"
+        "predict: expected a list of 1 predictions, got None; return one for each dialogue"
     ]
 
 
 def test_a_slow_predict_is_stopped(small_run, plugin):
-    folder = small_run(plugin("At", how="sleeps"), time_limit_s=0.3)
+    folder = small_run(plugin("At", how="sleeps"), time_limit_s=1.0)
     (message,) = failures(folder)["failure"]
-    assert "took longer than the limit of 0.3 s; raise --time-limit to allow it" in message
+    assert "took longer than the limit of 1 s; raise --time-limit to allow it" in message
     assert folder.records().filter(pl.col("sample") == "square-1")["round"].to_list() == [1, 2]
 
 
@@ -117,13 +118,13 @@ def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin,
         "square-4": "dies_once",
     }
     segmenter = plugin("At", how=how, flag=str(tmp_path / "flag"))
-    folder = small_run(segmenter, dataset="sample-squares(count=6)", workers=2, time_limit_s=0.3)
+    folder = small_run(segmenter, dataset="sample-squares(count=6)", workers=2, time_limit_s=1.0)
     failed = dict(failures(folder).select("sample", "failure").iter_rows())
     assert list(failed) == ["square-0", "square-1", "square-3"]
-    assert "took longer than the limit of 0.3 s" in failed["square-0"]
+    assert "took longer than the limit of 1 s" in failed["square-0"]
     assert failed["square-1"] == (
-        "a plug-in hung below Python (sample square-1, segmenter At predicting 1 dialogues): "
-        "no answer within 0.3 s per call"
+        "a plug-in hung in native code (sample square-1, segmenter At predicting 1 dialogues): "
+        "no answer within 1 s per call"
     )
     assert failed["square-3"].startswith(
         "the worker process died (exit code 7, sample square-3, segmenter At predicting"
@@ -134,16 +135,18 @@ def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin,
 
 def test_failed_samples_can_be_tried_again(small_run, plugin):
     slow = plugin("At", how="sleeps")
-    folder = small_run(slow, time_limit_s=0.2)
+    folder = small_run(slow, time_limit_s=0.8)
     assert folder.failed() == [1]
-    again = small_run(slow, time_limit_s=0.3, retry_failed=True)
-    assert "limit of 0.3 s" in failures(again)["failure"][0]
+    again = small_run(slow, time_limit_s=1.0, retry_failed=True)
+    assert "limit of 1 s" in failures(again)["failure"][0]
 
 
 def test_an_encode_that_fails_fails_all_dialogues_of_its_sample(small_run, plugin):
     folder = small_run(plugin("EncodeFails"), users=["sample-first-pixel", plugin("RandomUser")])
     failed = failures(folder)
-    assert failed["failure"].to_list() == ["encode: MemoryError: image too large"] * 2
+    (why,) = set(failed["failure"])
+    assert failed.height == 2
+    assert why.startswith("encode: MemoryError: image too large (misbehaving.py, line ")
     assert folder.config.counts.encodes == 3
 
 
@@ -199,7 +202,8 @@ def test_a_run_of_which_the_first_samples_fail_alike_is_ended_and_goes_on_from_t
 ):
     notes = []
     with pytest.raises(
-        WorkError, match=r"all about the first 3 samples failed alike: 3 × predict: RuntimeError: "
+        WorkError,
+        match=r"the first 3 samples all failed for the same reason: 3 × predict: RuntimeError: ",
     ):
         small_run(
             plugin("Refuses"),
@@ -208,7 +212,8 @@ def test_a_run_of_which_the_first_samples_fail_alike_is_ended_and_goes_on_from_t
         )
     assert segarena.RunFolder.open(tmp_path / "run").pending() == [0, 1, 2, 3]
     where = "square-0 / object, user sample-first-pixel"
-    assert notes[-1] == [f"failed: {where}: predict: RuntimeError: square-0 needs 24.5 GB"]
+    (note,) = notes[-1]
+    assert note.startswith(f"failed: {where}: predict: RuntimeError: square-0 needs 24.5 GB")
     assert small_run(plugin("Refuses")).config.counts.failures == 4
 
 
@@ -236,7 +241,7 @@ def test_nothing_starts_when_something_is_missing_or_does_not_fit(small_run, plu
         small_run(plugin("Broken"))
     with pytest.raises(InvalidInput, match="rounds must be at least 1, got 0"):
         small_run(rounds=0)
-    with pytest.raises(InvalidInput, match="each user may be named once"):
+    with pytest.raises(InvalidInput, match="user names must differ"):
         small_run(users=["sample-first-pixel"] * 2)
 
 
@@ -286,7 +291,7 @@ def test_a_named_user_is_called_so_in_records_and_in_run_json(small_run):
 
 
 def test_two_users_of_one_name_are_refused(small_run):
-    with pytest.raises(InvalidInput, match="each user may be named once, got a, a"):
+    with pytest.raises(InvalidInput, match="user names must differ, got a, a"):
         small_run(users=["a=centre", "a=uniform"])
 
 
@@ -296,7 +301,7 @@ def test_workers_that_cannot_start_end_the_run(small_run):
 
 
 class Unpicklable:
-    """Travels to a worker, but cannot be unpacked there."""
+    """Can be pickled, but not unpickled by a worker."""
 
     def __reduce__(self):
         return (exec, ("raise RuntimeError('no weights here')",))
@@ -306,3 +311,16 @@ class Unpicklable:
 
     def predict(self, encoded, dialogues):
         return []
+
+
+def test_a_sample_that_cannot_be_loaded_is_counted_as_that_everywhere(small_run, plugin):
+    states = []
+    folder = small_run(dataset=plugin("OneBadSample"), on_progress=states.append)
+    counts = folder.config.counts
+    assert (counts.failures, counts.unloaded) == (0, 1)
+    assert states[-1].failures == 0
+    (note,) = states[-1].notes
+    assert note.startswith("not loaded: b: b.png: expected an image")
+    extract = extract_of(folder.path)
+    assert (sum(extract.failures.values()), extract.unloaded) == (0, 1)
+    assert folder.summary()["failures"] == 0

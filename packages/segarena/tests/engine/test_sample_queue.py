@@ -1,4 +1,4 @@
-"""Several processes at one run: the same bytes as by one, whoever of them dies, and clear words where they cannot."""
+"""Several processes share a run: the same bytes as from one, even if some die, and clear messages otherwise."""
 
 import hashlib
 import os
@@ -80,14 +80,14 @@ def runs():
 
 @pytest.fixture(scope="module")
 def whole(runs, tmp_path_factory):
-    """The run of a process alone."""
+    """The run of a single process."""
     out = tmp_path_factory.mktemp("whole") / "run"
     assert runs.ask("wait", runs.ask("alone", out, 0)) == 0
     return digests(out)
 
 
 def digests(out):
-    """Return the SHA-256 of all files that do not tell how fast a run was."""
+    """Return the SHA-256 of all files without durations."""
     files = [file for table in ("records", "masks") for file in sorted((out / table).iterdir())]
     return {
         str(file.relative_to(out)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files
@@ -177,7 +177,7 @@ def test_one_that_is_stopped_leaves_the_rest_to_the_others(runs, whole, tmp_path
 
 @contextmanager
 def somebody(out, **changes):
-    """Have somebody take part in a run."""
+    """Start a process that joins a run."""
     with Claims(out / "claims", out / "pieces.jsonl", were_done=lambda _: ()) as claims:
         if changes:
             (file,) = (out / "claims").glob("*.sharer")
@@ -191,7 +191,7 @@ def test_while_a_run_is_shared_nobody_works_on_it_alone(small_run, tmp_path):
     with somebody(tmp_path / "run"):
         for options in ({}, {"overwrite": True}):
             with pytest.raises(
-                RunConflict, match=r"run is shared by .* \(process \d+\); give --share to take part"
+                RunConflict, match=r"run is shared by .* \(process \d+\); add --share to join"
             ):
                 small_run(**options)
     small_run()
@@ -258,7 +258,7 @@ def test_samples_that_failed_are_done_again_by_the_first_who_comes(small_run, pl
 
 
 def test_a_run_that_fails_alike_from_the_start_ends_and_keeps_nothing(small_run, plugin, tmp_path):
-    with pytest.raises(WorkError, match="all about the first 3 samples failed alike"):
+    with pytest.raises(WorkError, match="the first 3 samples all failed for the same reason"):
         small_run(plugin("Refuses"), share=True, keep_going=False)
     assert len(RunFolder.open(tmp_path / "run").pending()) == 4
     assert not (tmp_path / "run" / "claims").exists()
@@ -288,7 +288,7 @@ def test_stretches_are_joined_while_the_run_goes_on(small_run, tmp_path, monkeyp
 
 @pytest.fixture
 def small_disk():
-    """Let no file grow beyond a few bytes, as on a full disk."""
+    """Limit the size of files to a few bytes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 

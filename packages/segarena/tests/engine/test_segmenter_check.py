@@ -1,4 +1,4 @@
-"""A segmenter whose answers depend on more than the prompts is found, and on what they depend."""
+"""The check finds segmenters whose answers depend on more than the prompts, and on what they depend."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.plugin_spec import PluginSpec
 
 MOODY = Path(__file__).parent / "moody.py"
-ALL = {"hidden state or chance", "the instance", "batches", "order"}
+ALL = {"hidden state or randomness", "the instance", "batches", "order"}
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ ALL = {"hidden state or chance", "the instance", "batches", "order"}
         ("OfBatch", {"batches"}),
         ("OfOrder", {"batches", "order"}),
         ("Counting", ALL - {"the instance"}),
-        ("CountingInModule", ALL - {"hidden state or chance"}),
+        ("CountingInModule", ALL - {"hidden state or randomness"}),
         ("OfProcess", set()),
     ],
 )
@@ -61,7 +61,8 @@ def test_a_segmenter_that_no_benchmark_fits_is_refused(plugin, tmp_path):
         "class Odd:\n    sample_kinds = {'smell'}\n    def encode(self, sample): ...\n    predict = encode\n"
     )
     with pytest.raises(
-        PluginInvalid, match="no benchmark's users and samples fit it; name one with --benchmark"
+        PluginInvalid,
+        match="no benchmark has matching users and samples; choose one with --benchmark",
     ):
         fitting_benchmark(PluginSpec.parse(f"{file}:Odd"))
 
@@ -69,6 +70,7 @@ def test_a_segmenter_that_no_benchmark_fits_is_refused(plugin, tmp_path):
 def test_who_answers_nothing_is_refused_with_the_reason(rules, plugin):
     plan = make_plan(rules, segmenter=plugin("Silent"), dataset="sample-squares(count=1)")
     with pytest.raises(
-        SegmenterError, match=r"nothing was answered; the first failure: predict: expected a list"
+        SegmenterError,
+        match=r"the segmenter gave no answer; the first failure: predict: expected a list",
     ):
         check_in_process(plan)

@@ -10,7 +10,7 @@ from segarena.roles import TimeBudget
 
 
 class Script:
-    """Gives prompts from a list; remembers the turns."""
+    """Gives prompts from a list, and records the turns."""
 
     def __init__(self, *rounds):
         self.rounds = rounds
@@ -167,12 +167,12 @@ def test_a_metric_that_gives_other_columns_than_it_names_is_an_error():
 
     session = make_session(Script(CLICK), metrics=(Liar(),))
     session.next()
-    with pytest.raises(PluginError, match=r"names columns \('a',\), gave \('b',\)"):
+    with pytest.raises(PluginError, match=r"declares columns \('a',\), returned \('b',\)"):
         session.submit(session.target.mask)
 
 
 class FakeClock:
-    """Stands still unless told otherwise."""
+    """A clock that advances only on request."""
 
     def __init__(self):
         self.now = 1000.0
@@ -182,7 +182,7 @@ class FakeClock:
 
 
 class Slow(Script):
-    """Takes two seconds over each round's prompts."""
+    """Takes two seconds for the prompts of each round."""
 
     def __init__(self, clock, *rounds):
         super().__init__(*rounds)

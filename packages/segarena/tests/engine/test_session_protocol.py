@@ -1,4 +1,4 @@
-"""Dialogues whose users and judges the engine does not have are held like any others."""
+"""Dialogues whose users and metrics belong to another process run like any others."""
 
 import sys
 from pathlib import Path

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from segarena import RunFolder
-from segarena.engine import store
+from segarena.engine import run_change
 from segarena.errors import RunMissing, StoreError
 
 
@@ -19,7 +19,7 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, mo
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(
-        StoreError, match=r"the disk is full\. Make room .* what is finished is kept"
+        StoreError, match=r"the disk is full\. Free disk space .* finished work is kept"
     ):
         small_run()
     monkeypatch.undo()
@@ -46,7 +46,7 @@ def test_opening_what_is_not_a_run_says_so(tmp_path):
 def test_only_the_process_that_holds_a_run_gathers_and_discards(small_run):
     run = small_run()
     for forbidden in (run.gather, lambda: run.gather(0), lambda: run.discard([0])):
-        with pytest.raises(StoreError, match="only the process that holds the run"):
+        with pytest.raises(StoreError, match="only the process that has locked the run"):
             forbidden()
 
 
@@ -70,10 +70,10 @@ def test_a_run_says_everything_needed_to_repeat_it(small_run):
 def test_an_option_that_came_later_is_no_other_run_until_it_is_set():
     old = {"users": [{"name": "a", "options": {"low": 0}}], "rounds": 3}
     new = {"users": [{"name": "a", "options": {"low": 0, "later": None}}], "rounds": 3}
-    assert store._without_later_options(old, new) == old
+    assert run_change.without_later_options(old, new) == old
     new["users"][0]["options"] = {"low": None, "later": 1}
-    assert store._without_later_options(old, new) == new
-    assert store._without_later_options(old, {"users": [], "rounds": None}) == {
+    assert run_change.without_later_options(old, new) == new
+    assert run_change.without_later_options(old, {"users": [], "rounds": None}) == {
         "users": [],
         "rounds": None,
     }

@@ -28,11 +28,11 @@ def test_what_takes_too_long_is_interrupted_and_named():
         TimeLimit(0.05).watch("predicting cat"),
     ):
         time.sleep(30)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
 
 
 def test_some_calls_may_take_several_limits():
-    with TimeLimit(0.02).watch("encode", times=100):
+    with TimeLimit(0.02).watch("encode", times=1000):
         time.sleep(0.06)
     with (
         pytest.raises(PredictTimeout, match=r"limit of 0\.04 s"),
@@ -82,7 +82,7 @@ def test_outside_the_main_thread_only_the_deadline_is_set():
 def test_an_alarm_taken_once_watches_call_after_call():
     before, limit = signal.getsignal(signal.SIGALRM), TimeLimit(0.03)
     with limit.ready():
-        with limit.watch("asking", times=100):
+        with limit.watch("asking", times=1000):
             time.sleep(0.06)
         with (
             pytest.raises(PredictTimeout, match=r"judging took longer than the limit of 0"),
@@ -91,9 +91,9 @@ def test_an_alarm_taken_once_watches_call_after_call():
             time.sleep(30)
         with pytest.raises(ZeroDivisionError), limit.watch("asking", times=100):
             raise ZeroDivisionError
-        with limit.watch("asking", times=10):
+        with limit.watch("asking", times=20):
             pass
-        time.sleep(0.35)  # the alarm of a call that has returned says nothing
+        time.sleep(0.65)  # the alarm of a call that has returned says nothing
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
 
@@ -101,7 +101,7 @@ def test_an_alarm_taken_once_watches_call_after_call():
 def test_a_call_that_keeps_the_alarm_does_not_take_it_from_the_next():
     limit = TimeLimit(0.03)
     with limit.ready():
-        with limit.watch("loading"):
+        with limit.watch("loading", times=1000):
             signal.signal(signal.SIGALRM, signal.SIG_IGN)
         with pytest.raises(PredictTimeout, match="predicting"), limit.watch("predicting"):
             time.sleep(30)
@@ -122,7 +122,7 @@ def test_another_thread_does_not_set_the_alarm_that_this_one_has():
 
 
 class Over(BaseException):
-    """The limit around another is over."""
+    """The outer of two nested limits has passed."""
 
 
 def test_a_limit_around_another_rings_in_the_middle_of_it():
@@ -138,12 +138,12 @@ def test_a_limit_around_another_rings_in_the_middle_of_it():
         inner.watch("one"),
     ):
         time.sleep(20)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 15
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_limit_around_others_counts_through_all_of_them():
-    inner, outer, calls = TimeLimit(30.0), TimeLimit(0.1, error=lambda what, _: Over(what)), []
+    inner, outer, calls = TimeLimit(30.0), TimeLimit(0.3, error=lambda what, _: Over(what)), []
 
     def call():
         while len(calls) < 2000:
@@ -169,7 +169,7 @@ def test_a_limit_within_another_rings_first_when_it_is_shorter_and_the_other_goe
 
 
 def test_a_limit_within_one_that_has_returned_still_rings():
-    outer, inner = TimeLimit(0.05), TimeLimit(0.15)
+    outer, inner = TimeLimit(0.5), TimeLimit(0.6)
     with outer.ready():
         with outer.watch("before"):
             pass

@@ -9,6 +9,7 @@ from segarena.engine import user_query
 from segarena.errors import InvalidInput, InvalidMask, PluginInvalid
 from segarena.prompts import Click, Scribble
 from segarena.samples import Target, VideoSample, VolumeSample
+from segarena.users.habits.crowd import Crowd
 
 TARGET = np.zeros((30, 40), dtype=bool)
 TARGET[5:25, 8:30] = True
@@ -20,7 +21,7 @@ def test_examples_give_what_they_say():
 
 
 def test_what_is_said_is_what_a_session_gives(small_run):
-    """The prompts of recorded dialogues, asked again from the masks alone."""
+    """The prompts of recorded dialogues, requested again from the masks alone."""
     run = small_run("sample-disc", dataset="sample-squares", rounds=1)
     dataset = segarena.registry.build("dataset", "sample-squares")
     for row in run.records().iter_rows(named=True):
@@ -57,12 +58,43 @@ def test_drawn_at_random_from_the_seed_alone():
     assert len(set(said)) > 1
 
 
+@pytest.mark.parametrize("user", ["scribbler", "clicker", "box-drawer"])
+def test_each_seed_asks_another_person_who_stays_the_same_in_a_dialogue(user, monkeypatch):
+    """Compares the people of the crowd, because prompts also differ by chance."""
+    asked = []
+    person_of = Crowd.person
+
+    def person(crowd, turn):
+        asked.append(person_of(crowd, turn).integers(2**62))
+        return person_of(crowd, turn)
+
+    monkeypatch.setattr(Crowd, "person", person)
+    target = np.kron(TARGET, np.ones((4, 4))).astype(bool)
+    image = np.zeros((*target.shape, 3), dtype=np.uint8)
+
+    def people_of(spec, seed, prediction=None):
+        asked.clear()
+        segarena.next_prompts(spec, prediction, target, image, seed=seed)
+        return set(asked)
+
+    people = [people_of(user, seed) for seed in (0, 1, 2, -1)]
+    assert [len(found) for found in people] == [1, 1, 1, 1]
+    assert len(set.union(*people)) == 4
+    assert people_of(user, 1) == people[1]
+    if user != "box-drawer":
+        assert people_of(user, 1, np.roll(target, 20, axis=1)) == people[1]
+    crowd = [people_of(f"{user}(people=3)", seed) for seed in (0, 1, 2, 3, -1)]
+    assert len(set.union(*crowd)) == 3
+    assert crowd[3] == crowd[0]
+    assert crowd[4] == crowd[2]
+
+
 def test_click_models_look_at_the_photograph():
     image = np.random.default_rng(0).integers(0, 255, (30, 40, 3), dtype=np.uint8)
     group = "group(click_model='saliency-crop')"
     (click,) = segarena.next_prompts(group, SHIFTED, TARGET, image)
     assert (TARGET ^ SHIFTED)[click.position]
-    with pytest.raises(InvalidInput, match="click models look at images"):
+    with pytest.raises(InvalidInput, match="click models need an image"):
         segarena.next_prompts(group, SHIFTED, TARGET)
 
 
@@ -136,11 +168,11 @@ def test_a_user_may_be_an_object():
         (
             ("centre", None, TARGET * 2),
             InvalidInput,
-            "2 objects judged together; centre corrects one",
+            "2 objects that are scored together, but centre corrects only one",
         ),
         (("centre(x=1)", None, TARGET), PluginInvalid, "x"),
         (("centre", None, TARGET, np.zeros((3, 4, 3), np.uint8)), InvalidMask, "mask has shape"),
-        (("volume", None, TARGET), InvalidInput, "prompts one object in a volume"),
+        (("volume", None, TARGET), InvalidInput, "needs one object in a volume"),
         (
             ("centre", None, TARGET[None], np.zeros((1, 30, 40, 3))),
             InvalidInput,

@@ -1,4 +1,4 @@
-"""A file is whole or absent, whatever happens while it is written."""
+"""A file is complete or absent, whatever happens while it is written."""
 
 import errno
 import os
@@ -52,7 +52,7 @@ def test_the_temporary_name_has_the_ending_asked_for_and_a_folder_replaces_a_fol
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
     with (
-        pytest.raises(StoreError, match=r"x cannot be written: the disk is full\. Make room"),
+        pytest.raises(StoreError, match=r"x cannot be written: the disk is full\. Free disk space"),
         open_atomic(tmp_path / "x"),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -43,7 +43,7 @@ def test_a_file_is_refused_wherever_it_is_cut(tmp_path, zipped):
     for kept in [*range(40), *range(40, len(whole), 41), len(whole) - 1]:
         (tmp_path / "w.pth").write_bytes(whole[:kept])
         # Half of the name of a known function is the name of an unknown one.
-        message = r"w\.pth is not a torch checkpoint, or not a whole one" + (
+        message = r"w\.pth is not a torch checkpoint, or is incomplete" + (
             "" if zipped else "|could run code"
         )
         with pytest.raises(InvalidInput, match=message) as caught:
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_read_or_refused_but_never_a_crash(tmp_path, zipped):
 )
 def test_a_file_of_another_kind_is_refused(tmp_path, content):
     (tmp_path / "w.pth").write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"w\.pth is not a torch checkpoint, or not a whole one"):
+    with pytest.raises(InvalidInput, match=r"w\.pth is not a torch checkpoint, or is incomplete"):
         read_checkpoint(tmp_path / "w.pth")
 
 

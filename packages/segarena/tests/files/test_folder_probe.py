@@ -1,4 +1,4 @@
-"""A mark tells who sees a folder."""
+"""A marker file detects which processes can access a folder."""
 
 import pickle
 import shutil

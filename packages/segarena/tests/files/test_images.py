@@ -1,19 +1,23 @@
-"""Reading images and masks: what each kind of file becomes, and what is said of the bad ones."""
+"""Reading images and masks: the result for each kind of file, and the messages for invalid ones."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from segarena.errors import InvalidImage, InvalidMask
 from segarena.files.images import (
     check_same_shape,
+    keeps_shape,
     list_image_files,
     read_grey,
     read_image,
     read_mask_colours,
     read_mask_values,
+    read_orientation,
+    turn_upright,
 )
 
 PIXELS = np.random.default_rng(7).integers(0, 256, (6, 9, 3), dtype=np.uint8)
@@ -109,6 +113,31 @@ def test_image_is_turned_upright_by_its_exif_orientation(tmp_path, orientation, 
     np.testing.assert_array_equal(read_image(path), turn(PIXELS))
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_stored_pixels_are_turned_like_their_image(tmp_path, orientation):
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    path = save(tmp_path / "a.png", PIXELS, exif=exif)
+    assert read_orientation(path) == orientation
+    np.testing.assert_array_equal(turn_upright(PIXELS, orientation), read_image(path))
+    np.testing.assert_array_equal(
+        turn_upright(PIXELS[:, :, 0], orientation), read_image(path)[:, :, 0]
+    )
+    assert keeps_shape(path, orientation) == (orientation in (2, 3, 4))
+    square = save(tmp_path / "square.png", PIXELS[:, :6], exif=exif)
+    assert keeps_shape(square, orientation) == (orientation > 1)
+
+
+@pytest.mark.parametrize("orientation", [None, 0, 9])
+def test_other_orientations_count_as_none(tmp_path, orientation):
+    exif = Image.Exif()
+    if orientation is not None:
+        exif[ORIENTATION] = orientation
+    assert read_orientation(save(tmp_path / "a.png", PIXELS, exif=exif)) is None
+    assert read_orientation(tmp_path / "missing.png") is None
+    np.testing.assert_array_equal(turn_upright(PIXELS, None), PIXELS)
+
+
 def test_missing_image_is_named(tmp_path):
     with pytest.raises(
         InvalidImage, match=r"a.png: expected an image file here, got none; restore it"
@@ -163,12 +192,22 @@ def test_damaged_image_is_read_or_refused_but_never_a_crash(tmp_path, suffix, rn
     assert refused
 
 
+def test_an_image_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
+    def load(_):
+        raise MemoryError
+
+    path = save(tmp_path / "a.png", PIXELS)
+    monkeypatch.setattr(PngImageFile, "load", load)
+    with pytest.raises(InvalidImage, match=r"a\.png: expected an image that fits into memory"):
+        read_image(path)
+
+
 def test_decompression_bomb_is_refused(tmp_path, monkeypatch):
     path = save(tmp_path / "a.png", np.zeros((40, 40), dtype=np.uint8))
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "300")
     with pytest.raises(
         InvalidImage,
-        match=r"a.png: expected at most 300 pixels, its header promises 1,600; scale it",
+        match=r"a.png: expected at most 300 pixels, but the header claims 1,600; scale it",
     ):
         read_image(path)
     with pytest.raises(InvalidMask, match="expected at most 300 pixels"):
@@ -330,7 +369,7 @@ def test_sizes_that_differ_are_said_in_width_and_height(tmp_path):
             np.zeros((20, 11), dtype=bool), tmp_path / "m.png", image, tmp_path / "i.jpg"
         )
     with pytest.raises(
-        InvalidMask, match=r"got 20 x 10; one of them is turned by 90 degrees.*EXIF"
+        InvalidMask, match=r"got 20 x 10; one of them is rotated by 90 degrees.*EXIF"
     ):
         check_same_shape(
             np.zeros((10, 20), dtype=bool), tmp_path / "m.png", image, tmp_path / "i.jpg"

@@ -1,4 +1,7 @@
-"""One limit for what a file may claim: it is asked before anything is allocated, and one option raises it for all."""
+"""One limit for declared sizes: checked before any allocation, and raised by one option for all readers."""
+
+import base64
+import re
 
 import numpy as np
 import polars as pl
@@ -25,7 +28,7 @@ def test_the_limits_grow_together(monkeypatch):
 
 @pytest.fixture
 def no_room(monkeypatch):
-    """Fail instead of allocating what nobody should ask for."""
+    """Fail instead of allocating an excessive amount of memory."""
 
     def empty(shape, dtype=float):
         raise AssertionError(f"{shape} was asked for")
@@ -38,7 +41,7 @@ def test_the_labels_of_a_video_are_counted_before_there_is_an_array(
     tmp_path, no_room, frames, shape
 ):
     Image.fromarray(np.zeros((2, 2), np.uint8)).save(tmp_path / "0.png")
-    with pytest.raises(InvalidMask, match="header promises"):
+    with pytest.raises(InvalidMask, match="header claims"):
         read_label_stack([tmp_path / "0.png"] * frames, shape)
 
 
@@ -49,7 +52,22 @@ def test_a_table_of_a_kilobyte_that_claims_a_billion_cells_is_not_read(tmp_path,
     ).write_parquet(file)
     assert file.stat().st_size < 20_000
     monkeypatch.setenv(limits.PIXEL_LIMIT_VARIABLE, "100000")
-    with pytest.raises(DatasetError, match="the header promises 5,000,000"):
+    with pytest.raises(DatasetError, match="the header claims 5,000,000"):
+        read_pairs(file)
+
+
+def test_a_damaged_column_name_of_a_parquet_table_is_told_without_the_fields_of_polars_error(
+    tmp_path,
+):
+    file = tmp_path / "pairs.parquet"
+    pl.DataFrame({"class": ["1"], "query": ["a"], "supports": [["c"]]}).write_parquet(file)
+    content = file.read_bytes()
+    schema = max(re.findall(rb"[A-Za-z0-9+/=]{100,}", content), key=len)
+    damaged = base64.b64encode(base64.b64decode(schema).replace(b"query", b"qu\xff\xffy"))
+    file.write_bytes(content.replace(schema, damaged))
+    with pytest.raises(
+        DatasetError, match="expected a Parquet table, got parquet error; copy or export"
+    ):
         read_pairs(file)
 
 

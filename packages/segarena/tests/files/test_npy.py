@@ -1,4 +1,4 @@
-"""NumPy files: read as NumPy reads them, and never more of them than their headers may claim."""
+"""NumPy files: compared with NumPy, and limited by the size that headers may declare."""
 
 import io
 import tracemalloc
@@ -54,7 +54,8 @@ def test_a_header_that_claims_fifteen_gigabytes_is_refused_before_anything_is_al
         path.write_bytes(claim)
     tracemalloc.start()
     with pytest.raises(
-        InvalidMask, match=r"expected at most 89,478,485 pixels, its header promises 2,000,000,000"
+        InvalidMask,
+        match=r"expected at most 89,478,485 pixels, but the header claims 2,000,000,000",
     ):
         read_arrays(path)
     assert tracemalloc.get_traced_memory()[1] < 10**6
@@ -65,7 +66,7 @@ def test_the_sum_of_a_file_is_limited_and_the_limit_can_be_raised(tmp_path, monk
     np.savez(tmp_path / "x.npz", a=np.ones(60), b=np.ones(60))
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "100")
     with pytest.raises(
-        InvalidMask, match=r"expected at most 100 pixels, its header promises 120; .*--max-pixels"
+        InvalidMask, match=r"expected at most 100 pixels, but the header claims 120; .*--max-pixels"
     ):
         read_arrays(tmp_path / "x.npz")
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "120")
@@ -75,7 +76,7 @@ def test_the_sum_of_a_file_is_limited_and_the_limit_can_be_raised(tmp_path, monk
 def test_what_the_header_promises_must_be_there(tmp_path):
     (tmp_path / "x.npy").write_bytes(npy((80_000_000,), data=bytes(400)))
     tracemalloc.start()
-    with pytest.raises(InvalidMask, match="promises 640,000,000 bytes, it has 400"):
+    with pytest.raises(InvalidMask, match="claims 640,000,000 bytes, but the file has 400"):
         read_arrays(tmp_path / "x.npy")
     assert tracemalloc.get_traced_memory()[1] < 10**7
     tracemalloc.stop()

@@ -18,7 +18,7 @@ def save(path, held):
 
 
 def with_pickle(path, data):
-    """Write a file whose pickle is another one."""
+    """Write a file with a different pickle."""
     save(path, [])
     whole = path.read_bytes()
     start = 10 + int.from_bytes(whole[8:10], "little")

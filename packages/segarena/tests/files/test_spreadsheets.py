@@ -1,4 +1,4 @@
-"""Words of others in tables that spreadsheets open."""
+"""Text of others in tables that spreadsheets open."""
 
 import pytest
 

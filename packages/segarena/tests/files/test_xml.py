@@ -1,4 +1,4 @@
-"""XML is counted before it is parsed: what would take more memory than a limit allows is refused."""
+"""XML is counted before it is parsed, and rejected if it would need too much memory."""
 
 import tracemalloc
 

@@ -81,7 +81,7 @@ def blob(rng):
 
 
 def random_instances(seed):
-    """Return six images: targets moved a little as predictions, equal scores, crowds, and others that show nothing."""
+    """Return six images: slightly moved targets as predictions, equal scores, crowds, and images without targets."""
     rng = np.random.default_rng(seed)
     images = []
     for _ in range(6):

@@ -11,7 +11,7 @@ from segarena.registry import build
 
 
 def by_full_frames(prediction, target, ignore, ratio=0.02):
-    """Bands of the masks as they are, on the full frame with a zero frame around; ignored pixels go last."""
+    """Return the bands of the full masks within a border of zeros; ignored pixels are removed last."""
     iterations = max(1, round(ratio * math.sqrt(sum(n * n for n in target.shape))))
 
     def band(mask):

@@ -1,4 +1,4 @@
-"""Whatever comes in place of a message is refused by one kind of error, and takes little memory."""
+"""Malformed messages cause one kind of error and need little memory."""
 
 import json
 import struct
@@ -44,7 +44,7 @@ MOST_BYTES = 8 * 2**20
 
 
 def taken(read, data):
-    """Return whether something was read, by the most memory that it took; anything but InvalidInput is raised."""
+    """Return whether a message was read, and the peak memory; raise every error except InvalidInput."""
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
     said = ""
@@ -120,7 +120,7 @@ def test_words_of_the_header_in_each_others_place(name):
 
 
 def replace_somewhere(node, rng, wishes):
-    """Put something else in one place of a tree."""
+    """Replace one value of a tree."""
     while True:
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         key = keys[rng.integers(len(keys))]
@@ -188,5 +188,5 @@ def test_run_lengths_that_add_up_to_too_much():
 
 
 def test_a_file_is_refused_by_whoever_reads_frames():
-    with pytest.raises(InvalidInput, match="not taken here"):
+    with pytest.raises(InvalidInput, match="not accepted here"):
         read_frame(LIES["a file of this machine"], what="anything")

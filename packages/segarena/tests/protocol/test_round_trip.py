@@ -1,4 +1,4 @@
-"""What one end packs, the other end unpacks."""
+"""Messages that one side packs and the other unpacks."""
 
 from dataclasses import fields, is_dataclass
 
@@ -161,8 +161,8 @@ def test_labels_of_noise_take_no_more_than_a_byte_each():
 
 def unframed(body):
     raw = np.frombuffer(b"".join(body.parts()), np.uint8)
-    shape = tuple(body.told["shape"])
-    if body.told["dtype"] != "bits":
+    shape = tuple(body.description["shape"])
+    if body.description["dtype"] != "bits":
         return raw.reshape(shape)
     return np.unpackbits(raw)[: np.prod(shape)].astype(bool).reshape(shape)
 

@@ -1,4 +1,4 @@
-"""The file of a paper's tables: what its figures and headings mean, and what is refused."""
+"""Files of published tables: the meaning of figures and headings, and rejected content."""
 
 import pytest
 
@@ -128,12 +128,12 @@ def test_a_mean_over_datasets_has_parts(table):
         ("model | A/x\nM | about 3", "", "expected a figure, got 'about 3'"),
         ("model | A/z\nM | 1", "", "no measure 'z' is declared; known: x, x-std, y"),
         ("model | C/x\nM | 1", "", "no dataset 'C' is declared"),
-        ("model | A/x±x-std\nM | 1", "", "expected 2 figures parted by ±, got '1'"),
+        ("model | A/x±x-std\nM | 1", "", "expected 2 figures separated by ±, got '1'"),
         ("model | A/x\nM | 1", 'colour = "red"', "colour"),
         (
             "model | A/x\nM | 1",
             'model = "{method}"',
-            "no column of the figures is called 'method'; there are model",
+            "there is no column 'method'; the columns are model",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_fault_is_named_with_its_table(table, figures, more, words):
     ("mean", "words"),
     [
         ('["Both"]', "Both is a mean over itself"),
-        ('["A", "C"]', "Both is the mean over 'C', which is not declared"),
+        ('["A", "C"]', "Both is a mean over 'C', which is not declared"),
     ],
 )
 def test_a_mean_over_itself_or_over_nothing_is_refused(tmp_path, mean, words):
@@ -178,5 +178,5 @@ def test_places_are_filled_with_the_words_of_a_row(table):
     measure = table("model | A/x\nM | 1").measures["x"]
     assert fill_placeholders("after {step}", one.words) == "after Round 1"
     assert condition_label("few", one.words, measure) == "few"
-    with pytest.raises(InvalidInput, match="no column of the figures"):
+    with pytest.raises(InvalidInput, match="there is no column"):
         fill_placeholders("{colour}", one.words)

@@ -1,9 +1,9 @@
 """Published tables by name, from packages and from files."""
 
 import re
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from segarena.errors import UnknownPlugin
 from segarena.published import find_table, table_names
@@ -64,7 +64,7 @@ def test_every_measure_says_where_it_is_or_why_it_is_nowhere(name):
     ],
 )
 def test_an_unknown_table_is_refused_with_near_names(name, words):
-    with pytest.raises(UnknownPlugin, match="no table is called") as caught:
+    with pytest.raises(UnknownPlugin, match="there is no table") as caught:
         find_table(name)
     assert words in str(caught.value)
 
@@ -84,7 +84,7 @@ def test_a_file_of_ones_own_is_a_table_too(tmp_path):
 
 
 def test_the_table_in_the_docs_can_be_read(tmp_path):
-    page = (Path(__file__).parents[4] / "docs" / "tables.md").read_text("utf-8")
+    page = (ROOT / "docs" / "tables.md").read_text("utf-8")
     (block,) = re.findall(r"```toml\n(system = .*?)```", page, re.DOTALL)
     file = tmp_path / "lab.toml"
     file.write_text(block, encoding="utf-8")
@@ -93,3 +93,20 @@ def test_the_table_in_the_docs_can_be_read(tmp_path):
         ("noc", 8.98),
         ("auc", 0.789),
     ]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe not UTF-8", b"x = " + b"[" * 5000])
+def test_a_damaged_file_of_another_package_takes_no_other_table_away(tmp_path, content):
+    from segarena.published import table_registry
+
+    before = set(table_names())
+    file = tmp_path / "lab.toml"
+    file.write_bytes(content)
+    table_registry.add_paper(file)
+    try:
+        assert set(table_names()) == before
+        (problem,) = broken_tables()
+        assert problem.startswith(f"{file}: expected TOML with published tables; ")
+    finally:
+        del table_registry._papers[file]
+        table_registry._tables.cache_clear()

@@ -125,7 +125,7 @@ def test_users_without_a_name_of_their_own_and_metrics_as_text_are_understood(ol
         ({"benchmark": None}, "benchmark: expected `object`, got `null`"),
         (
             {"format": RUN_FORMAT + 1},
-            f"of format {RUN_FORMAT + 1}, and this version reads up to {RUN_FORMAT}; update segarena",
+            f"has format {RUN_FORMAT + 1}, but this version reads formats up to {RUN_FORMAT}; update segarena",
         ),
         ({"format": "new"}, "format: expected `int`, got `str`"),
     ],

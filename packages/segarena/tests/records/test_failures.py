@@ -1,4 +1,4 @@
-"""Failures by cause: one cause however often samples and numbers differ."""
+"""Failures by cause: one cause for messages that differ only in samples and numbers."""
 
 from segarena.records.failures import Failure, group_by_cause
 

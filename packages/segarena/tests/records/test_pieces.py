@@ -1,4 +1,4 @@
-"""Gathering, and what is left when it is stopped at any of its steps."""
+"""Merging of record files, and their state when it is interrupted at any step."""
 
 from pathlib import Path
 
@@ -242,3 +242,30 @@ def test_columns_are_those_asked_for_that_are_there(held):
     pieces.gather_all()
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
     assert all(isinstance(pieces.read(table), pl.DataFrame) for table in TABLES)
+
+
+@pytest.mark.parametrize("column", ["round", "user", "iou"])
+@pytest.mark.parametrize("damaged", [[3], [3, 4], range(10)])
+def test_a_loose_file_with_another_column_type_is_named(held, tmp_path, column, damaged):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, sample_files(frames(index)))
+    for index in damaged:
+        file = tmp_path / "records" / f"{index:06d}.parquet"
+        frame = pl.read_parquet(file)
+        other = pl.lit(1.5) if column == "user" else pl.lit("text")
+        frame.with_columns(other.alias(column)).write_parquet(file)
+    with pytest.raises(StoreError) as caught:
+        Pieces(tmp_path, SAMPLES).read("records")
+    message = str(caught.value)
+    assert f"records/{damaged[0]:06d}.parquet: expected " in message
+    assert f"column '{column}'" in message
+
+
+def test_integers_of_other_sizes_are_read(held, tmp_path):
+    pieces = held()
+    for index in range(10):
+        pieces.write(index, sample_files(frames(index)))
+    file = tmp_path / "records" / "000003.parquet"
+    pl.read_parquet(file).cast({"round": pl.Int64}).write_parquet(file)
+    assert Pieces(tmp_path, SAMPLES).read("records")["round"].to_list() == [1, 2] * 10

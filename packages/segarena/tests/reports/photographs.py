@@ -1,4 +1,4 @@
-"""A dataset of made-up photographs: discs on noise."""
+"""A dataset of generated photographs: discs on noise."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Photographs:
 
 
 class Refusing:
-    """A dataset that was there during the run and is not any more."""
+    """A dataset that existed during the run and was removed since."""
 
     def __init__(self):
         raise FileNotFoundError("/data/gone")

@@ -1,4 +1,4 @@
-"""Floors in reports: runs of controls that look at no image stand below the others, and decide nothing."""
+"""Baselines in reports: image-blind controls come after the other runs and do not affect the verdict."""
 
 import re
 
@@ -14,7 +14,7 @@ from segarena.reports.report import report_html
 
 @pytest.fixture
 def paths(make_run, make_ramps):
-    """Two runs to be judged, and between them one of the segmenter that sees no image, which does best."""
+    """Two runs, and between them one of the image-blind segmenter, which has the best values."""
 
     def run(name, segmenter, lift, seed):
         described = {"kind": "segmenter", "name": segmenter}

@@ -1,4 +1,4 @@
-"""Runs that stand side by side, and in what they differ beside their names."""
+"""Compared runs, and how they differ apart from their names."""
 
 from io import StringIO
 

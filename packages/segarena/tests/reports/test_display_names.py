@@ -1,4 +1,4 @@
-"""What reports call runs that have a segmenter in common."""
+"""Names in reports for runs of the same segmenter."""
 
 from segarena.records.configuration import PluginRecord
 from segarena.reports.display_names import distinct_names
@@ -30,3 +30,20 @@ def test_of_a_plug_in_whose_signature_is_not_known_all_are_told():
         "Mine(a=3, b=2)",
         "Mine(a=1, b=4)",
     ]
+
+
+def worker(display_name, label="", **options):
+    return PluginRecord(
+        kind="segmenter",
+        name="worker",
+        options={"command": "python adapter.py", "name": "", **options},
+        display_name=display_name,
+        label=label,
+    )
+
+
+def test_a_worker_has_the_name_of_its_model():
+    told = distinct_names([worker("ritm"), worker("SegNext"), worker("ritm", label="Mine")])
+    assert told == ["ritm", "SegNext", "Mine"]
+    assert distinct_names([worker("ritm", name="RITM H18")]) == ["RITM H18"]
+    assert distinct_names([worker("")]) == ["worker"]

@@ -1,4 +1,4 @@
-"""A person's seconds in reports, held against what the prompts of a real run take by hand."""
+"""A person's seconds in reports, compared with seconds computed by hand for the prompts of a real run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted masks as files: what is in them is what was measured."""
+"""Exported masks equal the evaluated ones."""
 
 import csv
 import json
@@ -53,7 +53,7 @@ def test_masks_of_images_measure_as_the_table_says(run, tmp_path, round_):
 
 @pytest.fixture
 def forged(tmp_path, monkeypatch):
-    """Write a run in which a column of the first mask is another, checksums and all; return the folder."""
+    """Write a run with a different column in the first mask and valid checksums; return the folder."""
     monkeypatch.setattr(
         segarena.RunFolder, "gather", lambda *_: None
     )  # a file for each sample, with its own checksum
@@ -80,11 +80,11 @@ OF_SIX = pl.lit(encode_rle(np.ones(6, bool)))
     ("columns", "said"),
     [
         ({"rle": pl.lit("text")}, "got a column 'rle' of type String"),
-        ({"rle": pl.lit(None, pl.Binary)}, "got a column 'rle' with gaps"),
+        ({"rle": pl.lit(None, pl.Binary)}, "got a column 'rle' with nulls"),
         ({"round": pl.lit(1.0)}, "got a column 'round' of type Float64"),
         ({"rle": OF_SIX, "shape": sides(6)}, "expected one shape of 2 axes"),
         ({"rle": OF_SIX, "shape": sides(1, 1, 2, 3)}, "expected one shape of 2 axes"),
-        ({"rle": OF_SIX, "shape": sides(-2, -3)}, "do not add up"),
+        ({"rle": OF_SIX, "shape": sides(-2, -3)}, "got a different number"),
         ({"object": pl.lit(300)}, "objects 1 to 255"),
     ],
 )

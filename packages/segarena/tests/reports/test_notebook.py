@@ -1,10 +1,11 @@
-"""What runs, tables, forecasts and lists of plug-ins show of themselves in a notebook."""
+"""Representation of runs, tables, forecasts and lists of plug-ins in notebooks."""
 
 import re
 
 import pytest
 
 import segarena
+from segarena.errors import InvalidInput
 from segarena.registry import plugins_by_name
 from segarena.reports.sheets import Sheet
 
@@ -25,8 +26,8 @@ def pair(make_run, make_dialogue):
 def test_a_run_shows_its_summary(pair):
     plain, _ = pair
     sheet = plain.summary()
-    assert sheet.caption.startswith(
-        "plain needs 4.00 [4.00, 4.00] clicks for IoU 0.9 on 6 targets in 6 photographs"
+    assert sheet.caption == (
+        "plain reaches IoU 0.9 on none of 6 targets in 6 photographs within 4 clicks."
     )
     assert sheet.rows[0][sheet.keys.index("IoU@1")].mean == pytest.approx(0.25)
     html = plain._repr_html_()
@@ -64,3 +65,38 @@ def test_plug_ins_and_forecasts_are_tables():
         "clicks", segmenter="nothing", dataset="demo", limit=1, rounds=1, timed=1
     )
     assert f"<td>targets</td><td>{cost.targets}</td>" in cost._repr_html_()
+
+
+def test_one_number_and_a_data_frame(pair, make_run, make_dialogue):
+    plain, _ = pair
+    sheet = plain.summary()
+    assert sheet["IoU@1"] == pytest.approx(0.25)
+    assert sheet["user"] == "centre"
+    frame = sheet.to_polars()
+    assert frame["IoU@1"].to_list() == pytest.approx([0.25])
+    assert frame["IoU@1 low"][0] <= frame["IoU@1"][0] <= frame["IoU@1 high"][0]
+    with pytest.raises(InvalidInput, match=r"no column 'IoU@2'; did you mean 'IoU@1'"):
+        sheet["IoU@2"]
+    two_users = [make_dialogue("photo-0", "disc-0", user, [0.5]) for user in ("centre", "uniform")]
+    run = segarena.RunFolder.open(
+        make_run(two_users, "two", users=[{"name": "centre"}, {"name": "uniform"}])
+    )
+    with pytest.raises(InvalidInput, match="has 2 rows; to_polars"):
+        run.summary()["IoU@1"]
+    assert run.summary().to_polars()["user"].to_list() == ["centre", "uniform"]
+
+
+def test_a_table_prints_as_short_text(pair):
+    plain, _ = pair
+    lines = str(plain.summary()).splitlines()
+    assert lines[0].startswith("plain reaches IoU 0.9 on none of 6 targets")
+    assert lines[2].split()[:2] == ["plain", "centre"]
+    assert len(lines) == 3
+
+
+def test_completion_offers_what_a_reader_needs(pair):
+    plain, _ = pair
+    offered = dir(plain)
+    assert {"summary", "records", "compare", "config"} <= set(offered)
+    assert not {"lock", "gather", "write_files", "discard", "heal"} & set(offered)
+    assert all(hasattr(plain, name) for name in offered)

@@ -1,6 +1,7 @@
 import base64
 import io
 import re
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -10,14 +11,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
-from segarena.prompts import Box, Click, Scribble
+from segarena.prompts import Click
 from segarena.records.prompts import RecordedMask
 from segarena.reports.overlays import (
-    NUMBER_PX,
     VIEW_PX,
     jpeg_uri,
     outline,
-    prompt_marks,
+    pixel_outline,
     prompt_positions,
     view_of,
 )
@@ -104,42 +104,19 @@ def test_the_photograph_is_the_crop_scaled_down_but_never_up():
         assert abs(shown[:, -4:].mean() - 200) < 12
 
 
-def click(row, column, positive=True):
-    return Click((row, column), positive)
+@given(st.integers(0, 5000), st.integers(1, 9), st.integers(1, 9))
+def test_the_outline_of_pixels_covers_exactly_them(seed, height, width):
+    mask = np.random.default_rng(seed).random((height, width)) < 0.5
+    inside = np.zeros_like(mask)
+    for loop in pixel_outline(mask).split("Z")[:-1]:
+        corners = [tuple(map(int, corner.split())) for corner in loop.removeprefix("M").split("L")]
+        for (x0, y0), (x1, y1) in pairwise([*corners, corners[0]]):
+            assert x0 == x1 or y0 == y1
+            if x0 == x1:  # a vertical edge flips all pixels on its right
+                inside[min(y0, y1) : max(y0, y1), x0:] ^= True
+    np.testing.assert_array_equal(inside, mask)
 
 
-def test_clicks_lie_at_the_centre_of_their_pixel_and_are_numbered_by_round():
-    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])  # 5 SVG units per pixel
-    first, second = prompt_marks([[click(0, 1)], [click(95, 95, positive=False)]], view)
-    assert '<circle cx="7.5" cy="2.5"' in first
-    assert re.findall(r'class="number">(\d+)<', first + second) == ["1", "2"]
-    assert (first.count("<rect"), second.count("<rect")) == (0, 2)  # a negative click is a square
-
-
-@given(st.integers(0, 5000), st.integers(2, 20))
-def test_numbers_of_clicks_cover_no_other_number_and_stay_in_the_picture(seed, count):
-    rng = np.random.default_rng(seed)
-    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
-    places = rng.normal(48, 6, (count, 2)).clip(0, 95)
-    marks = prompt_marks([[click(*place)] for place in places], view)
-    numbers = np.array(
-        re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"', "".join(marks)), dtype=float
-    )
-    apart = np.linalg.norm(numbers[:, None] - numbers[None], axis=2) + 1e9 * np.eye(count)
-    assert apart.min() >= NUMBER_PX - 0.2
-    assert (numbers > 0).all()
-    assert (numbers < 485.1).all()
-
-
-def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
-    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
-    prompts = [
-        Box((10, 20), (31, 61)),
-        Scribble(((1, 1), (5, 9.5)), is_positive=False),
-        RecordedMask(7),
-    ]
-    (marks,) = prompt_marks([prompts], view)
-    assert 'x="102.5" y="52.5" width="200" height="100"' in marks
-    assert 'points="7.5,7.5 50,27.5"' in marks
-    assert prompt_positions(prompts[2]) == []
+def test_only_drawn_prompts_have_positions():
+    assert prompt_positions(RecordedMask(7)) == []
     assert prompt_positions(Click((3, 10, 20))) == [(10.0, 20.0)]

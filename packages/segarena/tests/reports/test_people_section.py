@@ -1,4 +1,4 @@
-"""People beside simulated users in reports, on rounds whose seconds are made up and counted by hand."""
+"""People next to simulated users in reports, with made-up seconds that are counted by hand."""
 
 import math
 
@@ -26,7 +26,7 @@ ROUNDS = 3
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
-    """What people did in a run whose users are simulated: one of them is said to be two people, after the fact."""
+    """Records of people in a run with simulated users, one of which is relabelled as two people."""
     folder = segarena.evaluate(
         "clicks",
         segmenter="image-blind",

@@ -1,4 +1,4 @@
-"""What lies between the people of a crowd, in a run whose values are made up."""
+"""Variation between the people of a crowd, in a run with made-up values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published figures beside one's own runs: which rows stand there, and what is said of the others."""
+"""Published figures next to your own runs: which rows are shown, and the notes on the others."""
 
 import csv
 import io
@@ -63,7 +63,7 @@ PHOTOGRAPHS = str(Path(__file__).parent / "photographs.py") + ":Photographs"
 
 @pytest.fixture
 def lab(tmp_path):
-    """Return a function that writes a table about the made-up photographs and returns its path."""
+    """Return a function that writes a table on the generated photographs and returns its path."""
 
     def write(dataset=PHOTOGRAPHS, rounds="4"):
         file = tmp_path / "lab.toml"
@@ -75,7 +75,7 @@ def lab(tmp_path):
 
 @pytest.fixture
 def report(make_run, make_ramps, tmp_path):
-    """Return a function that reports on a small run beside a table."""
+    """Return a function that reports on a small run next to a table."""
 
     def write(table, **changes):
         return write_report(
@@ -133,7 +133,7 @@ def test_other_datasets_and_users_that_did_not_take_part_stay_out(report, lab):
 def test_measures_that_do_not_agree_are_left_out_and_named(report, lab):
     files = report(lab(rounds="20"))
     assert "iou" not in rows_of(files)[0]
-    assert "IoU@1 of disc is another number: rounds is 4, expected 20." in files.notes
+    assert "IoU@1 of disc is measured differently: rounds is 4, expected 20." in files.notes
     assert "Seconds: it was their machine." in files.notes
 
 
@@ -146,11 +146,11 @@ def test_measures_that_do_not_agree_are_left_out_and_named(report, lab):
             "protocol is published, expected careful",
         ),
         ({"benchmark": {"name": "large"}}, PHOTOGRAPHS, "benchmark is large, expected small"),
-        ({}, "sample-squares", "the table is about Photographs, Elsewhere"),
+        ({}, "sample-squares", "the table covers Photographs, Elsewhere"),
         (
             {"undone": ("photo-9",)},
             PHOTOGRAPHS,
-            "it is on 5 samples of Photographs; the table is over 4",
+            "it is on 5 samples of Photographs; the table covers 4",
         ),
     ],
 )
@@ -189,14 +189,14 @@ def test_clicking_groups_stand_beside_the_paper_where_the_click_model_is_the_pap
     (row,) = [row for row in robustness if row["statistic"] == "NoC@90"]
     assert float(own["noc"]) == pytest.approx(float(row["sample"]), rel=1e-5)
     assert float(own["noc-agr"]) == pytest.approx(100 * float(row["agr"]), rel=1e-4)
-    assert any("Not all figures of rclicks:9 are here" in note for note in files.notes)
+    assert any("Some figures of rclicks:9 are missing" in note for note in files.notes)
 
 
 @pytest.mark.parametrize(
     "name", ["rclicks:4", "rclicks:9", "rclicks:10", "rclicks:11", "rclicks:12"]
 )
 def test_published_tables_find_their_measures_in_the_report(rclicks, make_ramps, name):
-    """The names in the file of published figures are those of our tables."""
+    """The file of published figures uses the names of our tables."""
     first = [
         one
         for who in ("real", "sampled")

@@ -1,4 +1,4 @@
-"""The matrix of many runs, against an order that is known."""
+"""The matrix of many runs, compared with a known order."""
 
 import math
 
@@ -72,7 +72,7 @@ def test_of_many_runs_the_differences_to_the_first_are_folded(many):
 
 def test_a_sentence_and_a_chart_about_a_dataset_do_not_repeat_its_name(many):
     own = page_of(many)
-    assert own.verdict[0].startswith("On near, a is ahead of all 5 others: a needs 0.")
+    assert own.verdict[0].startswith("On near, a reaches IoU 0.9 on 35 of 40 targets in 40 ")
     headings = [heading for made in figures(own) for heading, _ in made.charts]
     assert "near" in headings
     assert not [heading for heading in headings if " on near" in heading]

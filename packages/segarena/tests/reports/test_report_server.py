@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from viewer_contents import viewer_contents
 
 from segarena.errors import PluginInvalid, UntrustedPlugin
 from segarena.records.trust import restrict_plugins
@@ -37,7 +38,7 @@ def ask(server, path, host=None):
 
 
 def is_guarded():
-    """Tell whether code that a run folder names would be refused here."""
+    """Return whether code that a run folder names is rejected here."""
     try:
         find("segmenter", "none.py:Mine")
     except UntrustedPlugin:
@@ -58,7 +59,8 @@ def test_every_target_has_a_card_by_its_number(server):
         status, card = ask(server, f"/{server.token}/card/{place}")
         assert status == 200
         assert " / ".join(target.key) in card
-        assert f'<path id="dialogue-more-{place}-1-1-0.' in card
+        (content,) = viewer_contents(card)
+        assert tuple(content["key"][:2]) == target.key
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_failures_are_counted_and_left_out_of_the_means(read, make_dialogue):
         [
             make_dialogue("photo-0", "disc-0", "centre", [0.4]),
             make_dialogue("photo-0", "disc-1", "centre", [0.9], failure="predict: gone"),
-            make_dialogue("photo-1", "", "", [], failure="loading: unreadable"),
+            make_dialogue("photo-1", "", "", [], failure="encode: no memory"),
         ]
     )
     (row,) = summary_rows([run])

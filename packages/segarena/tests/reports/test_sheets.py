@@ -1,4 +1,4 @@
-"""A sheet and its four renderers, and names in it that would like to be markup."""
+"""A sheet with its four renderers, and names that look like markup."""
 
 import csv
 import io
@@ -8,7 +8,10 @@ import pytest
 from rich.console import Console
 
 from segarena.reports.cells import Column, Link, Value
-from segarena.reports.renderers import sheet_csv, sheet_html, sheet_terminal, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.html import sheet_html
+from segarena.reports.renderers.latex import sheet_tex
+from segarena.reports.renderers.terminal import sheet_terminal
 from segarena.reports.sheets import Sheet
 
 HOSTILE = "\"'><script>alert(1)</script>{{7*7}}{% raw %}&amp;"
@@ -63,7 +66,7 @@ def test_html_tells_sorting_what_a_number_is_and_headings_what_it_means(sheet):
     )
     assert '<td class="num" data-value="">–</td>' in html
     assert '<th class="num" scope="col" title="how much is lost">Loss ↓</th>' in html
-    assert '<th class="num" scope="col" data-first="descending">Gain ↑</th>' in html
+    assert '<th class="num" scope="col" data-key="gain" data-first="descending">Gain ↑</th>' in html
 
 
 def test_on_the_terminal_rows_stand_side_by_side(sheet):

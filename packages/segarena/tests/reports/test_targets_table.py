@@ -1,4 +1,4 @@
-"""The table of targets: a row for each, whatever the runs made of it, and long tables as data."""
+"""The table of targets: a row for each target, whatever happened to it, and long tables as data."""
 
 import csv
 import io
@@ -11,7 +11,8 @@ import pytest
 from segarena.reports.cells import Column, Link, Value
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
-from segarena.reports.renderers import sheet_csv, sheet_html
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.html import sheet_html
 from segarena.reports.report import report_html
 from segarena.reports.sheets import Sheet
 from segarena.reports.table_html import MAX_WRITTEN_ROWS, NOSCRIPT_ROWS

@@ -1,4 +1,4 @@
-"""Dry runs: what stands in for what, and when a model answers itself."""
+"""Dry runs: the substitute for each model, and models that answer themselves."""
 
 from segarena.published import find_table
 from segarena.reproduction.dry_run import dry_run_jobs

@@ -1,4 +1,4 @@
-"""What a table takes: found and missing things, and which rows one run measures."""
+"""Requirements of a table: found and missing files, and the rows that one run measures."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from segarena.reproduction.requirements import plan_jobs, select_names
 
 @pytest.fixture
 def places(tmp_path):
-    """Folders in which some of what tables need lies."""
+    """Folders with some of the files that tables need."""
     for name in (
         "data/ms_flair",
         "data/toss/tiers",

@@ -303,7 +303,7 @@ TINY = {
 
 
 def scramble(model):
-    """Give every weight a value at which masks have structure: the initial ones are so small that masks are flat."""
+    """Give every weight a value at which masks have structure; with the small initial ones masks are flat."""
     import torch
 
     with torch.no_grad():

@@ -1,6 +1,7 @@
-"""What every segmenter of the package must do, whatever it is.
+"""Behaviour that every segmenter of the package must have.
 
-A new segmenter is one line of `CASES`. A network also needs its tiny model in `TINY` of conftest.py, of the same name.
+A new segmenter is one line of `CASES`. A network also needs its tiny model in `TINY` of
+conftest.py, under the same name.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def labelled_volume(shape=SMALL, seed=0):
 
 @dataclass(frozen=True)
 class Case:
-    """How a segmenter is built here, and what it is shown.
+    """Construction of a segmenter, and its samples.
 
     Attributes:
         written: the plug-in as written; `{folder}` is a folder with the weights of the tiny model of that name.
@@ -113,7 +114,7 @@ PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]
 
 
 def place(shape, number):
-    """The place of a round: whole pixel indices, in the first frame or plane where there are several."""
+    """The position of a round: whole pixel indices, in the first frame or plane if there are several."""
     last = np.array(shape[-2:]) - 1
     return (*(0,) * (len(shape) - 2), *(int(index) for index in np.rint(PLACES[number] * last)))
 
@@ -179,7 +180,7 @@ PROMPTS = {
 
 
 def conversation(case, segmenter, shape, kind):
-    """What is said in five rounds with prompts of one kind; "all" takes turns. Supports come encoded, as from a run."""
+    """Prompts of five rounds of one kind; "all" alternates kinds. Supports are encoded, as in a run."""
     kinds = sorted(segmenter.prompt_kinds)
     rounds = []
     for number in range(ROUNDS if kind == "all" or len(kinds) == 1 else ROUNDS_ALONE):
@@ -211,7 +212,7 @@ def go_through(segmenter, encoded, rounds, shape):
 
 
 def same(one, other):
-    """Whether two predictions are equal to the last bit, in what they hand back too."""
+    """Return whether two predictions are equal to the last bit, including their logits."""
     return np.array_equal(one.mask, other.mask) and _same(one.logits, other.logits)
 
 
@@ -224,7 +225,7 @@ def _same(one, other):
 
 
 def copied(prediction):
-    """A prediction that shares no memory with its original, as one that was stored and read."""
+    """Return a prediction that shares no memory with its original, as after storing and reading."""
     return Prediction(prediction.mask.copy(), copy.deepcopy(prediction.logits), prediction.score)
 
 
@@ -235,7 +236,7 @@ def case(request):
 
 @pytest.fixture
 def build(case, request):
-    """A function that builds the segmenter anew; only networks ask for torch, and are skipped without it."""
+    """A function that builds a new segmenter; only networks need torch, and are skipped without it."""
     written = case.written
     if "{folder" in written:
         request.getfixturevalue("edgetam_without_its_package")
@@ -245,7 +246,7 @@ def build(case, request):
 
 
 def kinds_of(segmenter):
-    """Every kind of prompt it takes, alone, and all of them in turns."""
+    """Yield every accepted kind of prompt alone, and all of them in turn."""
     return [*sorted(segmenter.prompt_kinds), *(["all"] if len(segmenter.prompt_kinds) > 1 else [])]
 
 

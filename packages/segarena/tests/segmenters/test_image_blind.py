@@ -1,4 +1,4 @@
-"""The control that looks at no image, against the distance of every pixel to every prompt."""
+"""The image-blind control, compared with the distance of every pixel to every prompt."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The two-sample test by a classifier, against what must come out."""
+"""The classifier two-sample test, on samples with known results."""
 
 import sys
 
@@ -15,7 +15,7 @@ RNG = np.random.default_rng
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    """Enough of them for what is tested here."""
+    """A sufficient number for these tests."""
     monkeypatch.setattr(classifier_test, "_TREES", 25)
 
 
@@ -48,7 +48,7 @@ def test_a_known_shift_is_told_apart_about_as_well_as_can_be():
 
 
 def test_what_is_said_is_of_values_that_were_not_learnt_from():
-    """Groups that can be recognised, with signs that do not carry over from one group to another."""
+    """Groups that can be recognised by features that do not generalize to other groups."""
     rng = RNG(3)
     groups = np.repeat(np.arange(20), 10)
     place = groups * 10.0 + rng.normal(0, 0.1, 200)
@@ -140,7 +140,7 @@ IDS = np.arange(10)
         (FINE, (IDS, IDS), {"n": 4}, "at least 5"),
         (FINE, (IDS, IDS), {"level": 1}, "level"),
         (FINE, (IDS, IDS), {"splits": 0}, "splits"),
-        (FINE, (IDS * 0, IDS + 1), {}, "all in one"),
+        (FINE, (IDS * 0, IDS + 1), {}, "in a single group"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(first, groups, options, said):

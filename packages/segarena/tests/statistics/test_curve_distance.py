@@ -1,4 +1,4 @@
-"""Distances of curves, against the recursions that define them."""
+"""Distances of curves, compared with the recursions that define them."""
 
 import math
 from functools import cache
@@ -57,7 +57,7 @@ def test_symmetric_and_zero_of_itself_and_at_least_the_ends(first, second):
 
 
 def test_turning_back_costs_what_the_leash_says():
-    """One goes out and back, the other stays on its straight way: Hausdorff would be .5, the leash must be 2."""
+    """One curve goes out and back, the other is straight: the Hausdorff distance is .5, the Frechet distance 2."""
     straight = [[0, column] for column in range(7)]
     back = [[0.5, column] for column in [0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6]]
     assert frechet(straight, back) == pytest.approx(math.hypot(0.5, 2))

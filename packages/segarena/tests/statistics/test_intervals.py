@@ -174,7 +174,7 @@ def test_many_pairs_are_tested_by_random_flips(rng):
 
 
 def refused(differences, shift):
-    """Tell whether scipy's test of signs refuses that the differences are `shift` in the middle."""
+    """Return whether SciPy's sign test rejects that the median difference is `shift`."""
     return (
         stats.permutation_test(
             (differences - shift, np.zeros(len(differences))),
@@ -271,7 +271,7 @@ def test_no_pairs_and_one_pair():
 
 
 def test_pairs_need_as_many_of_each():
-    with pytest.raises(InvalidInput, match="as many"):
+    with pytest.raises(InvalidInput, match="equally many of each"):
         paired_difference([1.0, 2.0], [1.0])
 
 

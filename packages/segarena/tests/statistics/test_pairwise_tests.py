@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput
+from segarena.statistics import pairwise_tests
 from segarena.statistics.intervals import paired_difference
 from segarena.statistics.pairwise_tests import compare_all_pairs, rank_ranges
 
 
 def slow(values, clusters):
-    """Step by step: of all pairs still standing, how often does the largest statistic reach that of the largest?"""
+    """Step by step: count how often the largest statistic of all remaining pairs reaches the largest observed one."""
     names = sorted(set(clusters))
     pairs = list(combinations(range(len(values)), 2))
 
@@ -65,6 +66,25 @@ def test_whole_numbers_that_tie_agree_too(rng):
         assert found.p_values[one, other] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.3, 3.0])
+def test_chunks_do_not_change_p_values(rng, monkeypatch, spread):
+    values = rng.normal(size=(40, 20)) + spread * rng.normal(size=(40, 1))
+    in_one_chunk = compare_all_pairs(values).p_values
+    count_hits = pairwise_tests._count_hits
+    counted = []
+
+    def count_and_note(statistics, *further):
+        counted.append(len(statistics))
+        return count_hits(statistics, *further)
+
+    monkeypatch.setattr(pairwise_tests, "_count_hits", count_and_note)
+    monkeypatch.setattr(pairwise_tests, "_MAX_CELLS", 10 * 2000)
+    assert (compare_all_pairs(values).p_values == in_one_chunk).all()
+    # Of 780 pairs, neither the least nor the most distinct need a count for each pair.
+    assert max(counted) == 10
+    assert sum(counted) < 500
+
+
 @pytest.mark.parametrize("count", [8, 30])
 def test_one_pair_has_the_p_value_of_the_paired_test(rng, count):
     one, other = rng.normal(size=count) + 0.4, rng.normal(size=count)
@@ -74,7 +94,7 @@ def test_one_pair_has_the_p_value_of_the_paired_test(rng, count):
 
 
 def test_of_equal_segmenters_seldom_any_are_told_apart(rng):
-    """20 of equal skill, 190 pairs: chance names a difference in about one of twenty such contests."""
+    """Among 20 equal segmenters (190 pairs), chance causes a difference in about one of twenty comparisons."""
     named = sum(
         compare_all_pairs(rng.normal(size=(20, 30)), repeats=400, seed=k).p_values.min() <= 0.05
         for k in range(200)
@@ -83,7 +103,7 @@ def test_of_equal_segmenters_seldom_any_are_told_apart(rng):
 
 
 def test_many_segmenters_can_still_be_told_apart(rng):
-    """A correction of single p-values, at 1 / 2001 the smallest, could name none of 1225 pairs."""
+    """A correction of single p-values, of which the smallest is 1 / 2001, could not detect any of 1225 pairs."""
     values = rng.normal(size=(50, 60)) * 0.3
     values[0] += 1.0
     first, last = rank_ranges(compare_all_pairs(values).ahead())

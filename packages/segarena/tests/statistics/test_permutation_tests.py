@@ -1,4 +1,4 @@
-"""Energy distance and maximum mean discrepancy, against closed forms, loops and the distribution of their p-values."""
+"""Energy distance and maximum mean discrepancy, compared with closed forms, loops and the distribution of p-values."""
 
 import math
 from itertools import permutations, product
@@ -134,7 +134,7 @@ def test_pairs_find_what_differences_between_goals_hide():
 
 
 def test_values_are_exchanged_only_with_those_for_the_same():
-    """Against all permutations of six values, of which only some keep to their groups."""
+    """Compare with all permutations of six values, of which only some stay within their groups."""
     first, second = np.array([[0.0], [1.0], [7.0]]), np.array([[3.0], [8.0], [9.5]])
     pairs = np.array([0, 0, 1]), np.array([0, 1, 1])
     values, groups = np.concatenate([first, second]), np.concatenate(pairs)

@@ -1,4 +1,4 @@
-"""The area under the ROC curve, against scikit-learn's; what it is over groups drawn, against a loop."""
+"""The area under the ROC curve, compared with scikit-learn, and its bootstrap over groups, compared with a loop."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_area_equals_that_of_scikit_learn(first, second):
 
 
 def slow_area(first, second, groups, drawn):
-    """Return the area of all values of the groups drawn, each as often as it was drawn; NaN without values."""
+    """Return the area for the values of the sampled groups, with repetitions; NaN without values."""
     one, two = groups[: first.shape[1]], groups[first.shape[1] :]
     areas = []
     for low, high in zip(first, second, strict=True):

@@ -1,4 +1,4 @@
-"""Kinds of statistics: found by name, with their number format and their sentence."""
+"""Kinds of statistics: lookup by name, number format and sentence."""
 
 import numpy as np
 import pytest
@@ -23,6 +23,11 @@ VALUES = np.array(
         (Statistic(name="NoC@90", kind="noc", threshold=0.9), [2, 4, 4, 1]),
         (Statistic(name="NoF@90", kind="nof", threshold=0.9), [0, 0, 1, 0]),
         (Statistic(name="IoU@2", kind="at_round", round=2), [0.9, 0.2, 0.2, 0.9]),
+        (Statistic(name="solved by 2", kind="solved", threshold=0.9, round=2), [1, 0, 0, 1]),
+        (
+            Statistic(name="clicks to 3", kind="restricted_noc", threshold=0.9, round=3),
+            [2, 3, 3, 1],
+        ),
         (Statistic(name="AUC", kind="auc_all"), [2.325, 1.0, 0.75, 2.7]),
         (Statistic(name="AuC", kind="auc"), [2.325 / 3, 1.0 / 3, 0.75 / 3, 2.7 / 3]),
     ],
@@ -71,3 +76,40 @@ def test_definitions_name_metric_threshold_and_direction():
 )
 def test_kinds_say_how_many_rounds_they_need(kind, needed):
     assert find_statistic(kind).needs_rounds(Statistic(name="S", kind=kind, round=7)) == needed
+
+
+def solved_at(clicks, rounds):
+    """Return dialogues that reach 1 at these clicks; those with 0 never do."""
+    curves = np.zeros((len(clicks), rounds))
+    for curve, click in zip(curves, clicks, strict=True):
+        if click:
+            curve[click - 1 :] = 1
+    return curves
+
+
+@pytest.mark.parametrize("limit", [1, 3, 6])
+def test_the_restricted_mean_of_geometric_clicks_has_its_closed_form(limit):
+    """Half of the unsolved dialogues are solved at each click: sum over k < L of 2 ** -k is 2 - 2 ** (1 - L)."""
+    clicks = [1] * 32 + [2] * 16 + [3] * 8 + [4] * 4 + [5] * 2 + [6] + [0]
+    curves = solved_at(clicks, 6)
+    mean = Statistic(name="", kind="restricted_noc", threshold=0.9, round=limit)
+    assert statistic_values(mean, curves).mean() == 2 - 2.0 ** (1 - limit)
+
+
+def test_the_restricted_mean_is_the_area_under_the_unsolved_curve(rng):
+    curves = solved_at(rng.integers(0, 11, 200).tolist(), 10)
+    area = 1.0  # nothing is solved before the first click
+    for click in range(1, 10):
+        solved = Statistic(name="", kind="solved", threshold=0.9, round=click)
+        area += 1 - statistic_values(solved, curves).mean()
+    mean = Statistic(name="", kind="restricted_noc", threshold=0.9, round=10)
+    noc = Statistic(name="", kind="noc", threshold=0.9)
+    assert statistic_values(mean, curves).mean() == pytest.approx(area)
+    assert statistic_values(noc, curves).mean() == pytest.approx(area)
+
+
+@pytest.mark.parametrize("kind", ["auc_all", "auc_last_five"])
+def test_sums_name_what_they_can_reach(kind):
+    level = find_statistic(kind).level
+    filled = level.format(name="DSC AUC", value="3.330", metric="DSC", word="round", steps="4")
+    assert filled == "has DSC AUC 3.330 of at most 4"

@@ -17,7 +17,7 @@ def measured(deviation, *, things=60, units=12, noise=0.3, seed=0):
 
 
 def two_way(values):
-    """The variance component of columns from the mean squares of a table of two-way analysis of variance."""
+    """Return the variance component of columns from the mean squares of a two-way analysis of variance."""
     things, units = values.shape
     rows, columns = values.mean(axis=1, keepdims=True), values.mean(axis=0, keepdims=True)
     left = values - rows - columns + values.mean()

@@ -1,4 +1,4 @@
-"""A sample, a turn and a reply of every kind, with all that may be in them."""
+"""A sample, a turn and a reply of every kind, with all possible content."""
 
 import numpy as np
 

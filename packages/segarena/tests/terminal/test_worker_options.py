@@ -1,4 +1,4 @@
-"""The options that say who does the work, and what a command is given for them."""
+"""Options of workers, and the executor that a command gets from them."""
 
 import pytest
 import typer
@@ -9,7 +9,12 @@ from segarena.errors import InvalidInput
 from segarena.terminal.worker_options import Workers, with_worker_options, workers_from_options
 
 
-def test_a_number_stays_one_unless_ray_is_asked_for():
+@pytest.fixture
+def ray_is_found(monkeypatch):
+    monkeypatch.setattr("segarena.work.cluster.executor.find_spec", lambda name: object())
+
+
+def test_a_number_stays_one_unless_ray_is_asked_for(ray_is_found):
     assert workers_from_options(3) == workers_from_options(3, "local") == 3
     assert workers_from_options(3, "ray") == Ray(3)
     assert workers_from_options(3, "ray", "auto", 0.5) == Ray(3, "auto", 0.5)
@@ -43,7 +48,7 @@ def command(name: str, workers: Workers = 2) -> None:
         ),
     ],
 )
-def test_a_command_is_given_who_works(line, told):
+def test_a_command_is_given_who_works(line, told, ray_is_found):
     app = typer.Typer()
     app.command()(command)
     answer = CliRunner().invoke(app, line.split())

@@ -45,7 +45,7 @@ def rectangle(rows=slice(30, 70), columns=slice(20, 100), shape=(120, 160)):
 
 @pytest.fixture
 def exactly(tmp_path):
-    """A file of somebody whose edges are all a tenth of the side outside."""
+    """A habit file of a person whose edges are all a tenth of the side outside."""
 
     def write(offset=0.1, between_people=0.0):
         habits = BoxHabits(

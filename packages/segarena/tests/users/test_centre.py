@@ -49,7 +49,7 @@ def depth_by_transform(mask):
 
 
 def published_click(prediction, target, ignore, clicked, depth):
-    """The facts, step by step, on full frames; distances as whole squares."""
+    """The rules, step by step, on full frames; distances as squared integers."""
     missing = depth(target & ~prediction & ~ignore)
     surplus = depth(~target & prediction & ~ignore)
     for position in clicked:

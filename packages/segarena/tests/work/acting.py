@@ -1,4 +1,4 @@
-"""A job for tests, in a module of its own so that other processes can import it. A unit says what happens."""
+"""A job for tests in a separate module, so that other processes can import it. Each unit says what happens."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from segarena.work.deadline import this_deadline
 
 
 class Awkward(Exception):
-    """Holds what cannot be pickled, and cannot even be shown."""
+    """Cannot be pickled or printed."""
 
     def __init__(self):
         super().__init__(lambda: None)
@@ -36,7 +36,7 @@ def once(flag, otherwise):
 
 
 def hang():
-    """Be silent below Python: no handler of a signal is ever run."""
+    """Block in native code, where no signal handler runs."""
     signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP})
     time.sleep(1000)
 

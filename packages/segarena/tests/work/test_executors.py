@@ -1,4 +1,4 @@
-"""Every executor does every unit once, and what one unit does wrong costs that unit."""
+"""Every executor processes every unit once, and an error in one unit affects only that unit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is done stays noted, whatever happens to the process or the file."""
+"""Finished work stays recorded, whatever happens to the process or the file."""
 
 import json
 import subprocess
@@ -70,10 +70,10 @@ def test_a_damaged_line_is_not_done(path):
 def test_other_work_is_refused_and_the_difference_named(path):
     note(path, a=1)
     with pytest.raises(
-        RunConflict, match=r"holds work with options\.sizes\[1\] = 2, this one has 3"
+        RunConflict, match=r"contains work with options\.sizes\[1\] = 2, this one has 3"
     ):
         Ledger(path, {"seed": 0, "options": {"sizes": [1, 3]}})
-    with pytest.raises(RunConflict, match=r"holds work with seed = 0, this one has null"):
+    with pytest.raises(RunConflict, match=r"contains work with seed = 0, this one has null"):
         Ledger(path, {"options": {"sizes": [1, 2]}})
     assert done(path, {"seed": 0, "options": {"sizes": (1, 2)}}) == {"a": 1}
 

@@ -1,4 +1,4 @@
-"""The least-recently-used cache: both limits, the order of eviction, and the newest entry that stays."""
+"""The least-recently-used cache: both limits, the order of eviction, and the newest entries, which stay."""
 
 from segarena.work.lru_cache import LruCache
 
@@ -37,7 +37,17 @@ def test_the_newest_stays_only_where_it_should() -> None:
     strict = LruCache[str, int](max_bytes=100)
     strict.put("large", 1, 101)
     assert strict.get("large") is None
-    lenient = LruCache[str, int](max_bytes=100, keeps_last=True)
+    lenient = LruCache[str, int](max_bytes=100, min_entries=1)
     lenient.put("small", 1, 10)
     lenient.put("large", 2, 101)
     assert (lenient.get("small"), lenient.get("large")) == (None, 2)
+
+
+def test_some_of_the_newest_stay_whatever_their_size() -> None:
+    cache = LruCache[str, int](max_entries=3, max_bytes=100, min_entries=2)
+    for number, key in enumerate(("a", "b", "c")):
+        cache.put(key, number, 101)
+    assert [cache.peek(key) for key in ("a", "b", "c")] == [None, 1, 2]
+    for number, key in enumerate(("d", "e", "f", "g")):
+        cache.put(key, number, 1)
+    assert [cache.peek(key) for key in ("d", "e", "f", "g")] == [None, 1, 2, 3]

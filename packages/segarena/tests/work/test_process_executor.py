@@ -1,4 +1,4 @@
-"""Worker processes that die, hang, or send what cannot be read; and parents that end."""
+"""Worker processes that die, hang or send unreadable results, and parents that end."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def test_processes_that_die_hang_or_answer_badly_cost_their_units(act, tmp_path)
         "terminates itself",
         *range(20),
     ]
-    found = do(act(flag=str(tmp_path / "flag")), units, limit_s=1.0)
+    found = do(act(flag=str(tmp_path / "flag")), units, limit_s=2.0)
     assert {unit: found[unit] for unit in range(20)} == {unit: unit for unit in range(20)}
     assert found["killed once"] is None
     assert found["terminates itself"] is None
@@ -43,7 +43,7 @@ def test_processes_that_die_hang_or_answer_badly_cost_their_units(act, tmp_path)
     assert "killed by SIGKILL" in str(found["killed"])
     assert {type(found[unit]) for unit in ("exits", "killed")} == {UnitDied}
     assert isinstance(found["hangs"], UnitHung)
-    assert str(found["lambda"]).startswith("the result, function, cannot be sent on")
+    assert str(found["lambda"]).startswith("the result, function, cannot be sent to the parent")
     assert str(found["read once"]).startswith("the result cannot be read")
     assert {type(found[unit]) for unit in ("lambda", "read once")} == {UnitFailed}
 
@@ -107,7 +107,7 @@ with Ledger(out / "done.jsonl", {{}}) as ledger:
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a script, without the usual guard, that does so many units and then those named."""
+    """Start a script, without the usual guard, that runs a number of units and then the named ones."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(here=str(HERE)))
     out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""What is done is not done again; what failed is."""
+"""Finished units are not repeated, failed ones are."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How the command ends when nobody inside can say it: each in one line, never as a success."""
+"""Ends of the command that it cannot report itself: each with one line, never as a success."""
 
 import os
 import signal
@@ -50,8 +50,8 @@ print("returned")
         ("pass", 0, ""),
         ("sys.exit(1)", 1, ""),
         ("sys.exit(0)", 0, ""),
-        ("os._exit(0)", 2, "ended the process with exit code 0"),
-        ("os._exit(3)", 2, "ended the process with exit code 3"),
+        ("os._exit(0)", 2, "the process ended with exit code 0"),
+        ("os._exit(3)", 2, "the process ended with exit code 3"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "ended by SIGSEGV"),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_call_that_hangs_below_python_is_ended_and_named(tmp_path):
     )
     code, stderr = ended(program, tmp_path)
     assert code == 2
-    assert "a plug-in hung below Python (user centre) and was ended" in stderr
+    assert "a plug-in hung in native code (user centre) and was killed" in stderr
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ run_supervised(run)
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)
-        assert process.communicate(timeout=20)[0] == "clean\n"
+        assert process.communicate(timeout=60)[0] == "clean\n"
     assert process.returncode == code
 
 
@@ -113,14 +113,17 @@ def test_the_child_dies_with_its_parent(tmp_path):
     ) as process:
         child = int(process.stdout.readline())
         process.kill()
-    for _ in range(100):
-        if (
-            not Path(f"/proc/{child}").exists()
-            or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]
-        ):
-            return
+    deadline = time.monotonic() + 60
+    while is_running(child):
+        assert time.monotonic() < deadline, "it lives on"
         time.sleep(0.05)
-    raise AssertionError("it lives on")
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_plugin_that_leaves_is_no_success_and_named(plugin, tmp_path):

@@ -1,1 +1,1 @@
-"""Mask geometry on arrays: windows, distance, boundary, run lengths. Independent of benchmarks."""
+"""Mask geometry on arrays: windows, distance transforms, boundaries and run lengths. Independent of benchmarks."""

@@ -1,4 +1,4 @@
-"""Windows: the bounding box of a mask as slices, to crop arrays to the pixels that matter."""
+"""Windows: bounding boxes of masks as slices, for cropping arrays to the relevant pixels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from segarena.samples import Mask
 
 Window: TypeAlias = tuple[slice, ...]
-"""One half-open slice per axis; `array[window]` is the crop. Empty windows have start == stop."""
+"""One half-open slice per axis; `array[window]` is the crop. An empty window has start == stop."""
 
 
 def bounding_window(mask: Mask) -> Window:
-    """Return the smallest window that holds every True pixel; slices 0:0 when there is none.
+    """Return the smallest window that contains every True pixel; slices 0:0 if there is none.
 
     >>> mask = np.zeros((6, 9), bool)
     >>> mask[2:4, 3] = True
@@ -31,14 +31,17 @@ def bounding_window(mask: Mask) -> Window:
     slices: list[slice] = []
     rest: Mask = mask
     for axis in range(mask.ndim):
-        # Reduce to one axis, find its ends, and go on inside them: later axes see less.
-        others = tuple(range(1, mask.ndim - axis))
-        hits = np.flatnonzero(rest.any(axis=others))
-        if not len(hits):
+        # Reduce to one axis, find its ends and continue inside them, so that later axes scan fewer
+        # pixels.
+        other_axes = tuple(range(1, mask.ndim - axis))
+        occupied = np.flatnonzero(rest.any(axis=other_axes))
+        if not len(occupied):
             return (slice(0, 0),) * mask.ndim
-        extent = slice(int(hits[0]), int(hits[-1]) + 1)
+        first = int(occupied[0])
+        last = int(occupied[-1])
+        extent = slice(first, last + 1)
         slices.append(extent)
-        if others:
+        if other_axes:
             rest = np.asarray(rest[extent].any(axis=0))
     return tuple(slices)
 
@@ -53,8 +56,12 @@ def join_windows(first: Window, second: Window) -> Window:
         return second
     if is_empty(second):
         return first
-    pairs = zip(first, second, strict=True)
-    return tuple(slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in pairs)
+    joined: list[slice] = []
+    for one, other in zip(first, second, strict=True):
+        start = min(one.start, other.start)
+        stop = max(one.stop, other.stop)
+        joined.append(slice(start, stop))
+    return tuple(joined)
 
 
 def intersect_windows(first: Window, second: Window) -> Window:
@@ -63,34 +70,34 @@ def intersect_windows(first: Window, second: Window) -> Window:
     >>> intersect_windows((slice(0, 5),), (slice(3, 9),))
     (slice(3, 5, None),)
     """
-    pairs = zip(first, second, strict=True)
-    return tuple(slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs)
+    shared: list[slice] = []
+    for one, other in zip(first, second, strict=True):
+        start = max(one.start, other.start)
+        stop = min(one.stop, other.stop)
+        shared.append(slice(start, stop))
+    return tuple(shared)
 
 
 def within_window(window: Window, outer: Window) -> Window:
-    """Return `window`, which lies in `outer`, in coordinates of a crop to `outer`.
+    """Convert `window`, which lies in `outer`, to the coordinates of a crop to `outer`.
 
     >>> within_window((slice(11, 13),), (slice(10, 20),))
     (slice(1, 3, None),)
     """
-    return tuple(
-        slice(w.start - o.start, w.stop - o.start) for w, o in zip(window, outer, strict=True)
-    )
+    return _shifted(window, tuple(-start for start in window_start(outer)))
 
 
 def from_window(window: Window, outer: Window) -> Window:
-    """Return `window`, in coordinates of a crop to `outer`, in those of the whole array: undoes `within_window`.
+    """Convert `window` from the coordinates of a crop to `outer` back to the whole array: invert `within_window`.
 
     >>> from_window((slice(1, 3),), (slice(10, 20),))
     (slice(11, 13, None),)
     """
-    return tuple(
-        slice(w.start + o.start, w.stop + o.start) for w, o in zip(window, outer, strict=True)
-    )
+    return _shifted(window, window_start(outer))
 
 
 def window_start(window: Window) -> tuple[int, ...]:
-    """Return the first position of `window`: the offset from positions in the crop to those in the array.
+    """Return the first position of `window`, which is the offset of a crop in the whole array.
 
     >>> window_start((slice(2, 5), slice(0, 7)))
     (2, 0)
@@ -99,7 +106,7 @@ def window_start(window: Window) -> tuple[int, ...]:
 
 
 def window_shape(window: Window) -> tuple[int, ...]:
-    """Return the shape of the crop to `window`.
+    """Return the shape of a crop to `window`.
 
     >>> window_shape((slice(2, 5), slice(0, 7)))
     (3, 7)
@@ -107,22 +114,33 @@ def window_shape(window: Window) -> tuple[int, ...]:
     return tuple(side.stop - side.start for side in window)
 
 
-def grow_window(window: Window, margin: int, shape: tuple[int, ...]) -> Window:
-    """Return `window` with `margin` pixels more on every side, cut at the frame.
+def grow_window(
+    window: Window,
+    margin: int,
+    shape: tuple[int, ...],
+) -> Window:
+    """Grow `window` by `margin` pixels on every side, clipped at the frame.
 
     >>> grow_window((slice(2, 5), slice(0, 7)), 3, (10, 8))
     (slice(0, 8, None), slice(0, 8, None))
     """
-    return tuple(
-        slice(max(0, s.start - margin), min(n, s.stop + margin))
-        for s, n in zip(window, shape, strict=True)
-    )
+    grown: list[slice] = []
+    for side, size in zip(window, shape, strict=True):
+        start = max(0, side.start - margin)
+        stop = min(size, side.stop + margin)
+        grown.append(slice(start, stop))
+    return tuple(grown)
 
 
 def is_empty(window: Window) -> bool:
-    """Tell whether `window` holds no pixel.
+    """Return whether `window` contains no pixel.
 
     >>> is_empty((slice(4, 4), slice(0, 7)))
     True
     """
-    return any(s.start >= s.stop for s in window)
+    return any(side.start >= side.stop for side in window)
+
+
+def _shifted(window: Window, offsets: tuple[int, ...]) -> Window:
+    sides = zip(window, offsets, strict=True)
+    return tuple(slice(side.start + offset, side.stop + offset) for side, offset in sides)

@@ -1,4 +1,4 @@
-"""Connected components of masks; unless stated otherwise 8-connected in an image, 26-connected in a volume."""
+"""Connected components of masks: 8-connected in images and 26-connected in volumes, unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from segarena.arrays.structuring_elements import ball
 from segarena.samples import Mask
 
 Ties: TypeAlias = Literal["first", "last"]
-"""Tie-break among equally large components: the one whose first pixel comes first, or last, in raster order."""
+"""Tie-break between equally large components: the one whose first pixel is first, or last, in raster order."""
 
 Connectivity: TypeAlias = Literal[6, 18, 26]
-"""Neighbours of a voxel: across faces; also edges; also corners."""
+"""Neighbours of a voxel: 6 across faces, 18 across faces and edges, 26 across corners as well."""
 
-# SciPy's name for a connectivity: in how many coordinates neighbours may differ.
+# SciPy describes connectivity by the number of coordinates in which neighbours may differ.
 _SCIPY_CONNECTIVITY: dict[Connectivity, int] = {6: 1, 18: 2, 26: 3}
-# Each run takes time and memory. In a large mask with more than one run to this many voxels, labelling takes less.
+# Each run costs time and memory. For a large mask with more than one run per this many voxels,
+# labelling voxels is faster.
 _VOXELS_PER_RUN = 64
 _LARGE_VOXELS = 1 << 20
 
 
 class Component(NamedTuple):
-    """A component, cropped: `mask` covers `window` of the whole array."""
+    """A connected component, cropped: `mask` covers `window` of the whole array."""
 
     window: Window
     mask: Mask
 
 
 def label_components(mask: Mask) -> NDArray[np.int32]:
-    """Label the 8-connected components of an image 1..N in OpenCV's order, 0 outside `mask`.
+    """Label the 8-connected components of an image 1..N in OpenCV's order; 0 is outside `mask`.
 
     >>> label_components(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], bool))
     array([[1, 0, 0],
@@ -53,9 +54,12 @@ def label_components(mask: Mask) -> NDArray[np.int32]:
 
 
 def label_grown_components(
-    mask: Mask, *, connectivity: Connectivity = 26, dilation_voxels: int = 0
+    mask: Mask,
+    *,
+    connectivity: Connectivity = 26,
+    dilation_voxels: int = 0,
 ) -> NDArray[np.integer[Any]]:
-    """Label the components of a volume 1..N, joining parts that lie close together.
+    """Label the components of a volume 1..N; parts that lie close together share a label.
 
     >>> parts = np.zeros((1, 1, 7), bool)
     >>> parts[0, 0, [0, 2, 6]] = True
@@ -66,11 +70,11 @@ def label_grown_components(
 
     Args:
         mask: bool (D, H, W).
-        connectivity: which voxels are neighbours.
-        dilation_voxels: parts are one component if they touch after dilation by a ball of this radius.
+        connectivity: the neighbourhood of a voxel.
+        dilation_voxels: radius of a ball; parts that touch after dilation by it form one component.
 
     Returns:
-        Labels, 0 outside `mask`, also at voxels that only the dilation added. Components are numbered by the first
+        Labels; 0 outside `mask`, including voxels that only the dilation added. Components are numbered by the first
         voxel, in raster order, of their dilations.
     """
     from scipy import ndimage
@@ -85,17 +89,17 @@ def label_grown_components(
 
 
 def largest_component(mask: VolumeMask, *, ties: Ties = "last") -> Component | None:
-    """Return the component with the most pixels; None when `mask` is empty.
+    """Return the component with the most pixels; None if `mask` is empty.
 
     >>> largest_component(np.array([[1, 0, 1], [0, 0, 1]], bool)).window
     (slice(0, 2, None), slice(2, 3, None))
 
     Args:
         mask: bool, (H, W) or (D, H, W); planes of a `LazyVolume` are computed up to three times.
-        ties: which of several equally large components to return.
+        ties: the tie-break between equally large components.
 
     Returns:
-        The component; of a volume in an array of its own. Beyond that at most one byte per voxel is allocated.
+        The component; for a volume, in a newly allocated array. Other allocations take at most one byte per voxel.
     """
     if math.prod(mask.shape) == 0:
         return None
@@ -110,40 +114,56 @@ def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
         return None
     areas = stats[1:, cv2.CC_STAT_AREA]
     largest = 1 + np.flatnonzero(areas == areas.max())
-    # OpenCV's labels are not in raster order; a component's first pixel is the first one in its top row.
-    tops = stats[largest, cv2.CC_STAT_TOP]
-    first_pixels: list[tuple[int, int]] = []
-    for top, label in zip(tops, largest, strict=True):
-        first_column = (labels[top] == label).argmax()
-        first_pixels.append((int(top), int(first_column)))
-    chosen = min(first_pixels) if ties == "first" else max(first_pixels)
-    label = int(largest[first_pixels.index(chosen)])
-    column, row, width, height = (int(value) for value in stats[label, :4])
+    # OpenCV does not label in raster order; the first pixel of a component is the first one in its
+    # top row.
+    label_by_first_pixel: dict[tuple[int, int], int] = {}
+    for label in largest.tolist():
+        top = int(stats[label, cv2.CC_STAT_TOP])
+        is_own = labels[top] == label
+        first_pixel = (top, int(is_own.argmax()))
+        label_by_first_pixel[first_pixel] = label
+    chosen_pixel = min(label_by_first_pixel) if ties == "first" else max(label_by_first_pixel)
+    chosen = label_by_first_pixel[chosen_pixel]
+    column = int(stats[chosen, cv2.CC_STAT_LEFT])
+    row = int(stats[chosen, cv2.CC_STAT_TOP])
+    width = int(stats[chosen, cv2.CC_STAT_WIDTH])
+    height = int(stats[chosen, cv2.CC_STAT_HEIGHT])
     window = (slice(row, row + height), slice(column, column + width))
-    return Component(window, labels[window] == label)
+    return Component(window, labels[window] == chosen)
 
 
 def _largest_in_volume(mask: VolumeMask, ties: Ties) -> Component | None:
     size = math.prod(mask.shape)
-    max_runs = size // _VOXELS_PER_RUN if size > _LARGE_VOXELS else size
+    max_runs = size
+    if size > _LARGE_VOXELS:
+        max_runs = size // _VOXELS_PER_RUN
     runs = find_runs(mask, most=max_runs)
     if runs is None:
         labelled = label_slabs(mask)
-        chosen = _chosen(labelled.sizes, labelled.firsts, ties)
-        return Component(*draw_component(mask, labelled, chosen))
+        label = _largest_label(labelled.sizes, labelled.firsts, ties)
+        window, drawn = draw_component(mask, labelled, label)
+        return Component(window, drawn)
     if not len(runs.starts):
         return None
     labels = label_runs(runs, mask.shape)
-    sizes = np.bincount(labels, weights=runs.stops - runs.starts)
-    # Assigned backwards, so that the first run of each component is the one that stays.
+    lengths = runs.stops - runs.starts
+    sizes = np.bincount(labels, weights=lengths)
+    # Assign in reverse order, so that the first run of each component is the one that remains.
+    numbers = np.arange(len(labels), dtype=np.int32)
     first_runs = np.zeros(len(sizes), dtype=np.int32)
-    first_runs[labels[::-1]] = np.arange(len(labels), dtype=np.int32)[::-1]
-    is_chosen = labels == _chosen(sizes, first_runs, ties)
-    return Component(*draw_runs(Runs(*(values[is_chosen] for values in runs))))
+    first_runs[labels[::-1]] = numbers[::-1]
+    is_chosen = labels == _largest_label(sizes, first_runs, ties)
+    chosen_runs = Runs(*(values[is_chosen] for values in runs))
+    window, drawn = draw_runs(chosen_runs)
+    return Component(window, drawn)
 
 
-def _chosen(sizes: NDArray[Any], firsts: NDArray[np.int32], ties: Ties) -> int:
-    """Return the label of the largest component; ties are broken by `firsts`, which grow with raster order."""
+def _largest_label(
+    sizes: NDArray[Any],
+    firsts: NDArray[np.int32],
+    ties: Ties,
+) -> int:
+    """Return the label of the largest component; ties are broken by `firsts`, which increase in raster order."""
     largest = np.flatnonzero(sizes == sizes.max())
     order = firsts[largest]
     pick = order.argmin() if ties == "first" else order.argmax()

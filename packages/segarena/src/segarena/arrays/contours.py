@@ -1,4 +1,4 @@
-"""Contours of masks and the pixels near them, for the contour accuracy (F) of video benchmarks."""
+"""Mask contours and the pixels near them, for the contour accuracy (F) of video benchmarks."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ from segarena.samples import Mask, Shape
 
 
 def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
-    """Return the tolerance of contour matching: `share` of the diagonal of (H, W), rounded up; 1 or more is in pixels.
+    """Return the contour tolerance in pixels, rounded up: `share` of the diagonal, or `share` itself if at least 1.
 
     >>> contour_radius_px((480, 854))
     8
 
     Source: DAVIS 2017, bound_th.
     """
-    return math.ceil(share if share >= 1 else share * math.hypot(*shape))
+    if share >= 1:
+        return math.ceil(share)
+    diagonal = math.hypot(*shape)
+    return math.ceil(share * diagonal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,12 @@ class PackedContour:
     """A mask and its contour, bit-packed (see `segarena.arrays.packed_bits`) and cropped to one window.
 
     Attributes:
-        window: rows, and words of a row.
-        mask: the mask.
-        contour: its contour: the edges that `segarena.arrays.label_edges` finds.
-        near: pixels within the radius of the contour.
-        area: pixels of the mask.
-        length: pixels of the contour.
+        window: slice of rows, and slice of 64-pixel words in a row.
+        mask: packed mask.
+        contour: packed contour, as `segarena.arrays.label_edges` defines it.
+        near: packed pixels within the radius of the contour.
+        area: number of pixels in the mask.
+        length: number of pixels in the contour.
     """
 
     window: Window
@@ -65,7 +68,7 @@ class PackedContour:
 
 
 class ContourOverlap(NamedTuple):
-    """Pixel counts of two masks: in both; of the first contour near the second; of the second near the first."""
+    """Pixel counts of two masks: the intersection, first contour pixels near the second contour, and the reverse."""
 
     area: int
     first: int
@@ -73,7 +76,7 @@ class ContourOverlap(NamedTuple):
 
 
 def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
-    """Pack `mask`, (H, W), with its contour and the pixels within Euclidean distance `radius_px` of it.
+    """Pack `mask`, (H, W), with its contour and the pixels within Euclidean distance `radius_px` of the contour.
 
     >>> mask = np.zeros((9, 9), bool)
     >>> mask[4, 4] = True
@@ -86,7 +89,7 @@ def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
     words = pack_mask(mask, margin)
     window = bounding_window(words != 0)
     if not is_empty(window):
-        # Leave room for the pixels near the contour, as far as the frame goes.
+        # Leave room for the pixels near the contour, clipped at the frame.
         rows = grow_window(window[:1], reach, words.shape[:1])
         columns = grow_window(window[1:], margin, words.shape[1:])
         window = rows + columns
@@ -95,11 +98,13 @@ def pack_contour(mask: Mask, radius_px: int) -> PackedContour:
     last_pixel = WORD_PX * words_before + mask.shape[1] - 1
     contour = _contour(crop, max(0, words_before), last_pixel)
     near = dilate(contour, _disk(radius_px))
-    return PackedContour(window, crop, contour, near, count_bits(crop), count_bits(contour))
+    area = count_bits(crop)
+    length = count_bits(contour)
+    return PackedContour(window, crop, contour, near, area, length)
 
 
 def overlap_contours(first: PackedContour, second: PackedContour) -> ContourOverlap:
-    """Count the overlap of two masks and of their contours; both frames and both radii must be equal.
+    """Count the overlap of two masks and of their contours, which must have equal frames and equal radii.
 
     >>> masks = np.zeros((2, 3, 9), bool)
     >>> masks[0, 1, 3:5] = masks[1, 1, 4:8] = True
@@ -111,21 +116,28 @@ def overlap_contours(first: PackedContour, second: PackedContour) -> ContourOver
         return ContourOverlap(0, 0, 0)
     in_first = within_window(both, first.window)
     in_second = within_window(both, second.window)
+    in_both = first.mask[in_first] & second.mask[in_second]
+    first_near_second = first.contour[in_first] & second.near[in_second]
+    second_near_first = first.near[in_first] & second.contour[in_second]
     return ContourOverlap(
-        count_bits(first.mask[in_first] & second.mask[in_second]),
-        count_bits(first.contour[in_first] & second.near[in_second]),
-        count_bits(first.near[in_first] & second.contour[in_second]),
+        count_bits(in_both), count_bits(first_near_second), count_bits(second_near_first)
     )
 
 
-def _contour(mask: Words, before: int, last: int) -> Words:
-    """Return the contour in a frame that begins after `before` words and ends with pixel `last` of a row."""
+def _contour(
+    mask: Words,
+    before: int,
+    last: int,
+) -> Words:
+    """Return the contour in a frame that starts after `before` words and ends at pixel `last` of a row."""
     east = shift_pixels(mask.ravel(), -1).reshape(mask.shape)
     word, bit = divmod(last, WORD_PX)
     if word < mask.shape[1]:
-        # Pixels beyond the frame repeat its last column and, below, its last row: no contour there.
+        # Repeat the last column and the last row beyond the frame, so that no contour appears
+        # there.
         last_column = np.uint64(1) << np.uint64(bit)
         east[:, word] |= mask[:, word] & last_column
+    # A pixel is on the contour if its eastern, southern or south-eastern neighbour differs: see `label_edges`.
     contour = mask ^ east
     contour[:-1] |= mask[:-1] ^ mask[1:]
     contour[:-1] |= mask[:-1] ^ east[1:]
@@ -133,6 +145,7 @@ def _contour(mask: Words, before: int, last: int) -> Words:
     return contour
 
 
+# All frames of a video use the same radius.
 @cache
 def _disk(radius_px: int) -> Element:
     return pack_element(disk(radius_px))

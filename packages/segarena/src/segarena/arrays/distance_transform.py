@@ -1,8 +1,8 @@
-"""Exact Euclidean distance transforms of masks, and their maxima, as whole squared pixels.
+"""Exact Euclidean distance transforms of masks and their maxima, in squared whole pixels.
 
-Distances go from a True pixel to the nearest pixel that is False; everything outside the frame counts as False. They
-are squared integers: floating-point distances from different libraries differ in their last digit, which would break
-ties at random.
+Distances are measured from a True pixel to the nearest False pixel; everything outside the frame
+counts as False. They are squared integers, because floating-point distances of different libraries
+differ in their last digit, which would break ties at random.
 """
 
 from __future__ import annotations
@@ -26,23 +26,32 @@ from segarena.arrays.boxes import (
 )
 from segarena.samples import Mask
 
-# OpenCV's fast 5 x 5 distance (steps 1, 1.4 and 2.1969) divided by the true one lies between 0.98249, reached along
-# (2, 1), and 1.01921, reached along (1, 0.1969); rounded outwards, as its arithmetic is 16-bit fixed point.
+# The ratio of OpenCV's fast 5 x 5 distance (steps 1, 1.4 and 2.1969) to the true distance lies
+# between 0.98249, along (2, 1), and 1.01921, along (1, 0.1969). Both are rounded outwards, because
+# OpenCV uses 16-bit fixed-point arithmetic.
 _FAST_LOWEST = 0.9824
 _FAST_HIGHEST = 1.0193
-# Its fixed point holds distances below 8192 pixels; a mask with a shorter side than this has none.
+# OpenCV's fixed-point numbers hold distances below 8192 pixels; a mask with a shorter side than
+# this has no larger ones.
 _FAST_MAX_SIDE = 16000
-# Up to this side, border included, OpenCV's float32 transform is exact once rounded: sums of squares stay below 2**24,
-# and the error of the crossing of two parabolas stays below its least distance from a whole column, 1 / (2 side).
+# Up to this side, border included, OpenCV's float32 transform is exact after rounding: sums of
+# squares stay below 2**24, and the rounding error where two parabolas cross stays below the
+# smallest distance of that crossing from a whole column, 1 / (2 side).
 _PRECISE_MAX_SIDE = 2050
-# Below this many pixels the full transform takes less time than any search.
+# Below this many pixels the full transform is faster than any search.
 _SMALL = 8192
-# Candidates are many when there is more than one to this many pixels.
+# More than one candidate per this many pixels count as many.
 _MANY = 32
+# Measured times of a search: per iteration, per candidate in it, and pixels scanned per nanosecond.
+# The full transform takes 8 to 10 ns per pixel, so a search that has taken as long is abandoned.
+_TURN_NS = 20_000
+_CANDIDATE_NS = 10
+_SEEN_PX_PER_NS = 4
+_TRANSFORM_NS = 8
 
 
 class DeepestPixel(NamedTuple):
-    """A position in a mask, and its squared distance in pixels to the nearest pixel outside the mask."""
+    """A position in a mask and its squared distance in pixels to the nearest pixel outside the mask."""
 
     position: tuple[int, ...]
     squared_distance: int
@@ -60,9 +69,9 @@ def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.in
 
     Args:
         mask: bool, any number of axes.
-        frame_is_edge: whether pixels beyond the frame count as not in the mask, so that a mask that is True
-            everywhere has 1 along the border. If not, they are not looked at, and such a mask is 1 everywhere: no
-            pixel of it is nearer to an edge than another.
+        frame_is_edge: whether pixels beyond the frame count as outside the mask, so that a mask that is True
+            everywhere has 1 along the border. If False, they are ignored, and a mask that is True everywhere gets 1
+            everywhere, because no pixel is nearer to an edge than another.
 
     Returns:
         int64, same shape, exact; 0 where `mask` is False.
@@ -76,7 +85,7 @@ def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.in
 def squared_distance_in_window(
     mask: Mask, *, frame_is_edge: bool = True
 ) -> tuple[Window, NDArray[Any]]:
-    """Return a window outside which `squared_distance` is 0, and its values there; whole numbers of any dtype.
+    """Return a window outside which `squared_distance` is 0, and its values there as whole numbers of any dtype.
 
     >>> wide = np.ones((3, 4), bool)
     >>> wide[:, 3] = False
@@ -85,7 +94,7 @@ def squared_distance_in_window(
     ((slice(0, 3, None), slice(0, 3, None)), [1.0, 4.0, 1.0])
 
     Args:
-        mask: as for `squared_distance`; where it has no True pixel the window is empty.
+        mask: as for `squared_distance`; without a True pixel the window is empty.
         frame_is_edge: as for `squared_distance`.
     """
     window = bounding_window(mask)
@@ -95,38 +104,48 @@ def squared_distance_in_window(
         return window, _squares_in(np.pad(mask[window], 1))
     if mask.all():
         return window, np.ones(mask.shape, dtype=np.int64)
-    # The nearest pixel outside the mask lies beside the window, if not in it.
+    # The nearest pixel outside the mask lies in the window or directly next to it.
     near = grow_window(window, 1, mask.shape)
     return near, _squares(np.ascontiguousarray(mask[near]))
 
 
 def _squares_in(padded: Mask) -> NDArray[Any]:
-    """Return squared distances in a mask padded with a False border, without the border."""
+    """Return the squared distances in a mask padded with a False border, without that border."""
     return _squares(padded)[(slice(1, -1),) * padded.ndim]
 
 
 def _squares(padded: Mask) -> NDArray[Any]:
-    """Return squared distances to the nearest False pixel of the array, which must have one."""
+    """Return the squared distance of each pixel to the nearest False pixel of the array, which must have one."""
     if padded.ndim == 2 and max(padded.shape) <= _PRECISE_MAX_SIDE:
-        distance = cv2.distanceTransform(padded.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        return np.rint(np.square(distance, dtype=np.float64))
+        pixels = padded.view(np.uint8)
+        distance = cv2.distanceTransform(pixels, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+        squared_floats = np.square(distance, dtype=np.float64)
+        return np.rint(squared_floats)
     from scipy.ndimage import distance_transform_edt
 
+    # Use SciPy's indices, which are whole numbers; its distances would have to be rounded after
+    # squaring.
     nearest: Any = distance_transform_edt(padded, return_distances=False, return_indices=True)
     squared = np.zeros(padded.shape, dtype=np.int64)
     for axis, size in enumerate(padded.shape):
-        own = np.arange(size).reshape([-1 if other == axis else 1 for other in range(padded.ndim)])
+        shape_along_axis = [1] * padded.ndim
+        shape_along_axis[axis] = size
+        own = np.arange(size).reshape(shape_along_axis)
         squared += np.square(nearest[axis] - own, dtype=np.int64)
     return squared
 
 
 def deepest_pixel(
-    mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_least: int = 1
+    mask: Mask,
+    *,
+    forbidden: Iterable[tuple[int, ...]] = (),
+    at_least: int = 1,
 ) -> DeepestPixel | None:
     """Return the pixel of `mask` farthest from its outside; break ties by row-major order.
 
-    It equals the first maximum of `squared_distance`, but in an image is found much faster: an approximate distance,
-    right within 2 %, leaves few candidates, and each one measured exactly rules out most of the others.
+    The result equals the first maximum of `squared_distance`, but an image takes much less time: an
+    approximate distance, accurate to 2 %, leaves few candidates, and each exact measurement of one
+    rules out most of the others.
 
     >>> deepest_pixel(np.ones((5, 9), bool))
     DeepestPixel(position=(2, 2), squared_distance=9)
@@ -135,85 +154,104 @@ def deepest_pixel(
 
     Args:
         mask: bool, any number of axes; the frame's border counts as an edge.
-        forbidden: positions that must not be returned. They still belong to the mask, so distances are unchanged.
+        forbidden: positions to exclude from the result. They still belong to the mask, so distances are unchanged.
         at_least: the smallest squared distance of interest.
 
     Returns:
-        None when no allowed pixel of `mask` has a squared distance of `at_least` or more.
+        The pixel; None if no allowed pixel of `mask` has a squared distance of `at_least` or more.
     """
-    if mask.size <= _SMALL:
-        window = tuple(slice(0, n) for n in mask.shape)
+    is_small = mask.size <= _SMALL
+    if is_small:
+        window = tuple(slice(0, size) for size in mask.shape)
     else:
         window = bounding_window(mask)
     if is_empty(window):
         return None
     crop = mask[window]
-    padded = np.zeros([n + 2 for n in crop.shape], dtype=np.bool_)
-    padded[(slice(1, -1),) * mask.ndim] = crop
-    taken = _inside(forbidden, window)
+    padded_shape = [size + 2 for size in crop.shape]
+    inner = (slice(1, -1),) * mask.ndim
+    padded = np.zeros(padded_shape, dtype=np.bool_)
+    padded[inner] = crop
+    forbidden_in_window = _inside(forbidden, window)
     at_least = max(at_least, 1)
     found = None
-    if mask.ndim == 2 and mask.size > _SMALL and min(crop.shape) <= _FAST_MAX_SIDE:
-        found = _deepest_by_search(padded.view(np.uint8), taken, at_least)
+    if mask.ndim == 2 and not is_small and min(crop.shape) <= _FAST_MAX_SIDE:
+        found = _deepest_by_search(padded.view(np.uint8), forbidden_in_window, at_least)
     if found is None:
-        found = _deepest_by_full_transform(padded, taken)
+        found = _deepest_by_full_transform(padded, forbidden_in_window)
     if found.squared_distance < at_least:
         return None
-    position = tuple(i + s.start for i, s in zip(found.position, window, strict=True))
+    position = tuple(map(operator.add, found.position, window_start(window)))
     return DeepestPixel(position, found.squared_distance)
 
 
 def _inside(positions: Iterable[tuple[int, ...]], window: Window) -> list[tuple[int, ...]]:
-    """Return those of `positions` that lie in `window`, relative to its start."""
+    """Return the positions that lie in `window`, relative to its start."""
     starts = window_start(window)
     shape = window_shape(window)
     inside: list[tuple[int, ...]] = []
     for position in positions:
         relative = tuple(map(operator.sub, position, starts))
-        if all(0 <= i < n for i, n in zip(relative, shape, strict=True)):
+        sides = zip(relative, shape, strict=True)
+        if all(0 <= index < size for index, size in sides):
             inside.append(relative)
     return inside
 
 
-def _deepest_by_full_transform(padded: Mask, taken: list[tuple[int, ...]]) -> DeepestPixel:
+def _deepest_by_full_transform(padded: Mask, forbidden: list[tuple[int, ...]]) -> DeepestPixel:
     squared = _squares_in(padded)
-    for position in taken:
+    for position in forbidden:
         squared[position] = 0
-    best = np.unravel_index(squared.argmax(), squared.shape)
-    return DeepestPixel(tuple(map(int, best)), int(squared[best]))
+    deepest = np.unravel_index(squared.argmax(), squared.shape)
+    position = tuple(int(index) for index in deepest)
+    return DeepestPixel(position, int(squared[deepest]))
 
 
 def _deepest_by_search(
-    padded: NDArray[np.uint8], taken: list[tuple[int, ...]], at_least: int
+    padded: NDArray[np.uint8],
+    forbidden: list[tuple[int, ...]],
+    at_least: int,
 ) -> DeepestPixel | None:
-    """Return the deepest pixel, or any pixel if all are below `at_least`; None when a full transform is cheaper."""
-    fast = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), dtype=np.float32)
-    for row, column in taken:
-        fast[row + 1, column + 1] = 0
+    """Return the deepest pixel, or any pixel if all are below `at_least`; None if a full transform is cheaper."""
+    approximate = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)
+    fast = np.asarray(approximate, dtype=np.float32)
+    for row, column in forbidden:
+        fast[row + 1, column + 1] = 0  # positions do not count the border
     first = int(fast.argmax())
     highest = float(fast.flat[first])
-    if (highest / _FAST_LOWEST) ** 2 < at_least:
+    upper_bound = highest / _FAST_LOWEST
+    if upper_bound**2 < at_least:
         return DeepestPixel((0, 0), 0)
-    # No pixel below this can be as deep as the one with the highest fast distance.
-    hopeful = (fast >= highest * (_FAST_LOWEST / _FAST_HIGHEST)).ravel()
+    # A pixel below this distance cannot be as deep as the one with the highest fast distance.
+    lowest_hopeful = highest * (_FAST_LOWEST / _FAST_HIGHEST)
+    hopeful = (fast >= lowest_hopeful).ravel()
     if np.count_nonzero(hopeful) > hopeful.size // _MANY:
-        _thin_out(hopeful, padded, first, int(highest / _FAST_LOWEST) + 1)
+        _thin_out(hopeful, padded, first, int(upper_bound) + 1)
     candidates = np.flatnonzero(hopeful)
-    found = _search(padded, candidates, fast.ravel()[candidates], at_least)
+    candidate_distances = fast.ravel()[candidates]
+    found = _search(padded, candidates, candidate_distances, at_least)
     if found is None:
         return None
-    row, column = divmod(found[0], padded.shape[1])
-    return DeepestPixel((row - 1, column - 1), found[1])
+    index, squared = found
+    row, column = divmod(index, padded.shape[1])
+    return DeepestPixel((row - 1, column - 1), squared)
 
 
-def _thin_out(hopeful: Mask, padded: NDArray[np.uint8], first: int, reach: int) -> None:
+def _thin_out(
+    hopeful: Mask,
+    padded: NDArray[np.uint8],
+    first: int,
+    reach: int,
+) -> None:
     """Remove from `hopeful` the pixels after `first` that are not deeper, by the rule of `_search`.
 
-    Shifting the whole mask takes less time than looking up candidates one by one when every other pixel is one.
+    If every second pixel is a candidate, shifting the whole mask is faster than indexing the
+    candidates one by one.
     """
     flat = padded.ravel().view(np.bool_)
     rows, columns = _nearest_edge(padded, first, reach)
     for step in _mirrored(rows, columns, padded.shape[1]):
+        # Apply the step only where it stays in the array.
         start = max(first + 1, -step)
         stop = min(flat.size, flat.size - step)
         hopeful[start:stop] &= flat[start + step : stop + step]
@@ -225,10 +263,11 @@ def _search(
     fast: NDArray[np.float32],
     at_least: int,
 ) -> tuple[int, int] | None:
-    """Return flat index and squared distance of the deepest candidate; None when the full transform is cheaper.
+    """Return flat index and squared distance of the deepest candidate; None if the full transform is cheaper.
 
-    In each turn the candidate with the highest fast distance is measured exactly. The offset of its nearest edge pixel,
-    with its mirror images, then rules out every candidate with an edge pixel at the same offset: none is deeper.
+    Each iteration measures the candidate with the highest fast distance exactly. The offset of its
+    nearest edge pixel, with the mirror images of this offset, then rules out every candidate with
+    an edge pixel at the same offset, because such a candidate is not deeper.
     """
     flat = padded.ravel()
     best = -1
@@ -240,55 +279,75 @@ def _search(
         reach = int(fast[pick] / _FAST_LOWEST) + 1
         rows, columns = _nearest_edge(padded, index, reach)
         measured = rows**2 + columns**2
-        if measured > depth or (measured == depth and index < best):
+        is_earlier = index < best  # in row-major order, which breaks ties
+        if measured > depth or (measured == depth and is_earlier):
             best = index
             depth = measured
-        hopeful = fast >= math.sqrt(depth) * _FAST_LOWEST
+        lowest_hopeful = math.sqrt(depth) * _FAST_LOWEST
+        hopeful = fast >= lowest_hopeful
         hopeful[pick] = False
         candidates = candidates[hopeful]
         fast = fast[hopeful]
         for step in _mirrored(rows, columns, padded.shape[1]):
-            # A step out of the frame reads an unrelated pixel, which does no harm: such a candidate is nearer to the
-            # frame than the step is long, so it may be dropped; if it stays, it will be measured.
-            stays = flat.take(candidates + step, mode="clip") != 0
+            # A step out of the frame reads an unrelated pixel, which is harmless: such a candidate
+            # is nearer to the frame than the step is long, so it may be removed; if it remains, it
+            # is measured later.
+            neighbours = flat.take(candidates + step, mode="clip")
+            stays = neighbours != 0
             if measured == depth:
                 stays |= candidates < best  # as deep, but earlier
             candidates = candidates[stays]
             fast = fast[stays]
-        # Measured: about 20 us a turn, 10 ns a candidate, 1/4 ns a pixel seen; the full transform takes 10 ns a pixel.
-        elapsed_ns += 20_000 + 10 * len(candidates) + min((2 * reach + 1) ** 2, padded.size) // 4
-        if elapsed_ns > 8 * padded.size and len(candidates):
+        pixels_seen = min((2 * reach + 1) ** 2, padded.size)
+        elapsed_ns += _TURN_NS + _CANDIDATE_NS * len(candidates) + pixels_seen // _SEEN_PX_PER_NS
+        if elapsed_ns > _TRANSFORM_NS * padded.size and len(candidates):
             return None
     return best, depth
 
 
-def _nearest_edge(padded: NDArray[np.uint8], index: int, reach: int) -> tuple[int, int]:
-    """Return the distances in rows and in columns from a pixel to its nearest zero, which is within `reach`."""
+def _nearest_edge(
+    padded: NDArray[np.uint8],
+    index: int,
+    reach: int,
+) -> tuple[int, int]:
+    """Return the row and column distances from a pixel to its nearest zero, which is within `reach`."""
     row, column = divmod(index, padded.shape[1])
     top = max(0, row - reach)
     left = max(0, column - reach)
-    is_zero = padded[top : row + reach + 1, left : column + reach + 1] == 0
-    rows = np.abs(np.arange(len(is_zero)) + top - row)
+    around = padded[top : row + reach + 1, left : column + reach + 1]
+    is_zero = around == 0
+    row_indices = np.arange(len(is_zero)) + top
+    rows = np.abs(row_indices - row)
     own_column = column - left
     best_rows = 0
     best_columns = 0
     best_squared = 2 * reach**2 + 1  # farther than any zero within reach
     for side in (is_zero[:, own_column:], is_zero[:, own_column::-1]):
-        # The first zero of a row, going out from the pixel's own column, is the nearest one on that side.
+        # Going out from the pixel's own column, the first zero of a row is the nearest one on that
+        # side.
         columns = side.argmax(axis=1)
         has_zero = side[:, 0] | (columns > 0)
         squared = np.where(has_zero, rows**2 + columns**2, best_squared)
         nearest = int(squared.argmin())
-        if squared[nearest] < best_squared:
+        nearest_squared = int(squared[nearest])
+        if nearest_squared < best_squared:
             best_rows = int(rows[nearest])
             best_columns = int(columns[nearest])
-            best_squared = int(squared[nearest])
+            best_squared = nearest_squared
     return best_rows, best_columns
 
 
-def _mirrored(rows: int, columns: int, width: int) -> set[int]:
+def _mirrored(
+    rows: int,
+    columns: int,
+    width: int,
+) -> set[int]:
     """Return the flat index steps of an offset and its mirror images, up to eight."""
     steps: set[int] = set()
-    for a, b in ((rows, columns), (columns, rows)):
-        steps |= {a * width + b, a * width - b, b - a * width, -a * width - b}
+    for down, right in ((rows, columns), (columns, rows)):
+        below = down * width
+        steps.add(below + right)
+        steps.add(below - right)
+        steps.add(-below + right)
+        steps.add(-below - right)
     return steps

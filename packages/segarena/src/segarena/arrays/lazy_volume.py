@@ -1,4 +1,4 @@
-"""Masks of volumes, computed plane by plane on access and never entirely in memory."""
+"""Volume masks that are computed plane by plane on access and are never entirely in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from segarena.samples import Mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyVolume:
-    """An elementwise combination of two masks, read like an array: by plane, or iterated plane by plane.
+    """An elementwise combination of two masks with the interface of an array: index or iterate over its planes.
 
     >>> import numpy as np
     >>> wrong = LazyVolume(np.not_equal, np.ones((2, 1, 3), bool), np.zeros((2, 1, 3), bool))
@@ -19,7 +19,8 @@ class LazyVolume:
     ((2, 1, 3), [[True, True, True]], 2)
 
     Attributes:
-        combine: an elementwise function of two masks of a plane; `np.greater` is where only the first is True.
+        combine: an elementwise function of the two masks of a plane, such as `np.greater` for pixels that are True
+            only in the first.
         first: bool (D, H, W).
         second: bool, same shape.
     """
@@ -35,7 +36,7 @@ class LazyVolume:
 
     @property
     def turned(self) -> LazyVolume:
-        """The transposed volume, (W, H, D): planes and columns exchanged, rows as before."""
+        """The transposed volume, (W, H, D): planes and columns are exchanged, rows stay."""
         return LazyVolume(self.combine, self.first.T, self.second.T)
 
     def __getitem__(self, plane: int) -> Mask:
@@ -52,4 +53,4 @@ class LazyVolume:
 
 
 VolumeMask: TypeAlias = Mask | LazyVolume
-"""A mask of a volume, as an array or computed on access."""
+"""A volume mask, either an array or computed on access."""

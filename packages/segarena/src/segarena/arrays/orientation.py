@@ -1,8 +1,9 @@
-"""Orientation of volumes: exact conversion between a file's axes and the canonical ones, and back.
+"""Volume orientation: exact conversion between a file's axes and canonical axes.
 
-Scanners and programs store the axes of an array in any order. Here every volume is *canonical*: plane grows to
-Superior, row to Anterior, column to Right. That is the closest orientation in RAS+, transposed. The conversion permutes
-and flips axes, so no value is ever interpolated and every stored index has exactly one canonical index.
+Scanners and programs store array axes in any order. Here every volume is *canonical*: the plane
+index increases towards Superior, the row towards Anterior, the column towards Right. That is the
+closest orientation in RAS+, transposed. The conversion only permutes and flips axes, so no value is
+interpolated and every stored index has exactly one canonical index.
 """
 
 from __future__ import annotations
@@ -33,26 +34,27 @@ _FAR_MM = 1e9  # no scanner is that large: such an affine is damaged
 class Grid:
     """The voxel grid of a stored volume, and its conversion to canonical axes.
 
-    The first canonical axis is the axial one, or with `slice_axis="largest-spacing"` the one with the largest spacing;
-    the other two stay in the order Superior, Anterior, Right. When several spacings are the largest, equal to one part
-    in a thousand, the axial axis comes first.
+    The first canonical axis is the axial one, or with `slice_axis="largest-spacing"` the one with
+    the largest spacing; the other two stay in the order Superior, Anterior, Right. If several
+    spacings are the largest to within one part in a thousand, the axial axis comes first.
 
-    Oblique axes are assigned as nibabel's `io_orientation` does: shears are removed by polar decomposition, then each
-    stored axis gets the nearest free axis of x, y and z, beginning with the stored axis that is closest to any of them.
-    Equally close stored axes keep their stored order, and of two equally near axes x comes before y before z; at
-    exactly 45 degrees rounding decides.
+    Oblique axes are assigned as in nibabel's `io_orientation`. Polar decomposition removes
+    shears. Then each stored axis gets the nearest free world axis of x, y and z, starting with the
+    stored axis that is closest to a world axis. Equally close stored axes keep their stored order.
+    Between two equally near world axes, x comes before y and y before z; at exactly 45 degrees,
+    rounding decides.
 
     Attributes:
         shape: shape of the stored array, in the order of the file's indices (i, j, k).
-        affine: 4 x 4, stored index (i, j, k, 1) to millimetres in RAS+.
+        affine: 4 x 4 matrix from stored index (i, j, k, 1) to millimetres in RAS+.
         slice_axis: "axial" or "largest-spacing".
         order: canonical axis n is stored axis `order[n]`.
-        is_flipped: whether canonical axis n runs against it.
+        is_flipped: for each canonical axis, whether it runs against its stored axis.
 
     Raises:
-        InvalidImage: not three axes with voxels, or an affine that is not 4 x 4, not finite or beyond 1e9 mm, has a
-            spacing of zero, or is singular.
-        InvalidInput: no such slice axis.
+        InvalidImage: the shape does not have three axes with voxels, or the affine is not 4 x 4, is not finite, exceeds
+            1e9 mm, has a spacing of zero or is singular.
+        InvalidInput: `slice_axis` is unknown.
     """
 
     shape: Triple
@@ -62,22 +64,28 @@ class Grid:
     is_flipped: tuple[bool, bool, bool] = field(init=False)
 
     def __post_init__(self) -> None:
+        # A frozen dataclass can only assign its own attributes this way. The affine is copied
+        # because callers may modify theirs.
         object.__setattr__(self, "affine", np.array(self.affine, dtype=np.float64))
         self._check()
         world, is_negative = _closest_axes(self.affine)
-        order = tuple(world.index(axis) for axis in (2, 1, 0))
-        first = self._first_axis(order)
-        order = (first, *(axis for axis in order if axis != first))
+        superior_first = [world.index(axis) for axis in (2, 1, 0)]
+        first = self._first_axis(superior_first)
+        others = [axis for axis in superior_first if axis != first]
+        order = (first, *others)
+        is_flipped = tuple(is_negative[axis] for axis in order)
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "is_flipped", tuple(is_negative[axis] for axis in order))
+        object.__setattr__(self, "is_flipped", is_flipped)
 
     @property
     def code(self) -> str:
-        """The direction in which each stored axis grows: "RAS", "LPS", "IPL", ..."""
+        """Direction in which each stored axis increases: "RAS", "LPS", "IPL", ..."""
         world, is_negative = _closest_axes(self.affine)
-        return "".join(
-            _LETTERS[axis][not negative] for axis, negative in zip(world, is_negative, strict=True)
-        )
+        letters: list[str] = []
+        for axis, negative in zip(world, is_negative, strict=True):
+            decreasing, increasing = _LETTERS[axis]
+            letters.append(decreasing if negative else increasing)
+        return "".join(letters)
 
     @property
     def spacing_mm(self) -> tuple[float, float, float]:
@@ -87,75 +95,83 @@ class Grid:
 
     @property
     def is_orthogonal(self) -> bool:
-        """Whether the axes are at right angles, up to rounding; those of a tilted gantry are not."""
+        """Whether the axes are at right angles, up to rounding; a tilted gantry makes them oblique."""
         columns = self.affine[:3, :3] / self.spacing_mm
-        return bool(np.allclose(columns.T @ columns, np.eye(3), atol=_RIGHT_ANGLE))
+        cosines = columns.T @ columns
+        return bool(np.allclose(cosines, np.eye(3), atol=_RIGHT_ANGLE))
 
     @property
     def canonical(self) -> Grid:
         """The grid of the canonical array: its shape, affine and spacing along (plane, row, column)."""
-        first, second, third = (self.shape[axis] for axis in self.order)
-        return Grid(
-            (first, second, third), self.affine @ self._canonical_to_stored(), self.slice_axis
-        )
+        depth, height, width = self._canonical_shape()
+        affine = self.affine @ self._canonical_to_stored()
+        return Grid((depth, height, width), affine, self.slice_axis)
 
     def to_canonical(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a stored array in canonical order, as a view; further axes behind the three stay.
+        """Return a view of a stored array in canonical order; axes after the first three are unchanged.
 
         Raises:
-            InvalidInput: it has not the shape of the grid.
+            InvalidInput: the array does not have the shape of the grid.
         """
         self._check_shape(array, self.shape)
-        return array.transpose(*self.order, *range(3, array.ndim))[self._flips()]
+        further_axes = range(3, array.ndim)
+        transposed = array.transpose(*self.order, *further_axes)
+        return transposed[self._flips()]
 
     def to_stored(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a canonical array in stored order, as a view: the inverse of `to_canonical`.
+        """Return a view of a canonical array in stored order: the inverse of `to_canonical`.
 
         Raises:
-            InvalidInput: it has not the canonical shape of the grid.
+            InvalidInput: the array does not have the canonical shape of the grid.
         """
-        self._check_shape(array, tuple(self.shape[axis] for axis in self.order))
-        return array[self._flips()].transpose(*np.argsort(self.order), *range(3, array.ndim))
+        self._check_shape(array, self._canonical_shape())
+        further_axes = range(3, array.ndim)
+        flipped = array[self._flips()]
+        return flipped.transpose(*np.argsort(self.order), *further_axes)
 
     def positions_to_canonical(self, positions: Any) -> NDArray[Any]:
-        """Return stored indices (..., 3), whole or fractional, as canonical ones of the same type."""
-        found = np.asarray(positions)[..., list(self.order)]
-        return np.where(self.is_flipped, self._last() - found, found).astype(found.dtype)
+        """Convert stored indices (..., 3), whole or fractional, to canonical indices of the same dtype."""
+        reordered = np.asarray(positions)[..., list(self.order)]
+        return self._flip_positions(reordered)
 
     def positions_to_stored(self, positions: Any) -> NDArray[Any]:
-        """Return canonical indices (..., 3) as stored ones: the inverse of `positions_to_canonical`."""
-        found = np.asarray(positions)
-        turned = np.where(self.is_flipped, self._last() - found, found).astype(found.dtype)
-        return turned[..., np.argsort(self.order)]
+        """Convert canonical indices (..., 3) to stored indices: the inverse of `positions_to_canonical`."""
+        flipped = self._flip_positions(np.asarray(positions))
+        return flipped[..., np.argsort(self.order)]
 
     def box_to_canonical(self, start: Sequence[int], stop: Sequence[int]) -> tuple[Triple, Triple]:
-        """Return a box in stored indices, `stop` exclusive, as the canonical box of the same voxels."""
-        return _box(self.positions_to_canonical([start, np.asarray(stop) - 1]))
+        """Convert a box in stored indices, `stop` exclusive, to the canonical box of the same voxels."""
+        last = np.asarray(stop) - 1
+        return _box(self.positions_to_canonical([start, last]))
 
     def box_to_stored(self, start: Sequence[int], stop: Sequence[int]) -> tuple[Triple, Triple]:
-        """Return a canonical box, `stop` exclusive, in stored indices: the inverse of `box_to_canonical`."""
-        return _box(self.positions_to_stored([start, np.asarray(stop) - 1]))
+        """Convert a canonical box, `stop` exclusive, to stored indices: the inverse of `box_to_canonical`."""
+        last = np.asarray(stop) - 1
+        return _box(self.positions_to_stored([start, last]))
 
     def difference(self, other: Grid, *, tolerance_voxels: float = 0.1) -> str | None:
-        """Describe how the canonical voxels of two grids differ; None when they lie at the same positions.
+        """Describe how the canonical voxels of two grids differ; None if they lie at the same positions.
 
-        Volumes stored along different axes can have the same voxels. Positions are compared at the eight corners.
+        Volumes that are stored along different axes can have the same voxels. Positions are
+        compared at the eight corners.
 
         Args:
             other: the grid to compare with this one.
-            tolerance_voxels: largest distance of two corners, as a share of the smallest spacing.
+            tolerance_voxels: largest distance between corresponding corners, as a share of the smallest spacing.
         """
         mine = self.canonical
         its = other.canonical
         if mine.shape != its.shape:
             return f"{its.shape} voxels (plane, row, column) against {mine.shape}"
-        ends = [(0, n - 1) for n in mine.shape]
+        # Positions are linear in the index, so the largest distance is at a corner.
+        ends = [(0, size - 1) for size in mine.shape]
         corners = [(*corner, 1) for corner in itertools.product(*ends)]
-        apart_mm = np.linalg.norm((its.affine - mine.affine) @ np.transpose(corners), axis=0).max()
-        if apart_mm <= tolerance_voxels * min(mine.spacing_mm):
+        offsets_mm = (its.affine - mine.affine) @ np.transpose(corners)
+        distance_mm = np.linalg.norm(offsets_mm, axis=0).max()
+        if distance_mm <= tolerance_voxels * min(mine.spacing_mm):
             return None
         return (
-            f"the same voxel lies up to {apart_mm:.3g} mm away, "
+            f"the same voxel lies up to {distance_mm:.3g} mm away, "
             f"with spacing {its.spacing_mm} against {mine.spacing_mm}"
         )
 
@@ -188,11 +204,10 @@ class Grid:
                 "repair the header"
             )
 
-    def _first_axis(self, order: tuple[int, ...]) -> int:
+    def _first_axis(self, order: list[int]) -> int:
         spacing_mm = self.spacing_mm
-        largest = [
-            axis for axis in order if spacing_mm[axis] >= (1 - _EQUAL_SPACING) * max(spacing_mm)
-        ]
+        least_mm = (1 - _EQUAL_SPACING) * max(spacing_mm)
+        largest = [axis for axis in order if spacing_mm[axis] >= least_mm]
         if self.slice_axis == "largest-spacing" and len(largest) == 1:
             return largest[0]
         return order[0]
@@ -203,37 +218,56 @@ class Grid:
                 f"expected an array of shape {expected} for this grid, got {array.shape}"
             )
 
-    def _flips(self) -> tuple[slice, ...]:
-        return tuple(slice(None, None, -1 if flipped else 1) for flipped in self.is_flipped)
+    def _canonical_shape(self) -> tuple[int, ...]:
+        return tuple(self.shape[axis] for axis in self.order)
 
-    def _last(self) -> NDArray[np.intp]:
-        return np.array([self.shape[axis] - 1 for axis in self.order])
+    def _flips(self) -> tuple[slice, ...]:
+        forwards = slice(None, None, 1)
+        backwards = slice(None, None, -1)
+        return tuple(backwards if flipped else forwards for flipped in self.is_flipped)
+
+    def _flip_positions(self, positions: NDArray[Any]) -> NDArray[Any]:
+        """Replace canonical positions on flipped axes by their distance from the other end of the axis."""
+        last = np.array(self._canonical_shape()) - 1
+        flipped = np.where(self.is_flipped, last - positions, positions)
+        return flipped.astype(positions.dtype)
 
     def _canonical_to_stored(self) -> Affine:
         matrix = np.zeros((4, 4))
         matrix[3, 3] = 1
-        for axis, (stored, flipped) in enumerate(zip(self.order, self.is_flipped, strict=True)):
-            matrix[stored, axis] = -1 if flipped else 1
-            matrix[stored, 3] = self.shape[stored] - 1 if flipped else 0
+        axes = zip(self.order, self.is_flipped, strict=True)
+        for canonical, (stored, flipped) in enumerate(axes):
+            if flipped:
+                matrix[stored, canonical] = -1
+                matrix[stored, 3] = self.shape[stored] - 1
+            else:
+                matrix[stored, canonical] = 1
         return matrix
 
 
 def _closest_axes(affine: Affine) -> tuple[list[int], list[bool]]:
-    """Return the world axis (0 x, 1 y, 2 z) of each stored axis, and whether it runs against it."""
-    columns = affine[:3, :3] / np.linalg.norm(affine[:3, :3], axis=0)
+    """Return the world axis (0 x, 1 y, 2 z) of each stored axis, and whether the stored axis runs against it."""
+    axes = affine[:3, :3]
+    columns = axes / np.linalg.norm(axes, axis=0)
+    # Polar decomposition, which removes shears.
     left, _, right = np.linalg.svd(columns)
     rotation = left @ right
+    closeness = np.max(rotation**2, axis=0)
+    closest_first = np.argsort(-closeness, kind="stable")
     world = [0, 0, 0]
+    is_negative = [False, False, False]
     free = [0, 1, 2]
-    for stored in np.argsort(-np.max(rotation**2, axis=0), kind="stable").tolist():
-        nearest = max(free, key=lambda axis: abs(rotation[axis, stored]))
+    for stored in closest_first.tolist():
+        cosines = rotation[:, stored]
+        nearest = max(free, key=lambda axis: abs(cosines[axis]))
         world[stored] = nearest
+        is_negative[stored] = bool(cosines[nearest] < 0)
         free.remove(nearest)
-    return world, [bool(rotation[axis, stored] < 0) for stored, axis in enumerate(world)]
+    return world, is_negative
 
 
 def _box(corners: NDArray[Any]) -> tuple[Triple, Triple]:
-    """Return (start, stop) of the box between two opposite corners, both included."""
+    """Return (start, stop) of the box between two opposite corners, both inclusive."""
     plane, row, column = corners.min(axis=0).tolist()
     last_plane, last_row, last_column = corners.max(axis=0).tolist()
     return (plane, row, column), (last_plane + 1, last_row + 1, last_column + 1)

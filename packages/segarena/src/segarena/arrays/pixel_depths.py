@@ -1,7 +1,7 @@
-"""Depths of a mask's pixels: squared distances to its outside, computed for those pixels alone.
+"""Depths of a mask's pixels: squared distances to its outside, computed only for those pixels.
 
-Errors of a prediction are mostly thin: an outline, a few specks. Visiting their few pixels a few times takes a tenth of
-the time of a distance transform, which visits every pixel of the window.
+Prediction errors are mostly thin: an outline and a few specks. Visiting their few pixels several
+times takes a tenth of the time of a distance transform, which visits every pixel of the window.
 """
 
 from __future__ import annotations
@@ -15,51 +15,54 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window, bounding_window
 from segarena.samples import Mask
 
-# Measured: 14 ns for each visit to a pixel; a transform takes 8 to 10 ns for every pixel of its window.
+# Measured: each visit to a pixel takes 14 ns; a transform takes 8 to 10 ns for every pixel of its
+# window.
 _VISIT_NS = 14
 _TRANSFORM_NS = 8
-# A mask is thin when it has at most one pixel to this many of its rows' pixels.
+# A mask is thin if it has at most one True pixel per this many pixels in the rows that it spans.
 _THIN = 10
-# Below this many pixels a transform takes no longer.
+# Below this many pixels a transform is just as fast.
 _SMALL = 1 << 12
-# Up to this side sums of two squares of distances within the mask fit into 32 bits.
+# Up to this side, sums of two squared distances within the mask fit into 32 bits.
 _MAX_SIDE = 1 << 15
 
 
 class PixelDepths(NamedTuple):
-    """The pixels of a mask, in raster order, with their depths.
+    """Pixels of a mask in raster order, with their depths.
 
     Attributes:
-        window: one that holds the mask.
+        window: a window that contains the mask.
         pixels: flat indices in the window, ascending.
-        squared: squared distance of each pixel to the nearest one outside; whole numbers.
+        squared: squared distance of each pixel to the nearest pixel outside the mask; whole numbers.
     """
 
     window: Window
     pixels: NDArray[np.int64]
     squared: NDArray[Any]
 
-    def position(self, place: int) -> tuple[int, ...]:
-        """Return the position in the array of the pixel at index `place` of `pixels`."""
-        return position_of_pixel(self.window, int(self.pixels[place]))
+    def position(self, index: int) -> tuple[int, ...]:
+        """Return the position in the whole array of the pixel at `index` in `pixels`."""
+        pixel = int(self.pixels[index])
+        return position_of_pixel(self.window, pixel)
 
     def deepest(self, forbidden: Collection[tuple[int, ...]] = ()) -> int | None:
         """Return the index in `pixels` of the first deepest pixel not in `forbidden`; None if there is none."""
         squared = self.squared
         while len(squared):
-            place = int(squared.argmax())
-            if not squared[place]:
+            index = int(squared.argmax())
+            if squared[index] == 0:
                 return None
-            if self.position(place) not in forbidden:
-                return place
+            if self.position(index) not in forbidden:
+                return index
+            # Copy only here, because the first maximum is rarely forbidden.
             if squared is self.squared:
                 squared = squared.copy()
-            squared[place] = 0
+            squared[index] = 0
         return None
 
 
 def position_of_pixel(window: Window, pixel: int) -> tuple[int, ...]:
-    """Convert a flat index in the crop to `window` into a position in the whole array.
+    """Convert a flat index in a crop to `window` into a position in the whole array.
 
     >>> position_of_pixel((slice(2, 4), slice(5, 8)), 4)
     (3, 6)
@@ -72,7 +75,7 @@ def position_of_pixel(window: Window, pixel: int) -> tuple[int, ...]:
 
 
 def pixel_depths(mask: Mask) -> PixelDepths:
-    """Return `squared_distance` at the True pixels of `mask`; the frame's border is an edge.
+    """Return `squared_distance` at the True pixels of `mask`; the frame's border counts as an edge.
 
     >>> pixel_depths(np.array([[0, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]], bool)).squared.tolist()
     [1, 1, 1, 1, 2, 4, 1, 1, 1, 1]
@@ -80,9 +83,8 @@ def pixel_depths(mask: Mask) -> PixelDepths:
     Args:
         mask: bool, any number of axes.
     """
-    from segarena.arrays.distance_transform import (
-        squared_distance,  # here, so that samples and prompts can be imported without OpenCV
-    )
+    # Imported here, so that samples and prompts can be imported without OpenCV.
+    from segarena.arrays.distance_transform import squared_distance
 
     (thin,) = thin_mask_depths(mask)
     if thin is not None:
@@ -90,14 +92,16 @@ def pixel_depths(mask: Mask) -> PixelDepths:
     window = bounding_window(mask)
     crop = mask[window]
     pixels = np.flatnonzero(crop)
-    return PixelDepths(window, pixels, squared_distance(crop).ravel()[pixels])
+    squared = squared_distance(crop).ravel()
+    return PixelDepths(window, pixels, squared[pixels])
 
 
 def thin_mask_depths(*masks: Mask) -> list[PixelDepths | None]:
-    """Return `pixel_depths` of several masks of one shape at once; None for those that are not images or not thin.
+    """Return `pixel_depths` of several masks of one shape at once; None for volumes and for masks that are not thin.
 
-    The distance to the nearest edge within a row follows from the row's runs. The nearest edge lies in that row or in
-    one above or below; these are visited outwards for as long as an edge in them could be nearer.
+    The distance to the nearest edge within a row follows from the runs of the row. The nearest edge
+    overall lies in that row or in a row above or below; these rows are visited outwards as long as
+    they can contain a nearer edge.
 
     >>> mask = np.zeros((60, 80), bool)
     >>> mask[3:6, 4:7] = True
@@ -110,91 +114,107 @@ def thin_mask_depths(*masks: Mask) -> list[PixelDepths | None]:
     if len(shape) != 2 or max(shape) > _MAX_SIDE or masks[0].size < _SMALL:
         return found
     height, width = shape
-    pixels_of = [np.flatnonzero(mask) for mask in masks]
-    thin: list[int] = []
-    for number, pixels in enumerate(pixels_of):
+    # Keyed by the index of the mask.
+    thin_pixels: dict[int, NDArray[np.int64]] = {}
+    for number, mask in enumerate(masks):
+        pixels = np.flatnonzero(mask)
         if _THIN * len(pixels) <= _size(pixels, width):
-            thin.append(number)
-    if not thin:
+            thin_pixels[number] = pixels
+    if not thin_pixels:
         return found
-    # All masks are put into one image, one below the other, with an empty row between.
+    # Stack all masks in one image with an empty row between them, because one search takes less
+    # time than several.
     stride = (height + 1) * width
     stacked: list[NDArray[np.int64]] = []
     row_starts: list[NDArray[np.int64]] = []
-    for number in thin:
-        first_column = np.flatnonzero(masks[number][:, :1])
-        stacked.append(pixels_of[number] + number * stride)
-        row_starts.append(first_column * width + number * stride)
+    for number, pixels in thin_pixels.items():
+        offset = number * stride
+        in_first_column = np.flatnonzero(masks[number][:, :1])
+        stacked.append(pixels + offset)
+        row_starts.append(in_first_column * width + offset)
     squared = _squared(np.concatenate(stacked), np.concatenate(row_starts), width)
     if squared is None:
         return found
     window = (slice(0, height), slice(0, width))
-    ends = np.cumsum([len(pixels) for pixels in stacked[:-1]])
-    for number, own in zip(thin, np.split(squared, ends), strict=True):
-        found[number] = PixelDepths(window, pixels_of[number], own)
+    start = 0
+    for number, pixels in thin_pixels.items():
+        stop = start + len(pixels)
+        found[number] = PixelDepths(window, pixels, squared[start:stop])
+        start = stop
     return found
 
 
 def _size(pixels: NDArray[np.int64], width: int) -> int:
-    """Return the number of pixels in all rows from the first to the last of `pixels`."""
-    if len(pixels):
-        return (int(pixels[-1]) // width - int(pixels[0]) // width + 1) * width
-    return 0
+    """Return the number of pixels in all rows from the first to the last that contain `pixels`."""
+    if not len(pixels):
+        return 0
+    first_row = int(pixels[0]) // width
+    last_row = int(pixels[-1]) // width
+    return (last_row - first_row + 1) * width
 
 
 def _squared(
-    pixels: NDArray[np.int64], starts: NDArray[np.int64], width: int
+    pixels: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    width: int,
 ) -> NDArray[np.int32] | None:
-    """Return the squared distance of each pixel to the nearest other one; None if a transform would be faster.
+    """Return the squared distance of each pixel to the nearest pixel outside the mask; None if a transform is faster.
 
     Args:
         pixels: flat indices, ascending.
-        starts: those that are the first of a row.
+        starts: flat indices of the first pixel of each row.
         width: width of the image.
     """
+    if not len(pixels):
+        return np.zeros(0, dtype=np.int32)
     size = _size(pixels, width)
     squared = np.square(_to_end_of_run(pixels, starts))
-    # Pad with an empty row above and below; no search goes beyond them.
-    first_row = int(pixels[0]) // width if len(pixels) else 1
-    places = pixels - (first_row - 1) * width
-    in_row = np.zeros(size + 2 * width, dtype=np.int32)
-    in_row[places] = squared
+    # Pad with an empty row above and below, beyond which no search continues.
+    first_row = int(pixels[0]) // width
+    padded_pixels = pixels - (first_row - 1) * width
+    squared_in_row = np.zeros(size + 2 * width, dtype=np.int32)
+    squared_in_row[padded_pixels] = squared
     step = 1
-    left = np.flatnonzero(squared > 1)
-    while len(left):
-        here = places.take(left)
-        nearest = squared.take(left)
-        above = in_row.take(here - step * width)
-        below = in_row.take(here + step * width)
-        np.minimum(nearest, np.minimum(above, below) + step**2, out=nearest)
-        squared[left] = nearest
-        left = left[nearest > (step + 1) ** 2]
-        if _takes_long(size, len(pixels), len(left), step):
+    remaining = np.flatnonzero(squared > 1)
+    while len(remaining):
+        here = padded_pixels.take(remaining)
+        nearest = squared.take(remaining)
+        above = squared_in_row.take(here - step * width)
+        below = squared_in_row.take(here + step * width)
+        nearer_row = np.minimum(above, below)
+        np.minimum(nearest, nearer_row + step**2, out=nearest)
+        squared[remaining] = nearest
+        # Rows one step farther away cannot contain a nearer edge for the other pixels.
+        remaining = remaining[nearest > (step + 1) ** 2]
+        if _takes_long(size, len(pixels), len(remaining), step):
             return None
         step += 1
     return squared
 
 
 def _to_end_of_run(pixels: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return for each pixel the distance along its row to the nearest one outside `pixels`."""
+    """Return the distance of each pixel along its row to the nearest pixel outside `pixels`."""
     count = len(pixels)
-    if not count:
-        return np.zeros(0, dtype=np.int32)
     is_first = np.ones(count, dtype=np.bool_)
     np.not_equal(pixels[1:], pixels[:-1] + 1, out=is_first[1:])
-    # A run also ends with its row, though flat indices go on.
+    # A run also ends at the end of its row, although flat indices continue.
     is_first[pixels.searchsorted(starts)] = True
-    firsts = is_first.nonzero()[0].astype(np.int32)
+    firsts = np.flatnonzero(is_first).astype(np.int32)
     ends = np.append(firsts[1:], np.int32(count))
     lengths = ends - firsts
-    places = np.arange(count, dtype=np.int32)
-    to_left = places - (firsts - 1).repeat(lengths)
-    to_right = ends.repeat(lengths) - places
-    return np.minimum(to_left, to_right)
+    before_run = (firsts - 1).repeat(lengths)
+    after_run = ends.repeat(lengths)
+    index = np.arange(count, dtype=np.int32)
+    return np.minimum(index - before_run, after_run - index)
 
 
-def _takes_long(size: int, pixels: int, left: int, steps: int) -> bool:
-    """Tell whether a transform is faster than the remaining steps, if each finishes as many pixels as so far."""
+def _takes_long(
+    size: int,
+    pixels: int,
+    left: int,
+    steps: int,
+) -> bool:
+    """Return whether a transform is faster than the remaining steps, if each step finishes as many pixels as so far."""
     finished_per_step = (pixels - left) / steps
-    # left / finished_per_step more steps visit left / 2 pixels each on average.
+    # On average, each of the remaining left / finished_per_step steps visits left / 2 pixels.
     return _VISIT_NS * left**2 > 2 * finished_per_step * _TRANSFORM_NS * size

@@ -10,18 +10,21 @@ Points = NDArray[np.float64]
 
 # Below this many points the smallest weight, 2 ** -(points - 1), is a normal float64.
 _MAX_RECURSIVE_POINTS = 1000
+# BLAS libraries sum in different orders; their results agree to many more digits than this.
+_DECIMALS = 6
 
 
 def rasterize_polyline(corners: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the pixels of the polyline through `corners`, (N, 2) as (row, column), in drawing order.
 
-    Bresenham's line along the longer axis, along rows when both are equally long; half a pixel rounds away from the
-    segment's start. Every segment holds both its ends, so inner corners come twice; a single corner is one pixel.
+    Each segment is Bresenham's line along its longer axis, or along rows if both are equally long;
+    half a pixel rounds away from the start of the segment. Every segment includes both its ends, so
+    inner corners occur twice; a single corner is one pixel.
 
     >>> rasterize_polyline(np.array([[0, 0], [1, 3]])).tolist()
     [[0, 0], [0, 1], [1, 2], [1, 3]]
 
-    Source: the DAVIS Interactive Challenge's masks of scribbles.
+    Source: scribble masks of the DAVIS Interactive Challenge.
     """
     if len(corners) < 2:
         return corners.copy()
@@ -29,19 +32,23 @@ def rasterize_polyline(corners: NDArray[np.int64]) -> NDArray[np.int64]:
     longer = np.abs(steps).max(axis=1)
     pixels = longer + 1
     first_pixels = np.cumsum(pixels) - pixels
+    # From here on every array has one row per pixel.
     segment = np.repeat(np.arange(len(steps)), pixels)
-    along = np.arange(len(segment)) - np.repeat(first_pixels, pixels)
-    # The longer axis moves by one each time; for the other this is the closed form of Bresenham's error term.
-    doubled = 2 * np.abs(steps)[segment] * along[:, None] + longer[segment, None]
-    moved = doubled // (2 * np.maximum(longer, 1)[segment, None])
-    return corners[segment] + np.sign(steps)[segment] * moved
+    along = np.arange(len(segment)) - first_pixels[segment]
+    step = steps[segment]
+    length = longer[segment, None]
+    # The longer axis advances by one pixel per step; for the other axis this is the closed form of
+    # Bresenham's error term.
+    doubled = 2 * np.abs(step) * along[:, None] + length
+    moved = doubled // (2 * np.maximum(length, 1))
+    return corners[segment] + np.sign(step) * moved
 
 
 def bezier_curve(points: Points, samples: int) -> Points:
     """Return `samples` positions on the Bezier curve with the control points `points`, at equal parameter steps.
 
-    The curve begins and ends exactly at the first and last point; the others only attract it. One point gives itself,
-    once.
+    The curve begins and ends exactly at the first and last point; the other points only attract it.
+    A single point returns itself, once.
 
     >>> bezier_curve(np.array([[0.0, 0.0], [4.0, 2.0], [0.0, 4.0]]), 3).tolist()
     [[0.0, 0.0], [2.0, 2.0], [0.0, 4.0]]
@@ -51,25 +58,29 @@ def bezier_curve(points: Points, samples: int) -> Points:
         samples: at least 2.
 
     Returns:
-        (samples, 2), rounded to a millionth of a pixel, which hides differences in the order of summation.
+        (samples, 2), rounded to a millionth of a pixel, which removes differences that come from the summation order.
     """
     if len(points) == 1:
         return points.astype(np.float64)
     shares = np.linspace(0, 1, samples)
-    # The weights at 1 - t are those at t backwards; up to one half none underflows.
+    # The weights at 1 - t are the reversed weights at t; none underflows up to one half.
     first_half = shares[: (samples + 1) // 2]
-    bernstein = _weights if len(points) <= _MAX_RECURSIVE_POINTS else _weights_of_many
-    weights = bernstein(len(points) - 1, first_half)
+    degree = len(points) - 1
+    if len(points) <= _MAX_RECURSIVE_POINTS:
+        weights = _weights(degree, first_half)
+    else:
+        weights = _weights_of_many(degree, first_half)
     from_start = weights @ points
     from_end = weights[: samples // 2] @ points[::-1]
     curve = np.concatenate([from_start, from_end[::-1]])
+    # Rounding can keep the end weights from being exactly 1.
     curve[0] = points[0]
     curve[-1] = points[-1]
-    return np.round(curve, 6)
+    return np.round(curve, _DECIMALS)
 
 
 def _weights(degree: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Bernstein polynomials at shares up to one half, (shares, degree + 1), by recursion over the degree."""
+    """Return the Bernstein polynomials at parameters up to one half, (shares, degree + 1), by recursion."""
     order = np.arange(1, degree + 1)
     odds = shares / (1 - shares)
     binomial_ratios = (degree + 1 - order) / order
@@ -80,17 +91,17 @@ def _weights(degree: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weights_of_many(degree: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the same by logarithms: slower, but without underflow for any degree."""
+    """Return the Bernstein polynomials by logarithms: slower than `_weights`, but without underflow at any degree."""
     order = np.arange(1, degree + 1)
-    log_ratios = np.log((degree + 1 - order) / order)
+    binomial_ratios = (degree + 1 - order) / order
+    log_ratios = np.log(binomial_ratios)
     log_binomials = np.concatenate([[0.0], np.cumsum(log_ratios)])
     powers = np.arange(degree + 1)
+    # A parameter of 0 gives 0 * -inf; its weights are set below.
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_weights = (
-            log_binomials
-            + powers * np.log(shares)[:, None]
-            + (degree - powers) * np.log1p(-shares)[:, None]
-        )
+        log_shares = np.log(shares)[:, None]
+        log_rests = np.log1p(-shares)[:, None]
+        log_weights = log_binomials + powers * log_shares + (degree - powers) * log_rests
     weights = np.exp(log_weights)
     weights[shares == 0] = powers == 0
     return weights

@@ -1,7 +1,7 @@
-"""Connected components of a volume by its runs of True along the last axis.
+"""Connected components of a volume, found from its runs of True along the last axis.
 
-A mask of a few large pieces has thousands of times fewer runs than voxels, so merging runs that touch takes far less
-time and memory than labelling voxels.
+A mask of a few large components has thousands of times fewer runs than voxels, so merging adjacent
+runs takes much less time and memory than labelling voxels.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from segarena.arrays.boxes import Window, window_shape
 from segarena.arrays.lazy_volume import VolumeMask
 from segarena.samples import Mask
 
+# 32 bits suffice for positions in a volume and take half the memory of NumPy's default.
 _Integers: TypeAlias = NDArray[np.int32]
 
 
 class Runs(NamedTuple):
-    """Runs of True along the last axis, in raster order: [starts, stops) in a row of a plane."""
+    """Runs of True along the last axis in raster order: [starts, stops) in one row of a plane."""
 
     planes: _Integers
     rows: _Integers
@@ -28,7 +29,7 @@ class Runs(NamedTuple):
 
 
 def find_runs(mask: VolumeMask, most: int) -> Runs | None:
-    """Find the runs plane by plane, so that no temporary is as large as the volume; None if there are more than `most`.
+    """Find the runs plane by plane to avoid volume-sized temporary arrays; None if there are more than `most`.
 
     >>> runs = find_runs(np.array([[[1, 1, 0, 1]]], bool), most=9)
     >>> runs.starts.tolist(), runs.stops.tolist()
@@ -38,59 +39,71 @@ def find_runs(mask: VolumeMask, most: int) -> Runs | None:
     # A False column at the end of each row ends every run within its row.
     padded = np.zeros((height, width + 1), dtype=np.bool_)
     flat = padded.ravel()
-    no_runs = Runs(*(np.empty(0, dtype=np.int32) for _ in Runs._fields))
-    parts = [no_runs]
+    empty = np.empty(0, dtype=np.int32)
+    no_runs = Runs(empty, empty, empty, empty)
+    runs_by_plane = [no_runs]
     total = 0
     for number, plane in enumerate(mask):
         padded[:, :width] = plane
         changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         if flat[0]:
             changes = np.concatenate(([0], changes))
-        rows, starts = np.divmod(changes[0::2].astype(np.int32), width + 1)
-        lengths = (changes[1::2] - changes[0::2]).astype(np.int32)
-        parts.append(Runs(np.full_like(rows, number), rows, starts, starts + lengths))
+        first_pixels = changes[0::2]
+        lengths = (changes[1::2] - first_pixels).astype(np.int32)
+        rows, starts = np.divmod(first_pixels.astype(np.int32), width + 1)
+        planes = np.full_like(rows, number)
+        runs_by_plane.append(Runs(planes, rows, starts, starts + lengths))
         total += len(rows)
         if total > most:
             return None
-    return Runs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    columns = zip(*runs_by_plane, strict=True)
+    return Runs(*(np.concatenate(column) for column in columns))
 
 
 def label_runs(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the component of each run; runs that touch in a neighbouring row or plane share one.
+    """Return the component index of each run; runs that touch in a neighbouring row or plane share a component.
 
     >>> runs = find_runs(np.array([[[1, 1, 0, 1], [0, 0, 1, 0]]], bool), most=9)
     >>> label_runs(runs, (1, 2, 4)).tolist()
     [0, 0, 0]
     """
     _, height, width = shape
-    # An empty line between planes: the last row of a plane is no neighbour of the next one's first.
+    # Positions of the whole volume on one line, in 64 bits. An empty row separates planes, because
+    # the last row of a plane is not adjacent to the first row of the next.
     lines = runs.planes.astype(np.int64) * (height + 1) + runs.rows
     step = width + 2
     starts = lines * step + runs.starts
     stops = starts + (runs.stops - runs.starts)
-    del lines
+    del lines  # eight bytes a run, while the loop below takes the most memory
     component_of = np.arange(len(starts), dtype=np.int32)
-    # One neighbouring line after the other, with components merged in between: a quarter of the memory of all at once.
+    # Process one neighbouring row at a time and merge components in between, which takes a quarter
+    # of the memory of all at once.
     for lines_back in (1, height, height + 1, height + 2):
         offset = lines_back * step
-        first = np.searchsorted(stops, starts - offset, side="left").astype(np.int32)
-        end = np.searchsorted(starts, stops - offset, side="right").astype(np.int32)
+        # Runs also touch across a corner: a run that stops where another starts is adjacent to it.
+        first_positions = np.searchsorted(stops, starts - offset, side="left")
+        end_positions = np.searchsorted(starts, stops - offset, side="right")
+        first = first_positions.astype(np.int32)
+        end = end_positions.astype(np.int32)
         counts = end - first
-        # Expand the ranges [first, end) to one neighbour each.
+        # Expand each range [first, end) into single neighbours.
         neighbours = np.arange(counts.sum(), dtype=np.int32)
         range_starts = np.cumsum(counts, dtype=np.int32) - counts
         neighbours += np.repeat(first - range_starts, counts)
         own = np.repeat(component_of, counts)
         others = component_of[neighbours]
-        merged = merge_labels(own, others, int(component_of.max()) + 1)
+        label_count = int(component_of.max()) + 1
+        merged = merge_labels(own, others, label_count)
         component_of = merged[component_of]
     return component_of
 
 
 def merge_labels(
-    ones: NDArray[np.int32], others: NDArray[np.int32], count: int
+    ones: NDArray[np.int32],
+    others: NDArray[np.int32],
+    count: int,
 ) -> NDArray[np.int32]:
-    """Return the component of each of `count` labels, when each label of `ones` is merged with its one of `others`.
+    """Return the component of each of `count` labels after merging each label in `ones` with its pair in `others`.
 
     >>> merge_labels(np.array([0, 3], np.int32), np.array([2, 1], np.int32), 5).tolist()
     [0, 1, 0, 1, 2]
@@ -105,21 +118,28 @@ def merge_labels(
 
 
 def draw_runs(runs: Runs) -> tuple[Window, Mask]:
-    """Rasterize `runs` into the smallest window that holds them.
+    """Rasterize `runs` into the smallest window that contains them.
 
     >>> window, mask = draw_runs(find_runs(np.array([[[0, 1, 1, 0]]], bool), most=9))
     >>> window, mask.tolist()
     ((slice(0, 1, None), slice(0, 1, None), slice(1, 3, None)), [[[True, True]]])
     """
-    planes = slice(int(runs.planes.min()), int(runs.planes.max()) + 1)
-    rows = slice(int(runs.rows.min()), int(runs.rows.max()) + 1)
-    columns = slice(int(runs.starts.min()), int(runs.stops.max()))
-    window = (planes, rows, columns)
+    first_plane = int(runs.planes.min())
+    last_plane = int(runs.planes.max())
+    first_row = int(runs.rows.min())
+    last_row = int(runs.rows.max())
+    first_column = int(runs.starts.min())
+    stop_column = int(runs.stops.max())
+    planes = slice(first_plane, last_plane + 1)
+    rows = slice(first_row, last_row + 1)
+    window = (planes, rows, slice(first_column, stop_column))
     depth, height, width = window_shape(window)
-    lines = (runs.planes - planes.start) * height + runs.rows - rows.start
-    # Mark where each run starts and stops, then accumulate; the extra column takes the stops at the window's end.
+    lines = (runs.planes - first_plane) * height + runs.rows - first_row
+    # Mark where each run starts and stops, then accumulate; the extra column takes stops at the end
+    # of the window.
     marks = np.zeros((depth * height, width + 1), dtype=np.bool_)
-    marks[lines, runs.starts - columns.start] = True
-    marks[lines, runs.stops - columns.start] = True
+    marks[lines, runs.starts - first_column] = True
+    marks[lines, runs.stops - first_column] = True
     np.logical_xor.accumulate(marks, axis=1, out=marks)
-    return window, marks.reshape(depth, height, width + 1)[:, :, :width]
+    drawn = marks.reshape(depth, height, width + 1)
+    return window, drawn[:, :, :width]

@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 from segarena.arrays.colours import rgb_to_lab
 
 SaliencyMap: TypeAlias = NDArray[np.float32]
-"""(H, W), 0 to 1."""
+"""A map (H, W) with values from 0 to 1."""
 
 _RESIDUAL_PX = 64  # side at which the spectrum is computed, as published
+_RESIDUAL_SIGMA_PX = 2.5  # smoothing of the map at that size
+_SALIENT_MEANS = 3  # Hou and Zhang: an object has more than three times the mean saliency
+_MIN_AMPLITUDE = 1e-9  # its logarithm stands for that of 0
 _CONTRAST_PX = 200  # longer side at which boundary contrast is computed
+_CONTRAST_SIGMA_PX = 1.5
 _BAND = 0.1  # width of the boundary band as a share of the side
 _ONE_COLOUR = 1e-3  # of CIELAB: rounding makes differences of about 1e-5 in an image of one colour
 
 
 def mean_contrast(image: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return the CIELAB distance of each pixel's colour, slightly blurred, from the mean colour of the image.
+    """Return the CIELAB distance between each pixel's slightly blurred colour and the mean colour of the image.
 
-    An image of one colour is 0 everywhere.
+    An image of one colour gives 0 everywhere.
 
     >>> image = np.full((60, 90, 3), 60, np.uint8)
     >>> image[20:40, 30:50] = (250, 40, 40)
@@ -45,7 +49,8 @@ def mean_contrast(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 def spectral_residual(image: NDArray[np.uint8]) -> SaliencyMap:
     """Return the spectral residual saliency: the log spectrum minus its local mean, transformed back.
 
-    Three times the mean maps to 0.5, the threshold of its authors. An image of one colour is 0 everywhere.
+    Three times the mean maps to 0.5, because the authors use it as threshold. An image of one
+    colour gives 0 everywhere.
 
     >>> image = np.full((60, 90, 3), 60, np.uint8)
     >>> image[20:40, 30:50] = (250, 40, 40)
@@ -53,27 +58,36 @@ def spectral_residual(image: NDArray[np.uint8]) -> SaliencyMap:
     >>> bool(found[20:40, 30:50].mean() > 10 * found[:, :20].mean())
     True
 
-    Source: Hou and Zhang, Saliency Detection: A Spectral Residual Approach, CVPR 2007; on 64 x 64 pixels.
+    Source: Hou and Zhang, Saliency Detection: A Spectral Residual Approach, CVPR 2007; computed at
+    64 x 64 pixels.
     """
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     small_size = (_RESIDUAL_PX, _RESIDUAL_PX)
-    small = np.asarray(cv2.resize(grey, small_size, interpolation=cv2.INTER_AREA), np.float64)
+    small_grey = cv2.resize(grey, small_size, interpolation=cv2.INTER_AREA)
+    small = np.asarray(small_grey, np.float64)
+    # Without contrast the spectrum is rounding noise, which scaling would turn into a map.
     if small.max() - small.min() < 1:
         return np.zeros(image.shape[:2], np.float32)
     spectrum = np.fft.fft2(small)
     phase = np.angle(spectrum)
-    log_amplitude = np.log(np.maximum(np.abs(spectrum), 1e-9))  # no logarithm of 0
-    residual = log_amplitude - np.asarray(cv2.blur(log_amplitude, (3, 3)))
-    saliency = np.abs(np.fft.ifft2(np.exp(residual + 1j * phase))) ** 2
-    smooth = np.asarray(cv2.GaussianBlur(saliency, (0, 0), 2.5), np.float64)
-    return _scaled(smooth, 3 * float(smooth.mean()), image)
+    amplitude = np.maximum(np.abs(spectrum), _MIN_AMPLITUDE)
+    log_amplitude = np.log(amplitude)
+    local_mean = np.asarray(cv2.blur(log_amplitude, (3, 3)))
+    residual = log_amplitude - local_mean
+    restored = np.fft.ifft2(np.exp(residual + 1j * phase))
+    saliency = np.abs(restored) ** 2
+    blurred = cv2.GaussianBlur(saliency, (0, 0), _RESIDUAL_SIGMA_PX)
+    smooth = np.asarray(blurred, np.float64)
+    threshold = _SALIENT_MEANS * float(smooth.mean())
+    return _scaled(smooth, threshold, image)
 
 
 def boundary_contrast(image: NDArray[np.uint8]) -> SaliencyMap:
-    """Return the contrast of each pixel's colour to three sides of the image; the most different side is left out.
+    """Return the contrast of each pixel's colour to three sides of the image, ignoring the most different side.
 
-    Contrast is the Mahalanobis distance in CIELAB from the colours in a band along a side, a tenth of the image wide.
-    Otsu's threshold maps to 0.5. An image of one colour is 0 everywhere.
+    Contrast is the Mahalanobis distance in CIELAB from the colours in a band along each side, a
+    tenth of the image wide. Otsu's threshold maps to 0.5. An image of one colour gives 0
+    everywhere.
 
     >>> image = np.full((60, 90, 3), 60, np.uint8)
     >>> image[20:40, 30:50] = (250, 40, 40)
@@ -85,25 +99,38 @@ def boundary_contrast(image: NDArray[np.uint8]) -> SaliencyMap:
     """
     height, width = image.shape[:2]
     scale = min(1.0, _CONTRAST_PX / max(height, width))
-    small_size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = np.asarray(cv2.resize(image, small_size, interpolation=cv2.INTER_AREA))
-    lab = rgb_to_lab(small).astype(np.float64)
-    rows = max(1, round(_BAND * lab.shape[0]))
-    columns = max(1, round(_BAND * lab.shape[1]))
-    sides = (lab[:rows], lab[-rows:], lab[:, :columns], lab[:, -columns:])
-    distances = np.stack([_mahalanobis(lab, side.reshape(-1, 3)) for side in sides])
-    nearest_three = distances.sum(0) - distances.max(0)
-    contrast = np.asarray(cv2.GaussianBlur(nearest_three, (0, 0), 1.5), np.float64)
+    small_width = max(1, round(width * scale))
+    small_height = max(1, round(height * scale))
+    small = cv2.resize(image, (small_width, small_height), interpolation=cv2.INTER_AREA)
+    lab = rgb_to_lab(np.asarray(small)).astype(np.float64)
+    rows = max(1, round(_BAND * small_height))
+    columns = max(1, round(_BAND * small_width))
+    top = lab[:rows]
+    bottom = lab[-rows:]
+    left = lab[:, :columns]
+    right = lab[:, -columns:]
+    distance_by_side = [_mahalanobis(lab, side) for side in (top, bottom, left, right)]
+    distances = np.stack(distance_by_side)
+    # An object that touches one side resembles that side and differs from the other three.
+    nearest_three = distances.sum(axis=0) - distances.max(axis=0)
+    blurred = cv2.GaussianBlur(nearest_three, (0, 0), _CONTRAST_SIGMA_PX)
+    contrast = np.asarray(blurred, np.float64)
     if contrast.max() < _ONE_COLOUR:
         return np.zeros(image.shape[:2], np.float32)
     return _scaled(contrast, _otsu(contrast), image)
 
 
 def _mahalanobis(lab: NDArray[np.float64], side: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances from the colours of a side; adding the unit matrix ignores noise below a unit of CIELAB."""
-    covariance = np.cov(side.T) if len(side) > 1 else np.zeros((3, 3))
+    """Return the Mahalanobis distance of each pixel of `lab`, (H, W, 3), from the colours of `side`, (h, w, 3)."""
+    colours = side.reshape(-1, 3)
+    if len(colours) > 1:
+        covariance = np.cov(colours.T)
+    else:
+        covariance = np.zeros((3, 3))
+    # The unit matrix suppresses noise below one CIELAB unit and makes the covariance of a side of
+    # one colour invertible.
     inverse = np.linalg.inv(covariance + np.eye(3))
-    offsets = lab - side.mean(axis=0)
+    offsets = lab - colours.mean(axis=0)
     squared = np.einsum("...i,ij,...j->...", offsets, inverse, offsets)
     return np.sqrt(squared)
 
@@ -116,8 +143,14 @@ def _otsu(values: NDArray[np.float64]) -> float:
     return float(values.max())
 
 
-def _scaled(values: NDArray[np.float64], half: float, image: NDArray[np.uint8]) -> SaliencyMap:
-    """Scale values so that `half` becomes 0.5, clip them at 1 and resize them to the image."""
-    scaled = np.minimum(values / (2 * half), 1).astype(np.float32)
-    size = image.shape[1::-1]
-    return np.asarray(cv2.resize(scaled, size, interpolation=cv2.INTER_LINEAR), np.float32)
+def _scaled(
+    values: NDArray[np.float64],
+    half: float,
+    image: NDArray[np.uint8],
+) -> SaliencyMap:
+    """Scale values so that `half` becomes 0.5, clip them at 1 and resize them to the image size."""
+    clipped = np.minimum(values / (2 * half), 1)
+    scaled = clipped.astype(np.float32)
+    height, width = image.shape[:2]
+    resized = cv2.resize(scaled, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(resized, np.float32)

@@ -1,8 +1,8 @@
-"""Slices of a volume: selection, the object's centre in one, and interpolation of prompts between them.
+"""Slices of a volume: selection, the object's centre in a slice, and interpolation of prompts between slices.
 
-Slices are taken along the first axis. Numbers are rounded to the nearest integer, halves to the even one, in integer
-arithmetic, so that no result depends on the last digit of a float. Source: RadioActive, sections 2.1 and 2.2, with the
-rules of its published code.
+Slices are taken along the first axis. Values are rounded half to even in integer arithmetic, so
+that no result depends on the last digit of a float. Source: RadioActive, sections 2.1 and 2.2, with
+the rules of its published code.
 """
 
 from __future__ import annotations
@@ -24,16 +24,21 @@ Pixel: TypeAlias = tuple[int, int]
 """(row, column) in a slice."""
 
 Corners: TypeAlias = tuple[Pixel, Pixel]
-"""A box in a slice: its first pixel, and one past its last in both directions."""
+"""A box in a slice: its first pixel, and the pixel one past its last in both directions."""
 
 
-def spaced_slices(first: int, last: int, count: int) -> list[int]:
-    """Return `count` evenly spaced slices from `first` to `last`, both included, each rounded down.
+def spaced_slices(
+    first: int,
+    last: int,
+    count: int,
+) -> list[int]:
+    """Return `count` evenly spaced slices from `first` to `last`, both inclusive, each rounded down.
 
     >>> spaced_slices(3, 10, 4)
     [3, 5, 7, 10]
 
-    Source: `linspace(first, last, count, dtype=int)`, whose floating-point steps are kept.
+    Source: NumPy's `linspace(first, last, count, dtype=int)`; its floating-point steps are
+    reproduced.
     """
     return [int(index) for index in np.linspace(first, last, count)]
 
@@ -44,32 +49,35 @@ def nearest_slice(wanted: int, slices: Sequence[int]) -> int:
     >>> nearest_slice(5, [1, 4, 6])
     4
     """
-    place = bisect_left(slices, wanted)
-    around = slices[max(0, place - 1) : place + 1]
-    return min(around, key=lambda index: abs(index - wanted))
+    first_at_or_after = bisect_left(slices, wanted)
+    first_neighbour = max(0, first_at_or_after - 1)
+    neighbours = slices[first_neighbour : first_at_or_after + 1]
+    # `min` returns the first of equally near slices, which is the lower one.
+    return min(neighbours, key=lambda index: abs(index - wanted))
 
 
 def key_slices(slices: Sequence[int], count: int) -> list[int]:
-    """Return up to `count` of `slices` spread evenly from the first to the last, both included.
+    """Return up to `count` of `slices`, spread evenly from the first to the last, both inclusive.
 
-    An evenly spaced slice that is not among `slices` is replaced by the nearest one that is; one slice may then
-    come more than once.
+    An evenly spaced slice that is not among `slices` is replaced by the nearest that is; a slice
+    may then occur more than once.
 
     >>> key_slices([2, 3, 4, 8, 9, 10], 3)
     [2, 4, 10]
 
     Args:
-        slices: those with foreground, sorted.
-        count: how many are wanted; there are at most as many as `slices`.
+        slices: slices with foreground, sorted.
+        count: number of slices to select; at most `len(slices)` are returned.
     """
     if not slices:
         return []
-    wanted = spaced_slices(slices[0], slices[-1], min(count, len(slices)))
+    possible = min(count, len(slices))
+    wanted = spaced_slices(slices[0], slices[-1], possible)
     return [nearest_slice(index, slices) for index in wanted]
 
 
 def median_slice(slices: Sequence[int]) -> int:
-    """Return the median of `slices`, sorted and not empty, rounded down, or the nearest to it that is among them.
+    """Return the median of `slices`, sorted and not empty, rounded down and replaced by the nearest listed slice.
 
     >>> median_slice([1, 2, 9])
     2
@@ -83,36 +91,44 @@ def median_slice(slices: Sequence[int]) -> int:
 
 
 def interpolate_points(keys: Iterable[Position]) -> dict[int, Pixel]:
-    """Return a pixel for every slice from the first key to the last, on straight lines from key to key.
+    """Interpolate a pixel for every slice from the first key to the last, along straight lines between keys.
 
     >>> interpolate_points([(0, 0, 0), (2, 5, 8)])
     {0: (0, 0), 1: (2, 4), 2: (5, 8)}
 
     Args:
-        keys: (plane, row, column), in any order; of several in one plane the last one counts.
+        keys: (plane, row, column), in any order; if several are in one plane, the last one counts.
 
     Returns:
         {plane: (row, column)} in ascending order of planes; empty without keys.
     """
-    pixels = {plane: (row, column) for plane, row, column in keys}
-    return {plane: (row, column) for plane, (row, column) in _interpolated(pixels).items()}
+    values: dict[int, tuple[int, ...]] = {}
+    for plane, row, column in keys:
+        values[plane] = (row, column)
+    interpolated = _interpolated(values)
+    return {plane: (row, column) for plane, (row, column) in interpolated.items()}
 
 
 def interpolate_boxes(keys: Iterable[tuple[Position, Position]]) -> dict[int, Corners]:
-    """Return a box for every slice from the first key to the last; its corners move on straight lines.
+    """Interpolate a box for every slice from the first key to the last; its corners move along straight lines.
 
     >>> interpolate_boxes([((0, 0, 0), (1, 4, 4)), ((2, 2, 4), (3, 8, 8))])
     {0: ((0, 0), (4, 4)), 1: ((1, 2), (6, 6)), 2: ((2, 4), (8, 8))}
 
     Args:
-        keys: (start, stop) of boxes in single planes, both (plane, row, column), stop exclusive; in any order; of
-            several in one plane the last one counts.
+        keys: (start, stop) of boxes in single planes, both (plane, row, column), stop exclusive, in any order; if
+            several are in one plane, the last one counts.
 
     Returns:
-        {plane: ((row, column), (row, column))}, stops exclusive, in ascending order of planes; empty without keys.
+        {plane: ((row, column), (row, column))}, stop exclusive, in ascending order of planes; empty without keys.
     """
-    corners = {start[0]: (*start[1:], *stop[1:]) for start, stop in keys}
-    return {plane: ((v[0], v[1]), (v[2], v[3])) for plane, v in _interpolated(corners).items()}
+    values: dict[int, tuple[int, ...]] = {}
+    for (plane, top, left), (_, bottom, right) in keys:
+        values[plane] = (top, left, bottom, right)
+    corners: dict[int, Corners] = {}
+    for plane, (top, left, bottom, right) in _interpolated(values).items():
+        corners[plane] = ((top, left), (bottom, right))
+    return corners
 
 
 def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
@@ -120,20 +136,22 @@ def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]
     planes = sorted(keys)
     if not planes:
         return {}
-    values_by_plane = {planes[0]: tuple(keys[planes[0]])}
+    first_plane = planes[0]
+    values_by_plane = {first_plane: tuple(keys[first_plane])}
     for first, last in pairwise(planes):
         distance = last - first
         start = np.asarray(keys[first], dtype=np.int64)
         end = np.asarray(keys[last], dtype=np.int64)
         steps = np.arange(1, distance + 1)[:, None]
-        values = divide_half_even(start * distance + (end - start) * steps, distance)
-        for plane, row in zip(range(first + 1, last + 1), values.tolist(), strict=True):
-            values_by_plane[plane] = tuple(row)
+        numerators = start * distance + (end - start) * steps
+        values = divide_half_even(numerators, distance)
+        for step, row in enumerate(values.tolist(), start=1):
+            values_by_plane[first + step] = tuple(row)
     return values_by_plane
 
 
 def divide_half_even(numerators: NDArray[np.int64], denominator: int) -> NDArray[np.int64]:
-    """Return the nearest integers to `numerators / denominator`, halves to the even one, exactly.
+    """Return `numerators / denominator` rounded half to even, exactly.
 
     >>> divide_half_even(np.array([1, 3, 5, 7]), 2).tolist()
     [0, 2, 2, 4]
@@ -146,7 +164,7 @@ def divide_half_even(numerators: NDArray[np.int64], denominator: int) -> NDArray
 
 
 def tight_box(mask: Mask) -> Corners | None:
-    """Return the smallest box that holds all of `mask`, (H, W); None when it is empty.
+    """Return the smallest box that contains all of `mask`, (H, W); None if it is empty.
 
     >>> tight_box(np.array([[0, 0, 0], [0, 1, 1]], bool))
     ((1, 1), (2, 3))
@@ -154,11 +172,17 @@ def tight_box(mask: Mask) -> Corners | None:
     window = bounding_window(mask)
     if is_empty(window):
         return None
-    return ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
+    rows, columns = window
+    return (rows.start, columns.start), (rows.stop, columns.stop)
 
 
-def snapped_box_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
-    """Return the centre of the bounding box of the largest component, moved to the component's nearest pixel.
+def snapped_box_centre(
+    mask: Mask,
+    *,
+    ties: Ties = "last",
+    origin: Pixel = (0, 0),
+) -> Pixel | None:
+    """Return the bounding box centre of the largest component, moved to the nearest pixel of the component.
 
     >>> ring = np.ones((3, 3), bool)
     >>> ring[1, 1] = False
@@ -167,48 +191,61 @@ def snapped_box_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0
 
     Args:
         mask: bool, (H, W).
-        ties: which of equally large components; the published code takes the last, though it does not say so.
-        origin: where the first pixel of `mask` lies in the whole slice, when it is a crop. It decides which of two
-            middle pixels is the even one.
+        ties: tie-break between equally large components; the published code takes the last, although the paper does not
+            say so.
+        origin: position of the first pixel of `mask` in the whole slice, if it is a crop. It decides which of two
+            middle pixels has the even coordinate.
 
     Returns:
-        (row, column) in the whole slice, a pixel of the mask; of equally near ones the first in raster order. None
+        (row, column) in the whole slice, a pixel of the mask; the first in raster order of equally near ones. None
         for an empty mask.
 
-    Source: RadioActive, published code. Its text says centre of mass: `snapped_mean`.
+    Source: RadioActive, published code. The text of the paper says centre of mass, which is
+        `snapped_mean`.
     """
     component = largest_component(mask, ties=ties)
     if component is None:
         return None
-    row, column = (
-        # Rounded in coordinates of the whole slice, where halves go to the even pixel.
-        round((side.start + side.stop - 1 + 2 * offset) / 2)
-        for side, offset in zip(component.window, origin, strict=True)
-    )
-    return _snapped(component, (row, column), origin)
+    centre: list[int] = []
+    for side, offset in zip(component.window, origin, strict=True):
+        # Round in the coordinates of the whole slice, so that halves go to its even pixel.
+        first = side.start + offset
+        last = side.stop - 1 + offset
+        centre.append(round((first + last) / 2))
+    return _snapped(component, (centre[0], centre[1]), origin)
 
 
-def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
-    """Return the mean pixel of the largest component, moved to the component's nearest pixel.
+def snapped_mean(
+    mask: Mask,
+    *,
+    ties: Ties = "last",
+    origin: Pixel = (0, 0),
+) -> Pixel | None:
+    """Return the mean position of the largest component, moved to the nearest pixel of the component.
 
     >>> snapped_mean(np.array([[1, 1, 1, 1], [1, 0, 0, 0]], bool))
     (0, 1)
 
-    Arguments and result as `snapped_box_centre`.
+    Arguments and result are those of `snapped_box_centre`.
     """
     component = largest_component(mask, ties=ties)
     if component is None:
         return None
+    rows, columns = component.window
     pixels_by_row = np.count_nonzero(component.mask, axis=1)
     pixels_by_column = np.count_nonzero(component.mask, axis=0)
-    total = int(pixels_by_row.sum())
-    mean: list[int] = []
-    for counts, side, offset in zip(
-        (pixels_by_row, pixels_by_column), component.window, origin, strict=True
-    ):
-        within_crop = int(counts @ np.arange(len(counts)))
-        mean.append(round((within_crop + (side.start + offset) * total) / total))
-    return _snapped(component, (mean[0], mean[1]), origin)
+    mean_row = _mean_position(pixels_by_row, rows.start + origin[0])
+    mean_column = _mean_position(pixels_by_column, columns.start + origin[1])
+    return _snapped(component, (mean_row, mean_column), origin)
+
+
+def _mean_position(counts: NDArray[np.intp], first: int) -> int:
+    """Return the rounded mean position of pixels, of which `counts[i]` lie at `first + i`."""
+    total = int(counts.sum())
+    # Divide whole numbers once: a mean of floats could fall on the wrong side of a half.
+    sum_within_crop = int(counts @ np.arange(len(counts)))
+    sum_of_positions = sum_within_crop + first * total
+    return round(sum_of_positions / total)
 
 
 def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
@@ -218,16 +255,24 @@ def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
     (1, 2)
     """
     row, column = wanted
-    if 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]:
+    height, width = mask.shape
+    is_in_frame = 0 <= row < height and 0 <= column < width
+    if is_in_frame and mask[row, column]:
         return wanted
     rows, columns = np.nonzero(mask)
-    nearest = int(((rows - row) ** 2 + (columns - column) ** 2).argmin())
+    squared = (rows - row) ** 2 + (columns - column) ** 2
+    nearest = int(squared.argmin())
     return int(rows[nearest]), int(columns[nearest])
 
 
-def _snapped(component: Component, wanted: Pixel, origin: Pixel) -> Pixel:
+def _snapped(
+    component: Component,
+    wanted: Pixel,
+    origin: Pixel,
+) -> Pixel:
     """Return the pixel of a component nearest to `wanted`, both in coordinates of the whole slice."""
     top = component.window[0].start + origin[0]
     left = component.window[1].start + origin[1]
-    row, column = nearest_pixel(component.mask, (wanted[0] - top, wanted[1] - left))
+    within_crop = (wanted[0] - top, wanted[1] - left)
+    row, column = nearest_pixel(component.mask, within_crop)
     return row + top, column + left

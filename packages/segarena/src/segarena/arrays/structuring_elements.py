@@ -1,6 +1,7 @@
 """Structuring elements for dilation and erosion: disks and balls.
 
-They equal `skimage.morphology.disk` and `ball`, whose import takes half a second.
+They equal `skimage.morphology.disk` and `ball`, but avoid importing scikit-image, which takes half
+a second.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from segarena.samples import Mask
 
 
 def ball(radius: float, axes: int = 3) -> Mask:
-    """Return a Euclidean ball of `radius` pixels as a structuring element: bool, an odd side along each axis.
+    """Return a Euclidean ball of `radius` pixels as a structuring element: bool, with an odd size along each axis.
 
     >>> ball(1, axes=2).astype(int)
     array([[0, 1, 0],
@@ -26,12 +27,15 @@ def ball(radius: float, axes: int = 3) -> Mask:
         axes: 2 for a disk, 3 for a ball.
     """
     reach = math.floor(radius)
-    offsets = np.mgrid[(slice(-reach, reach + 1),) * axes]
-    return (offsets**2).sum(axis=0) <= radius**2
+    side = slice(-reach, reach + 1)
+    offsets = np.mgrid[(side,) * axes]
+    squared_distance = (offsets**2).sum(axis=0)
+    # Compare squares, because a square root could round a pixel on the border to either side.
+    return squared_distance <= radius**2
 
 
 def disk(radius_px: float) -> NDArray[np.uint8]:
-    """Return `ball(radius_px, axes=2)` as uint8, the type in which OpenCV takes a structuring element.
+    """Return `ball(radius_px, axes=2)` as uint8, the dtype that OpenCV expects for structuring elements.
 
     >>> disk(1).dtype, disk(2.5).shape
     (dtype('uint8'), (5, 5))

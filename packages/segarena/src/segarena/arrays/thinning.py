@@ -1,8 +1,8 @@
-"""Morphological thinning: reduce lines of any width to their middle, one pixel wide, as edge benchmarks do.
+"""Morphological thinning: reduce lines of any width to one-pixel-wide centre lines, as edge benchmarks do.
 
-Source: Guo & Hall, Parallel Thinning with Two-Subiteration Algorithms, CACM 1989; the conditions as Lam, Lee & Suen,
-Thinning Methodologies, PAMI 1992, write them (algorithm A1). MATLAB's `bwmorph(..., "thin", inf)` and scikit-image's
-`thin` are the same.
+Source: Guo & Hall, Parallel Thinning with Two-Subiteration Algorithms, CACM 1989; the conditions
+follow algorithm A1 in Lam, Lee & Suen, Thinning Methodologies, PAMI 1992. MATLAB's `bwmorph(...,
+"thin", inf)` and scikit-image's `thin` give the same result.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from segarena.arrays.packed_bits import WORD_PX, Words, pack_mask, unpack_mask
 from segarena.samples import Mask
 
 _PASSES = 4
-"""Passes of both subiterations between two checks of which rows still change."""
+"""Passes of both subiterations before checking again which rows still change."""
 _ONE = np.uint64(1)
 _LAST = np.uint64(WORD_PX - 1)
 
 
 def thin(mask: Mask) -> Mask:
-    """Thin `mask` until nothing changes.
+    """Thin `mask` until no pixel changes.
 
-    The two subiterations treat 64 pixels in a word at once: some forty passes over the words of the rows near which
-    pixels changed. Pixels outside the array count as False; an empty mask stays empty.
+    Both subiterations process 64 pixels per word, in about forty passes over the words of the rows
+    near changed pixels. Pixels outside the array count as False; an empty mask stays empty.
 
     >>> thin(np.ones((3, 7), bool)).astype(int)
     array([[0, 0, 0, 0, 0, 0, 0],
@@ -36,76 +36,96 @@ def thin(mask: Mask) -> Mask:
         mask: bool (H, W).
     """
     window = bounding_window(mask)
-    crop = np.pad(mask[window], 1)
-    words = pack_mask(crop, margin=0)  # a pixel is margin enough
+    padded = np.pad(mask[window], 1)
+    words = pack_mask(padded, margin=0)  # a pixel is margin enough
+    # Removing a pixel affects its neighbours, so changes spread by one row per subiteration.
+    reach = 2 * _PASSES
     first = 1
-    stop = len(words) - 1
-    while first < stop:
-        changed = first + np.flatnonzero(_thin_rows(words[first - 1 : stop + 1]).any(axis=1))
+    last = len(words) - 2
+    while first <= last:
+        removed = _thin_rows(words[first - 1 : last + 2])
+        changed = first + np.flatnonzero(removed.any(axis=1))
         if not len(changed):
             break
-        # A removed pixel affects its neighbours, so changes spread by one row with every subiteration.
-        first = max(1, int(changed[0]) - 2 * _PASSES)
-        stop = min(len(words) - 1, int(changed[-1]) + 1 + 2 * _PASSES)
+        first = max(1, int(changed[0]) - reach)
+        last = min(len(words) - 2, int(changed[-1]) + reach)
+    lines = unpack_mask(words, padded.shape[1], margin=0)
     thinned = np.zeros_like(mask)
-    thinned[window] = unpack_mask(words, crop.shape[1], margin=0)[1:-1, 1:-1]
+    thinned[window] = lines[1:-1, 1:-1]
     return thinned
 
 
 def _thin_rows(words: Words) -> Words:
-    """Thin all rows but the first and the last, in place; return the pixels that the last pass has removed."""
+    """Thin all rows but the first and the last in place; return the pixels that the last pass removed."""
     width = words.shape[1]
-    # The pixels, their eastern and their western neighbours.
+    # The pixels, their eastern neighbours and their western neighbours.
     there = np.empty((3, words.size), dtype=words.dtype)
     absent = np.empty_like(there)
     own, east, west = there
     own[:] = words.reshape(-1)
     inner = own[width:-width]
-    sides = _around(there, width), _around(absent, width)
-    # The second subiteration is the first one, turned by half a circle.
-    turned = [neighbours[4:] + neighbours[:4] for neighbours in sides]
+    # Views, which follow later changes of `there` and `absent`.
+    set_around = _around(there, width)
+    unset_around = _around(absent, width)
+    # The second subiteration is the first one rotated by 180 degrees.
+    set_turned = set_around[4:] + set_around[:4]
+    unset_turned = unset_around[4:] + unset_around[:4]
     before = inner
     for number in range(_PASSES):
-        before = inner.copy() if number == _PASSES - 1 else before
-        for neighbours in (sides, turned):
-            # Pixels move by a bit, those at the ends of words into the next word.
+        if number == _PASSES - 1:
+            before = inner.copy()
+        for is_set, is_unset in ((set_around, unset_around), (set_turned, unset_turned)):
+            # Shift pixels by one bit; pixels at the end of a word move into the next word.
             np.right_shift(own, _ONE, out=east)
             np.left_shift(own, _ONE, out=west)
             east[:-1] |= own[1:] << _LAST
             west[1:] |= own[:-1] >> _LAST
             np.invert(there, out=absent)
-            gone = _removable(*neighbours)
-            gone &= inner
-            inner ^= gone
+            removed = _removable(is_set, is_unset)
+            removed &= inner
+            inner ^= removed
     words[1:-1] = inner.reshape(-1, width)
-    return (before ^ inner).reshape(-1, width)
+    removed_last = before ^ inner
+    return removed_last.reshape(-1, width)
 
 
 def _around(columns: Words, width: int) -> list[Words]:
-    """Return the eight neighbours of all pixels of the inner rows: the eastern one first, then counter-clockwise.
+    """Return the eight neighbours of all pixels in the inner rows, counter-clockwise from the eastern one.
 
     Args:
-        columns: the pixels themselves, their eastern and their western neighbours, rows of `width` words in a line.
-        width: words in a row.
+        columns: the pixels and their eastern and western neighbours, as flattened rows of `width` words.
+        width: number of words in a row.
     """
-    own, east, west = (
-        (line[: -2 * width], line[width:-width], line[2 * width :]) for line in columns
-    )
-    return [east[1], east[0], own[0], west[0], west[1], west[2], own[2], east[2]]
+    above = columns[:, : -2 * width]
+    beside = columns[:, width:-width]
+    below = columns[:, 2 * width :]
+    own, east, west = range(3)
+    return [
+        beside[east],
+        above[east],
+        above[own],
+        above[west],
+        beside[west],
+        below[west],
+        below[own],
+        below[east],
+    ]
 
 
 def _removable(there: Sequence[Words], absent: Sequence[Words]) -> Words:
-    """Return the pixels that the first subiteration removes, where they are set.
+    """Return the pixels that the first subiteration removes if they are set.
 
-    The condition of Guo & Hall: the eight neighbours, in a circle, form one run; of the four pairs of a side and the
-    corner after it, or before it, the lower number of pairs with a set pixel is two or three; and either the eastern
-    neighbour is not set, or it is set with the south-eastern one, and neither the north-eastern nor the northern one.
-    It is evaluated as a decision tree (north-eastern neighbour set? western? ...), the fewest operations found, in
-    place, because allocating arrays takes most of the time.
+    The condition of Guo & Hall has three parts. The eight neighbours, read in a circle, form one
+    run. Pair each side neighbour with the next corner, or with the previous corner, and count the
+    pairs with a set pixel; the smaller of these two counts is two or three. The eastern neighbour
+    is either not set, or is set together with the south-eastern one while neither the north-eastern
+    nor the northern one is set. The condition is evaluated as a decision tree (is the north-eastern
+    neighbour set? the western? ...), which takes the fewest operations found, and in place, because
+    allocating arrays takes most of the time.
 
     Args:
         there: whether each neighbour is set, in the order of `_around`.
-        absent: the same inverted.
+        absent: the inverse of `there`.
     """
     east, north_east, north, north_west, west, south_west, south, south_east = there
     no_east, no_north_east, no_north, no_north_west, _, no_south_west, no_south, no_south_east = (

@@ -1,4 +1,4 @@
-"""`segarena board`: a leaderboard of runs as a static site."""
+"""`segarena board`: a leaderboard of runs as a static website."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from segarena.cli.report import runs_below
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.reports.boards.run_attribution import attribution_of, read_attributions
+from segarena.reports.given_labels import labels_of_runs
 from segarena.terminal.exit_codes import one_line_errors
 
 
@@ -25,6 +26,13 @@ def board(
             help="CSV file with columns run, participant, name and chosen. [default: a participant per segmenter]"
         ),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN=TEXT",
+            help="Name of a run on this board; with one run, TEXT alone. Repeat for several.",
+        ),
+    ] = None,
     show: Annotated[
         Literal["all", "best", "last", "chosen"],
         typer.Option(help="Runs of each participant that the page shows at first."),
@@ -36,7 +44,8 @@ def board(
     freeze: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Exclude runs that finished later, such as 2026-11-22T18:00+01:00."
+            metavar="TIME",
+            help="Exclude runs that finished after this time, such as 2026-11-22T18:00+01:00.",
         ),
     ] = "",
     title: Annotated[
@@ -73,12 +82,12 @@ def board(
         for run in runs:
             paths.extend(runs_below(run))
         run_of_entry: dict[Entry, Path] = {}
-        for path in paths:
+        for path, given in zip(paths, labels_of_runs(paths, label or ()), strict=True):
             attribution = attribution_of(attributions, path)
             entry = Entry(
                 extract=extract_of(path),
                 participant=attribution.participant,
-                name=attribution.name,
+                name=given or attribution.name,
                 is_chosen=attribution.is_chosen,
             )
             run_of_entry[entry] = path

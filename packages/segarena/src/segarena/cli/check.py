@@ -1,4 +1,4 @@
-"""`segarena check`: integrity of a run folder, or reproducibility of a segmenter's answers."""
+"""`segarena check`: integrity of a run folder, or reproducibility of a segmenter's predictions."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def check(
 
         segarena check runs/mine
 
-    A segmenter gets the same prompts several times: again, as another instance, in other batches, in another order, in
-    another process. The table shows on which of these its answers depend; a correct segmenter depends on none.
+    The command sends a segmenter the same prompts several times: again, to another instance, in
+    other batches, in another order, in another process. The table shows which of these changes its
+    predictions; a correct segmenter always returns the same ones.
 
         segarena check my_model.py:MyModel
 
@@ -95,13 +96,16 @@ def show_findings(findings: Iterable[Finding]) -> None:
 
 
 def _check_segmenter(
-    segmenter: str, dataset: str | None, benchmark: str | None, samples: int
+    segmenter: str,
+    dataset: str | None,
+    benchmark: str | None,
+    samples: int,
 ) -> bool:
     with Console(stderr=True).status(f"checking {segmenter}"):
         checks = check_segmenter(segmenter, dataset=dataset, benchmark=benchmark, samples=samples)
     show_sheet(_sheet(segmenter, checks))
     causes = [each.on for each in checks if each.found.differed]
-    text = ", ".join(causes) or "the prompts alone, as far as was asked"
+    text = ", ".join(causes) or "only the prompts, as far as tested"
     typer.secho(f"answers depend on {text}", fg="red" if causes else None)
     return not causes
 
@@ -109,8 +113,8 @@ def _check_segmenter(
 def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
     return Sheet(
         name="check",
-        caption=f"{segmenter}: the same prompts, asked again",
-        head=("depends on", "asked again", "answers", "differ", "worst IoU", "the worst"),
+        caption=f"{segmenter}: the same prompts, sent again",
+        head=("depends on", "sent again", "answers", "differ", "worst IoU", "the worst"),
         rows=tuple(
             (
                 on.on,
@@ -122,5 +126,5 @@ def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
             )
             for on in found
         ),
-        notes=("Hidden state and chance show in the rows below theirs, too.",),
+        notes=("Hidden state and randomness also affect the rows below theirs.",),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from segarena.cli.check import show_findings
+from segarena.datasets.folder_detection import detect_dataset, is_folder_of_data
 from segarena.options import options_of
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, find
@@ -24,10 +26,11 @@ def _data() -> None:
     """Prepare datasets, and check them before evaluating on them."""
 
 
-@app.command("check")
+@app.command("check-dataset")
 def check_dataset(
     name: Annotated[
-        str, typer.Argument(help="Name from `segarena list datasets`, or file.py:Class.")
+        str,
+        typer.Argument(help="Name from `segarena list datasets`, file.py:Class, or a folder."),
     ],
     path: Annotated[
         str | None, typer.Argument(help="Folder of the dataset, if it needs one.")
@@ -35,14 +38,23 @@ def check_dataset(
 ) -> None:
     """Read every file of a dataset and report counts, anomalies and missing files.
 
-        segarena data check demo
+        segarena data check-dataset demo
 
-        segarena data check folder photos
+        segarena data check-dataset folder photos
+
+        segarena data check-dataset photos
+
+    The layout of a folder is detected; the first line says which dataset is used.
 
     Exit code 0: usable; 1: errors were found; 2: there is no such dataset.
     """
     with one_line_errors():
-        spec = PluginSpec.parse(name)
+        if path is None and is_folder_of_data(name):
+            detected = detect_dataset(Path(name).expanduser())
+            typer.echo(f"dataset: {detected}")
+            spec = detected.spec
+        else:
+            spec = PluginSpec.parse(name)
         if path is not None:
             spec = PluginSpec(
                 spec.reference, {_folder_option(spec.reference): path, **spec.options}
@@ -55,7 +67,7 @@ def check_dataset(
 
 
 def _folder_option(dataset: str) -> str:
-    """Return the name of the option for the folder of a dataset: `path`, or else the first required one."""
+    """Return the name of a dataset's option for its folder: `path` if it exists, else the first required option."""
     options = options_of(find("dataset", dataset))
     required = [option.name for option in options if option.is_required]
     if not required or "path" in [option.name for option in options]:

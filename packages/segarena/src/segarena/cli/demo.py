@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
+from segarena.demos import RunDemo
 from segarena.reports import write_report
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.run_display import run_and_show
 from segarena.terminal.worker_options import Workers, with_worker_options
 
-SEGMENTERS = ("graph", "grabcut", "image-blind")
-"""The last one ignores the image: a baseline that the others must exceed."""
+PHOTOGRAPHS = RunDemo(
+    name="photographs",
+    command="segarena demo",
+    summary="ten photographs with hand-drawn masks",
+    benchmark="clicks",
+    dataset="demo",
+    # The last one ignores the image: a baseline that any useful segmenter must exceed.
+    segmenters=("graph", "grabcut", "image-blind"),
+)
 
 
 @with_worker_options
@@ -29,11 +37,16 @@ def demo(
     Needs no download.
     """
     with one_line_errors("stopped; the same command resumes where it stopped"):
-        runs = [out / name for name in SEGMENTERS]
+        runs = [out / name for name in PHOTOGRAPHS.segmenters]
         failures = 0
-        for name, folder in zip(SEGMENTERS, runs, strict=True):
+        for name, folder in zip(PHOTOGRAPHS.segmenters, runs, strict=True):
             failures += run_and_show(
-                "clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder
+                PHOTOGRAPHS.benchmark,
+                segmenter=name,
+                dataset=PHOTOGRAPHS.dataset,
+                rounds=rounds,
+                workers=workers,
+                out=folder,
             )
         files = write_report(runs, out / "report")
         typer.echo(

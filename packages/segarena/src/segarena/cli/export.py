@@ -1,4 +1,4 @@
-"""`segarena export`: the predicted masks of a run as files."""
+"""`segarena export`: export of a run's predicted masks as files."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def export(
 
         segarena export runs/grabcut --masks coco --round 5
 
-    Masks of images are PNG files with values 0 and 255, or run lengths in one COCO file per user. A video is a folder
-    of PNG files with object numbers. A volume is a NIfTI file with the affine of its scan. `masks.csv` lists sample,
-    target, user, repeat, round and metrics of each file. A dialogue that ended before the round has its last mask.
+    Masks of images are PNG files with values 0 and 255, or run lengths in one COCO file per user. A
+    video becomes a folder of PNG files with object numbers. A volume becomes a NIfTI file with the
+    affine of its scan. `masks.csv` lists sample, target, user, repeat, round and metrics of each
+    file. If a dialogue ended before the requested round, the command writes its last mask.
     """
     with one_line_errors():
         index = export_masks(

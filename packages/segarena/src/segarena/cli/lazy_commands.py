@@ -1,4 +1,4 @@
-"""Commands that are imported when they are used, whether built in or added by an installed package.
+"""Lazy import of commands, both built-in commands and those of installed packages.
 
 A package adds commands by entry points of the group `segarena.commands`:
 `mine = "my_package.commands:app"` adds a group, `"data.mine" = "my_package.commands:mine"` one
@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
+import msgspec
 import typer
 import typer.main
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from segarena.errors import MissingExtra
+from segarena.files.install_cache import read_declarations, write_declarations
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.help_format import HelpCommand, HelpGroup, first_paragraph, use_help_format
 
 ENTRY_POINTS = "segarena.commands"
-ADDED_PANEL = "Added by packages"
-"""Heading in the help for commands of packages and of our own systems."""
+_HELP = "commands"
+"""Name under which the help of added commands is stored."""
+ADDED_PANEL = "Systems and other packages"
+"""Help heading for commands that other packages or segarena's own systems add."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +37,11 @@ class CommandEntry:
     """A command in `segarena --help`.
 
     Attributes:
-        name: of the command.
-        help: its first sentence, so that `segarena --help` imports no command.
-        target: "module:function" of a command of the core; "" where a companion package adds it.
+        name: name of the command.
+        help: its one-sentence help.
+        target: "module:function" of a core command; "" if a companion package adds it.
         package: the companion package that adds it, without `segarena-`; "" for the core.
-        panel: the heading under which it is listed.
+        panel: the help heading under which it is listed.
     """
 
     name: str
@@ -52,22 +58,28 @@ class LazyCommand(TyperCommand):
         super().__init__(name=entry.name, help=entry.help, rich_help_panel=entry.panel or None)
         self.load = load
 
-    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
-        """Return the context of the command itself."""
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        *rest: Any,
+        **extra: Any,
+    ) -> Any:
+        """Import the command and return its context."""
         with one_line_errors():  # the import may raise MissingExtra
             command = self.load()
         return command.make_context(info_name, args, *rest, **extra)
 
 
 class MissingCommand(TyperCommand):
-    """A hidden command that names the package to install, because it is not installed."""
+    """A hidden command of a package that is not installed; it names the package to install."""
 
     def __init__(self, name: str, package: str) -> None:
         super().__init__(name=name, hidden=True)
         self._package = package
 
     def make_context(self, *given: Any, **extra: Any) -> Any:
-        """Print one line and exit with 2."""
+        """Print one line and exit with code 2."""
         with one_line_errors():
             raise MissingExtra(
                 f"segarena {self.name} comes with a package that is not installed: "
@@ -75,18 +87,46 @@ class MissingCommand(TyperCommand):
             )
 
 
-class CommandGroup(TyperGroup):
-    """The commands of a table, then those that installed packages add.
+class ExtensibleGroup(HelpGroup):
+    """A command group to which installed packages add commands, which are imported on first use.
 
     Attributes:
-        table: the commands that are known without importing anything.
-        added: the entry points of all others, by name.
+        added: entry points of the commands that packages add, by command name.
     """
-
-    table: tuple[CommandEntry, ...] = ()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.added: dict[str, EntryPoint] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands that are not hidden, starting with the group's own."""
+        own = [name for name, command in self.commands.items() if not command.hidden]
+        return [*own, *(name for name in self.added if name not in self.commands)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; warn about and omit a package's command that cannot be imported."""
+        if cmd_name not in self.commands and cmd_name in self.added:
+            command = _load_or_report(self.added[cmd_name])
+            if command is None:
+                return None
+            self.add_command(command, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+class CommandGroup(ExtensibleGroup):
+    """The commands of a table, followed by those of installed packages under a separate heading.
+
+    Attributes:
+        table: commands that are known without an import.
+        renamed: new names of commands by their old ones, of one or two words.
+    """
+
+    table: tuple[CommandEntry, ...] = ()
+    renamed: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._help = _stored_help()
         added = dict(_entries_in(""))
         for entry in self.table:
             if entry.target:
@@ -98,28 +138,54 @@ class CommandGroup(TyperGroup):
                 self.add_command(MissingCommand(entry.name, entry.package))
         self.added = added
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands, those of the table first."""
-        return [*self.commands, *(name for name in self.added if name not in self.commands)]
-
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; a package's command that cannot be imported is reported and left out."""
-        if cmd_name not in self.commands and cmd_name in self.added:
-            command = _load_or_report(self.added[cmd_name])
+        """Return a command; commands of installed packages appear under `ADDED_PANEL`.
+
+        These commands are imported once to store their help text; after that, only when they are
+        used.
+        """
+        if cmd_name in self.commands or cmd_name not in self.added:
+            return super().get_command(ctx, cmd_name)
+        point = self.added[cmd_name]
+        if cmd_name not in self._help:
+            command = _load_or_report(point)
             if command is None:
                 return None
-            command.rich_help_panel = ADDED_PANEL
-            self.add_command(command, cmd_name)
+            self._help[cmd_name] = first_sentence(command)
+            write_declarations(_HELP, self._help)
+        entry = CommandEntry(name=cmd_name, help=self._help[cmd_name], panel=ADDED_PANEL)
+        self.add_command(LazyCommand(entry, lambda: _load_point(point)))
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command and its arguments; print the new name of a renamed command."""
+        for words in (2, 1):
+            old = " ".join(args[:words])
+            new = self.renamed.get(old)
+            if new is None or len(args) < words or old in self.list_commands(ctx):
+                continue
+            if not ctx.resilient_parsing:  # of shell completion
+                program = ctx.command_path
+                typer.echo(f"`{program} {old}` is now `{program} {new}`", err=True)
+            return super().resolve_command(ctx, [*new.split(), *args[words:]])
+        return super().resolve_command(ctx, args)
 
 
 def load_command(command: Any) -> Any:
-    """Return the command that a `LazyCommand` stands for, others unchanged."""
+    """Return the command that a `LazyCommand` stands for; return other commands unchanged."""
     return command.load() if isinstance(command, LazyCommand) else command
 
 
+def _stored_help() -> dict[str, str]:
+    """Return the help of added commands by name, as an earlier process stored it."""
+    try:
+        return msgspec.convert(read_declarations(_HELP), dict[str, str])
+    except msgspec.ValidationError:
+        return {}
+
+
 def _entries_in(group: str) -> Iterator[tuple[str, EntryPoint]]:
-    """Yield the commands that packages add to a group, "" for `segarena` itself, sorted by name."""
+    """Yield the commands that packages add to a group, sorted by name; "" is `segarena` itself."""
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         parent, _, name = point.name.rpartition(".")
         if parent == group:
@@ -129,7 +195,7 @@ def _entries_in(group: str) -> Iterator[tuple[str, EntryPoint]]:
 def _load_target(entry: CommandEntry) -> Any:
     module_name, _, attribute = entry.target.partition(":")
     module = importlib.import_module(module_name)
-    # A command with a way of its own to read its arguments names the class beside the function.
+    # A command that parses its own arguments names its command class next to the function.
     command_class = getattr(module, "COMMAND_CLASS", None)
     return _build(entry.name, getattr(module, attribute), command_class)
 
@@ -149,24 +215,24 @@ def _load_or_report(point: EntryPoint) -> Any:
 
 
 def _build(
-    name: str, command: Any, command_class: type[TyperCommand] | None, group: str = ""
+    name: str,
+    command: Any,
+    command_class: type[TyperCommand] | None,
+    group: str = "",
 ) -> Any:
-    """Return the click command of a function or an app, with the commands that packages add to the app."""
+    """Build the click command of a function or an app, including commands that packages add to the app."""
     if not isinstance(command, typer.Typer):
         single = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        single.command(name, cls=command_class)(command)
+        single.command(name, cls=command_class or HelpCommand)(command)
         return typer.main.get_command(single)
     command.rich_markup_mode = "markdown"
-    made = typer.main.get_group(command)
+    use_help_format(command, ExtensibleGroup)
+    made = cast("ExtensibleGroup", typer.main.get_group(command))
     made.name = name
-    for inner_name, point in _entries_in(group or name):
-        inner = _load_or_report(point)
-        if inner is not None:
-            made.add_command(inner, inner_name)
+    made.added = dict(_entries_in(group or name))
     return made
 
 
 def first_sentence(command: Any) -> str:
-    """Return the first paragraph of a command's help, on one line: what `CommandEntry.help` repeats."""
-    text = inspect.cleandoc(load_command(command).help or "").split("\n\n")[0]
-    return " ".join(text.split())
+    """Return the first paragraph of a command's help on one line, which `CommandEntry.help` repeats."""
+    return first_paragraph(inspect.cleandoc(load_command(command).help or ""))

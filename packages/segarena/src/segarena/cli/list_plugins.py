@@ -1,42 +1,29 @@
-"""`segarena list`: the available plug-ins."""
+"""`segarena list`: the available plug-ins, published tables and demos."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import msgspec
 import typer
-from rich.console import Console
 
-from segarena.capabilities import (
-    built_class,
-    sample_kind,
-    segmenter_capabilities,
-    user_capabilities,
-)
 from segarena.errors import InvalidInput
-from segarena.options import format_options, options_of
-from segarena.published.table_registry import broken_tables, find_table, table_names
-from segarena.published.table_types import PublishedTable
-from segarena.registry import import_errors, plugin_kinds, plugins_by_name
-from segarena.reports.cells import Column
-from segarena.reports.renderers import sheet_rows
+from segarena.files.install_cache import read_declarations, write_declarations
+from segarena.reports.cells import Column, ColumnKind
 from segarena.reports.sheets import Sheet
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.sheet_output import show_sheet
 
-_TABLE = "table"
-"""Published tables, which are listed although they are not plug-ins."""
+_SHEETS = "list"
+"""Name under which the sheets of all kinds are stored."""
 
 
 def list_plugins(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="segmenters, users, metrics, datasets, benchmarks, click-models or tables. [default: all]"
+            help="segmenters, users, metrics, datasets, benchmarks, click-models, tables or demos. [default: all]"
         ),
     ] = None,
 ) -> None:
@@ -46,110 +33,57 @@ def list_plugins(
     my_model.py:MyClass.
     """
     with one_line_errors():
-        available = (*plugin_kinds(), _TABLE)
-        wanted = [each for each in available if kind is None or kind.rstrip("s") == each]
+        sheets, failures = _installed_sheets()
+        wanted = [each for each in sheets if kind is None or kind.rstrip("s") == each]
         if not wanted:
-            plurals = ", ".join(f"{each}s" for each in available)
+            plurals = ", ".join(f"{each}s" for each in sheets)
             raise InvalidInput(f"unknown kind {kind!r}; expected one of {plurals}")
-        if _TABLE in wanted:
-            wanted.remove(_TABLE)
-            _show_tables()
         for each in wanted:
-            Console().print(sheet_rows(_plugin_sheet(each)), "")
-        for line in import_errors():
+            show_sheet(sheets[each])
+        for line in failures:
             typer.secho(line, fg="yellow", err=True)
 
 
-def _plugin_sheet(kind: str) -> Sheet:
-    columns = {"what it is": _summary, **_ABILITIES.get(kind, {}), "options": format_options}
-    rows: list[tuple[str, ...]] = []
-    for name, factory in plugins_by_name(kind).items():
-        cells = [describe(factory) for describe in columns.values()]
-        rows.append((name, *cells))
-    return Sheet(name=kind, caption=f"{kind}s", head=("name", *columns), rows=tuple(rows))
+def _installed_sheets() -> tuple[Mapping[str, Sheet], Sequence[str]]:
+    """Return the sheet of each kind, and messages about packages that cannot be imported.
+
+    An earlier process may have stored the sheets; otherwise all packages are imported.
+    """
+    try:
+        stored = msgspec.convert(read_declarations(_SHEETS), dict[str, _StoredSheet])
+    except msgspec.ValidationError:
+        stored = None
+    if stored is not None:
+        return {kind: sheet.as_sheet(kind) for kind, sheet in stored.items()}, ()
+    # Imported here, because the module imports NumPy and reads every published table.
+    from segarena.cli.plugin_sheets import all_sheets
+
+    sheets, failures = all_sheets()
+    if not failures:
+        plain = {kind: _StoredSheet.of(sheet) for kind, sheet in sheets.items()}
+        write_declarations(_SHEETS, msgspec.to_builtins(plain))
+    return sheets, failures
 
 
-def _show_tables() -> None:
-    """Print the published tables with their size and the command that measures them."""
-    tables = [find_table(name) for name in table_names()]
-    head = (
-        "name",
-        Column("what it shows", "words"),
-        Column("models", "number"),
-        Column("figures", "number"),
-    )
-    rows = tuple(
-        (
-            one.name,
-            one.title,
-            len(one.model_names),
-            len(one.figures),
-            "yes" if one.absent else "",
-            _measured_by(one),
+class _StoredSheet(msgspec.Struct):
+    """A sheet as it is cached: heading and kind of each column, and cells of text or numbers."""
+
+    caption: str
+    head: list[tuple[str, ColumnKind]]
+    rows: list[list[str | int]]
+
+    @classmethod
+    def of(cls, sheet: Sheet) -> _StoredSheet:
+        head: list[tuple[str, ColumnKind]] = [
+            (column.heading, column.kind) for column in sheet.columns
+        ]
+        rows: list[list[Any]] = [list(row) for row in sheet.rows]
+        return cls(caption=sheet.caption, head=head, rows=rows)
+
+    def as_sheet(self, kind: str) -> Sheet:
+        return Sheet(
+            name=kind,
+            caption=self.caption,
+            head=tuple(Column(heading, column_kind) for heading, column_kind in self.head),
+            rows=tuple(map(tuple, self.rows)),
         )
-        for one in tables
-    )
-    head = (*head, "some absent", Column("measured by", "words"))
-    show_sheet(Sheet(name=_TABLE, caption="tables of papers", head=head, rows=rows))
-    for line in broken_tables():
-        typer.secho(line, fg="yellow", err=True)
-
-
-def _measured_by(table: PublishedTable) -> str:
-    """Return the command or benchmark that measures a table."""
-    if table.measuring:
-        return "segarena reproduce"
-    is_reported = any(measure.sheet for measure in table.measures.values())
-    return f"benchmark {table.benchmark}" if is_reported and table.benchmark else "–"
-
-
-def _summary(factory: Callable[..., Any]) -> str:
-    return (inspect.getdoc(factory) or "").split("\n", 1)[0]
-
-
-def _takes(factory: Callable[..., Any]) -> str:
-    """Return the samples and prompts that a segmenter accepts, from its class: loading models would be slow."""
-    found = segmenter_capabilities(built_class(factory))
-    takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
-    return takes + "; SEES THE TRUTH" * found.sees_truth
-
-
-def _needs(factory: Callable[..., Any]) -> str:
-    """Return the required options, and the extra to install for networks if it is missing."""
-    needed = [option.name for option in options_of(factory) if option.is_required]
-    if "weights" in needed and not (find_spec("torch") and find_spec("transformers")):
-        needed.append('pip install "segarena[models]"')
-    return ", ".join(needed) or "nothing"
-
-
-def _holds(factory: Callable[..., Any]) -> str:
-    """Return the kind of samples of a dataset, from its class."""
-    kind = sample_kind(built_class(factory))
-    return "unknown" if kind is None else _listed([kind])
-
-
-def _gives(factory: Callable[..., Any]) -> str:
-    """Return the prompts that a user gives, built with its defaults if possible."""
-    plugin = built_class(factory)
-    if not any(option.is_required for option in options_of(factory)):
-        with suppress(Exception):  # an error of another package must not prevent the list
-            plugin = factory()
-    found = user_capabilities(plugin)
-    kinds = _listed(found.prompt_kinds)
-    return f"{kinds}, on several objects" if found.corrects_objects else kinds
-
-
-def _listed(kinds: Iterable[str] | None) -> str:
-    if kinds is None:
-        return "any"
-    return ", ".join(sorted(_WORDS.get(kind, kind) for kind in kinds))
-
-
-_WORDS = {"image": "photograph", "support": "example"}
-
-_ABILITIES: dict[str, dict[str, Callable[[Callable[..., Any]], str]]] = {
-    "segmenter": {"takes": _takes, "needs": _needs},
-    "user": {"gives": _gives},
-    "dataset": {"holds": _holds, "needs": _needs},
-}
-"""Further columns by kind of plug-in: heading, and function for the cell."""

@@ -9,6 +9,7 @@ import typer
 
 from segarena.cli.lazy_commands import CommandEntry, CommandGroup
 from segarena.files import limits
+from segarena.terminal.output_encoding import make_output_encodable
 from segarena.version import __version__
 
 _FIRST = "First commands"
@@ -78,7 +79,7 @@ COMMANDS = (
     ),
     CommandEntry(
         name="reproduce",
-        help="Reproduce a published table: list what it takes, run what can be run, compare.",
+        help="Reproduce a published table: list its requirements, run what is possible, compare.",
         target="segarena.cli.reproduce:reproduce",
         panel=_MORE,
     ),
@@ -113,6 +114,12 @@ COMMANDS = (
         panel=_CHALLENGES,
     ),
     CommandEntry(
+        name="join",
+        help="Accept the terms of a challenge, and ask its organisers to approve your team, where they require it.",
+        target="segarena.client.commands:join",
+        panel=_CHALLENGES,
+    ),
+    CommandEntry(
         name="fetch",
         help="Download the samples of a challenge phase that takes masks, with their first prompts.",
         target="segarena.client.commands:fetch",
@@ -137,13 +144,24 @@ COMMANDS = (
         panel=_CHALLENGES,
     ),
 )
-"""Built-in commands, in the order of the help text. Other packages add theirs by entry points."""
+"""Built-in commands, in the order of the help text. Other packages add theirs through entry points."""
+
+
+RENAMED_COMMANDS = {
+    "clicks": "click-data",
+    "clicks check": "click-data check-table",
+    "data check": "data check-dataset",
+    "people check": "people check-prompts",
+    "worker check": "worker check-adapter",
+}
+"""New names of commands by their old ones, which no help text shows. A system declares its own."""
 
 
 class SegarenaCommands(CommandGroup):
-    """All commands of `segarena`."""
+    """The command group of all `segarena` commands."""
 
     table = COMMANDS
+    renamed = RENAMED_COMMANDS
 
 
 app = typer.Typer(
@@ -188,9 +206,10 @@ def _root(
         ),
     ] = None,
 ) -> None:
-    """Judge promptable segmentation the way people use it."""
+    """Evaluate promptable segmentation the way people use it."""
 
 
 def run_app() -> None:
-    """Run the command line."""
+    """Run the command line, on a terminal of any encoding."""
+    make_output_encodable()
     app()

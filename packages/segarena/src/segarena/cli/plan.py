@@ -1,4 +1,4 @@
-"""`segarena plan`: forecast of the cost of a run."""
+"""`segarena plan`: cost forecast of a run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COMMAND_CLASS = BenchmarkOptionsCommand
 
 @with_run_options(leaves_out=("out",))
 def plan(
-    asked: dict[str, Any],
+    options: dict[str, Any],
     samples: Annotated[
         int, typer.Option(help="Maximum number of samples to time, spread over the dataset.")
     ] = 3,
 ) -> None:
     """Estimate the cost of a run (passes, hours, memory, disk) from a few samples.
 
-    Accepts the options of `segarena run`. The trial takes at most about a tenth of the forecast time, plus the start
+    Accepts the options of `segarena run`. The trial takes at most about a tenth of the forecast time, plus startup
     and one encoder pass; for small datasets it runs only part of a sample. It leaves no files except in the folder of
     --cache.
 
@@ -33,41 +33,41 @@ def plan(
         cost = forecast(
             timed=samples,
             on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
-            **asked,
+            **options,
         )
-    _show(cost, asked)
+    _show(cost, options)
 
 
-def _show(cost: Forecast, asked: dict[str, Any]) -> None:
+def _show(cost: Forecast, options: dict[str, Any]) -> None:
     typer.echo(
-        f"{asked['benchmark']} · {asked['segmenter']}, from {cost.timed} of {cost.samples} samples timed"
+        f"{options['benchmark']} · {options['segmenter']}, from {cost.timed} of {cost.samples} samples timed"
     )
     for name, text in forecast_rows(cost):
         typer.echo(f"{name:<16}{text}")
     if cost.predictions < cost.predictions_at_most:
         typer.echo(
-            'Some dialogues of the timed samples ended early; if none does, the "at most" figures apply.'
+            'Some dialogues of the timed samples ended early; if none does, the "at most" values apply.'
         )
     else:
         typer.echo("No dialogue of the timed samples ended early, so this is an upper estimate.")
     if cost.failures:
         typer.secho(
-            f"failures among the samples tried: {cost.failures}; a run would record them",
+            f"failures in the tried samples: {cost.failures}; a run would record them",
             fg="yellow",
             err=True,
         )
 
 
 def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
-    """Return the lines of a forecast as pairs of label and text."""
+    """Format a forecast as pairs of label and text."""
     low, middle, high, most = (
         duration_text(3600 * hours)
         for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)
     )
     processes = max(1, cost.workers)
-    memory = f"{size_text(cost.process_bytes)} in a process"
+    memory = f"{bytes_text(cost.process_bytes)} in a process"
     if processes > 1:
-        memory += f", {size_text(processes * cost.process_bytes)} in {processes}"
+        memory += f", {bytes_text(processes * cost.process_bytes)} in {processes}"
     encoder_passes = f"{cost.encodes:,}"
     if cost.encodes_with_prompts:
         encoder_passes += ", one per answer"
@@ -76,25 +76,25 @@ def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
         ("encoder passes", encoder_passes),
         ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
         ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
-        ("", f"{duration_text(cost.startup_s)} of it to start, before the first sample"),
+        ("", f"including {duration_text(cost.startup_s)} of startup before the first sample"),
         ("memory", memory),
         (
             "disk",
-            f"{size_text(cost.records_bytes)} for records, {size_text(cost.masks_bytes)} for masks",
+            f"{bytes_text(cost.records_bytes)} for records, {bytes_text(cost.masks_bytes)} for masks",
         ),
     ]
     if cost.gpu_hours is not None:
         lines.insert(5, ("GPU", f"{cost.gpu_hours:.3g} GPU hours on {cost.device}"))
     if cost.timed > 1:
-        told = (
+        range_text = (
             f"{low} to {high} if all targets were like those of the quickest or the slowest sample"
         )
-        lines.insert(4, ("", told))
+        lines.insert(4, ("", range_text))
     return lines
 
 
-def size_text(size_bytes: float) -> str:
-    """Return a size in the unit that reads best: "12 kB", "3.4 MB", "1.2 TB"."""
+def bytes_text(size_bytes: float) -> str:
+    """Format a size with a suitable unit: "12 kB", "3.4 MB", "1.2 TB"."""
     for unit in ("kB", "MB", "GB"):
         size_bytes /= 1000
         if size_bytes < 999.5:

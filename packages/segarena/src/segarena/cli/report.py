@@ -62,6 +62,13 @@ def report(
             help="Serve the page on this machine and open it; it can then show any target.",
         ),
     ] = False,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN=TEXT",
+            help="Name of a run in this report; with one run, TEXT alone. Repeat for several.",
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -99,9 +106,10 @@ def report(
 ) -> None:
     """Print the summary of runs and write the report page, CSV and LaTeX tables.
 
-    The page is one file that works offline, with a summary with intervals, curves, a gallery of dialogues and the
-    hardest targets. Some benchmarks add their own sections and tables. The command reads the records only, and runs
-    no code that a run folder names unless you add `--trust`.
+    The page is one file that works offline. It contains a summary with intervals, curves, a gallery
+    of dialogues and the hardest targets. Some benchmarks add their own sections and tables. The
+    command only reads the records, and runs no code that a run folder names unless you add
+    `--trust`.
 
         segarena report runs/grabcut
 
@@ -122,6 +130,7 @@ def report(
             shows_all=every,
             beside=beside or (),
             pace=pace,
+            labels=label or (),
         )
         Console().print(terminal_of(files.page))
         tables = (files.csv, files.latex, files.targets, *files.of_people, *files.further)
@@ -136,7 +145,7 @@ def report(
 
 
 def _serve(page: Page, *, trust: bool) -> None:
-    """Serve the page until Ctrl-C."""
+    """Serve the page over HTTP until Ctrl-C."""
     with restrict_plugins(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
         typer.echo(f"open:   {server.url}   (Ctrl-C ends)")
         webbrowser.open(server.url)

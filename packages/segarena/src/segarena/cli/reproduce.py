@@ -92,9 +92,10 @@ def reproduce(
         ),
     ] = False,
 ) -> None:
-    """Reproduce a published table: list what it takes, run what can be run, compare.
+    """Reproduce a published table: list its requirements, run what is possible, compare.
 
-    You can stop it at any time; the same command resumes. It lists missing files with their sources.
+    You can stop it at any time; the same command resumes. It lists missing files with their
+    sources.
 
         segarena reproduce amodal:3 --data DATA
 
@@ -126,7 +127,7 @@ def reproduce(
             f"{published.name}: {published.title}\n{', '.join(filter(None, [published.paper, published.where]))}"
         )
         if published.absent:
-            typer.secho(f"not all its figures are here: {published.absent}", fg="yellow")
+            typer.secho(f"some of its figures are missing here: {published.absent}", fg="yellow")
         is_whole = request.measure() if published.measuring else request.run()
     if not is_whole:
         raise typer.Exit(FAILURES)
@@ -134,7 +135,7 @@ def reproduce(
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """The requested part of a table and its settings; methods return whether everything was measured."""
+    """The requested part of a table and its settings; the methods return whether everything was measured."""
 
     table: PublishedTable
     models: Sequence[str]
@@ -146,7 +147,7 @@ class _Request:
     is_dry: bool
 
     def measure(self) -> bool:
-        """Measure the table with the function of its system."""
+        """Measure the table with the measurement function of its system."""
         of_data = {
             name: dataset_requirements(self.table, name, self.places) for name in self.datasets
         }
@@ -160,7 +161,7 @@ class _Request:
         with ProgressBar(
             self.table.name, Console(stderr=True), unit="images", workers=self.workers
         ) as bar:
-            asked = MeasurementRequest(
+            request = MeasurementRequest(
                 folders={} if self.is_dry else folders,
                 inputs={need.name: Path(need.place) for need in inputs if need.is_present},
                 models=tuple(self.models),
@@ -169,9 +170,9 @@ class _Request:
                 workers=self.workers,
                 on_progress=bar.update,
             )
-            found = self.table.measuring(asked)
-        told = {key: value for key, value in found.items() if key[0] in self.models}
-        self._show(told, is_whole=self.limit is None)
+            found = self.table.measuring(request)
+        shown = {key: value for key, value in found.items() if key[0] in self.models}
+        self._show(shown, is_whole=self.limit is None)
         return self.is_dry or len(folders) == len(self.datasets)
 
     def run(self) -> bool:
@@ -205,10 +206,10 @@ class _Request:
         return self.table.stand_in.limit if self.is_dry and self.limit is None else self.limit
 
     def _run_one(
-        self, job: ReproductionJob, place: str
+        self, job: ReproductionJob, position: str
     ) -> tuple[Path | None, Mapping[FigureKey, Measurement]]:
-        """Run a job and return folder and figures; report an error and return no folder if it fails."""
-        title = f"{place}: {job.model} on {job.dataset}"
+        """Run a job and return its folder and figures; if it fails, report the error and return no folder."""
+        title = f"{position}: {job.model} on {job.dataset}"
         try:
             with ProgressBar(
                 title, Console(stderr=True), rate="rounds", workers=self.workers
@@ -234,9 +235,11 @@ class _Request:
         )
 
     def _show_costs(self, jobs: Sequence[ReproductionJob]) -> None:
-        """Print a forecast of the unfinished runs."""
+        """Print a cost forecast of the unfinished runs."""
         pending = [job for job in jobs if not is_finished(job, self.out)]
-        typer.echo(f"{len(jobs)} runs can be made, {len(jobs) - len(pending)} of them are finished")
+        typer.echo(
+            f"{len(jobs)} runs are possible, {len(jobs) - len(pending)} of them are finished"
+        )
         hours = 0.0
         for job in pending:
             name = f"{job.model} on {job.dataset}"
@@ -256,7 +259,7 @@ class _Request:
             typer.echo(f"together about {duration_text(3600 * hours)}")
 
     def _show(self, found: Mapping[FigureKey, Measurement], *, is_whole: bool) -> None:
-        """Print measured next to published figures, and write them as CSV."""
+        """Print measured values next to published ones, and write both as CSV."""
         is_dry = self.is_dry
         if is_dry:
             sheet = dry_run_sheet(self.table, found)
@@ -277,7 +280,7 @@ class _Request:
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """Parse NAME=VALUE; a value that is no Python literal is text."""
+    """Parse NAME=VALUE; a value that is not a Python literal stays text."""
     name, sign, value = text.partition("=")
     if not (name and sign):
         raise InvalidInput(f"--adapter-option {text}: expected NAME=VALUE")
@@ -289,5 +292,5 @@ def _option(text: str) -> tuple[str, Any]:
 
 def _folder(option: str, path: Path | None) -> Path | None:
     if path is not None and not path.expanduser().is_dir():
-        raise InvalidInput(f"{option} {path}: expected a folder, there is none")
+        raise InvalidInput(f"{option} {path}: expected a folder, found none")
     return path.expanduser() if path is not None else None

@@ -10,6 +10,7 @@ import typer
 from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
 from segarena.engine.human_prompts import PeopleSettings
 from segarena.terminal.exit_codes import FAILURES
+from segarena.terminal.help_format import RARE
 from segarena.terminal.run_display import run_and_show
 from segarena.terminal.worker_options import ShareOption
 
@@ -18,22 +19,28 @@ COMMAND_CLASS = BenchmarkOptionsCommand
 
 @with_run_options(interrupted="stopped; finished samples are kept, and the same command resumes")
 def run(
-    asked: dict[str, Any],
+    shared_options: dict[str, Any],
     challenge: Annotated[
         str | None,
         typer.Option(
             "--challenge",
             metavar="URL",
-            help="Take part in a challenge: the server has the data and evaluates; see `segarena login`.",
+            help="Take part in a challenge; see `segarena login`.",
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option(help="Repeat samples in which something failed.")
+        bool,
+        typer.Option(
+            help="Repeat samples in which something failed.",
+            rich_help_panel=RARE,
+        ),
     ] = False,
     retry_damaged: Annotated[
         bool,
         typer.Option(
-            "--retry-damaged", help="Repeat samples whose files are damaged; see `segarena check`."
+            "--retry-damaged",
+            help="Repeat samples whose files are damaged; see `segarena check`.",
+            rich_help_panel=RARE,
         ),
     ] = False,
     overwrite: Annotated[
@@ -46,34 +53,59 @@ def run(
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Continue even if the first samples all fail for the same reason."
+            "--keep-going",
+            help="Continue even if the first samples all fail for the same reason.",
+            rich_help_panel=RARE,
         ),
     ] = False,
     verify: Annotated[
         int,
         typer.Option(
-            help="After the run, repeat this many answers in another process and report differences."
+            help="After the run, repeat this many answers in another process and report differences.",
+            rich_help_panel=RARE,
         ),
     ] = 0,
+    isolate: Annotated[
+        bool,
+        typer.Option(
+            "--isolate",
+            help="Run the segmenter in a process without access to the ground truth and the dataset (bubblewrap).",
+            rich_help_panel=RARE,
+        ),
+    ] = False,
     keep_rounds: Annotated[
         int | None,
         typer.Option(
             "--keep-rounds",
             min=1,
             help="Store masks of all rounds up to this one. [default: 1, 2, 3, 5, 10, 20, and the last]",
+            rich_help_panel=RARE,
         ),
     ] = None,
     share: ShareOption = False,
+    pdb: Annotated[
+        bool,
+        typer.Option(
+            "--pdb",
+            help="With --workers 0: open the debugger at the first error in a plug-in.",
+            rich_help_panel=RARE,
+        ),
+    ] = False,
     people: Annotated[
         Path | None,
         typer.Option(
             "--people",
             metavar="DATA",
-            help="With -u human: ask people on the server of `segarena serve DATA`. [default: you, in a browser]",
+            help="With -u human: collect prompts on the server of `segarena serve DATA`. [default: you, in a browser]",
+            rich_help_panel=RARE,
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option(help="With -u human: open the page in the browser.")
+        bool,
+        typer.Option(
+            help="With -u human: open the page in the browser.",
+            rich_help_panel=RARE,
+        ),
     ] = True,
 ) -> None:
     """Evaluate a segmenter on a benchmark and record every round.
@@ -82,20 +114,14 @@ def run(
 
         segarena run clicks --segmenter grabcut --dataset demo --out runs/grabcut
 
-        segarena run clicks -s my_model.py:MyModel -d "folder(path='photos')" -u centre -u uniform -w 2
+        segarena run clicks -s my_model.py:MyModel -d photos -u centre -w 2
 
-        segarena run rclicks -s grabcut -d demo --click-model depth --clicks clicks.csv
-
-        segarena run radioactive -s grabcut -d "nifti-folder(path='scans')" --prompts 3b-inter --refine scribble
-
-        segarena run clicks -s grabcut -d demo -u human -u centre
+        segarena run radioactive -s grabcut -d scans --prompts 3b-inter
 
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
-    Every benchmark has its own options: `segarena run rclicks --help` shows them below these.
-
-    Exit code 0: success; 1: complete, but some dialogues failed (the other records are valid), or --verify found
-    differences; 2: invalid request, or all failed, with a one-line message; 130: interrupted.
+    Exit code 0: success; 1: failed dialogues, samples not loaded, or differences found by --verify;
+    2: invalid request, or all failed; 130: interrupted.
     """
     options: dict[str, Any] = {
         "keep_going": keep_going,
@@ -104,30 +130,51 @@ def run(
         "retry_failed": retry_failed,
         "retry_damaged": retry_damaged,
         "overwrite": overwrite,
-        **asked,
+        **shared_options,
     }
+    if isolate:
+        options["isolate"] = True
     if keep_rounds is not None:
         options["keep_rounds"] = tuple(range(1, keep_rounds + 1))
+    for option, flag in (("name", "--name"), ("note", "--note"), ("tags", "--tag")):
+        if challenge is not None and options.get(option):
+            raise typer.BadParameter(
+                "a challenge does not use this option; omit it", param_hint=flag
+            )
+    if challenge is not None and isolate:
+        raise typer.BadParameter(
+            "a challenge keeps the truth on its server; omit this option", param_hint="--isolate"
+        )
+    if challenge is not None and pdb:
+        raise typer.BadParameter(
+            "debug on local data first; a challenge does not wait for a debugger",
+            param_hint="--pdb",
+        )
     if challenge is not None and people is not None:
         raise typer.BadParameter(
-            "a challenge asks nobody here; leave one of the two out", param_hint="--people"
+            "a challenge is not used with people; omit one of the two options",
+            param_hint="--people",
         )
     if challenge is not None:
         failures = participate(challenge, options)
     else:
-        failures = run_locally(people, browser, options)
+        failures = run_locally(people, browser, {**options, "pdb": pdb})
     if failures:
         raise typer.Exit(FAILURES)
 
 
-def run_locally(people: Path | None, browser: bool, options: dict[str, Any]) -> int:
+def run_locally(
+    people: Path | None,
+    browser: bool,
+    options: dict[str, Any],
+) -> int:
     """Run on this machine, with prompts from people if requested; return the number of failures."""
     return run_and_show(**options, people=PeopleSettings(at=people, opens_browser=browser))
 
 
 def participate(challenge: str, options: dict[str, Any]) -> int:
     """Run at a challenge server; return the number of failures."""
-    # The client needs an extra that local runs do without.
+    # Imported here, because the client needs an extra that local runs do not.
     from segarena.client.run_display import participate_and_show
 
     return participate_and_show(challenge, **options)

@@ -1,7 +1,7 @@
-"""Options of a run, for `segarena run` and `segarena plan`, from the command line and from a TOML file.
+"""Options of a run from the command line and from a TOML file, for `segarena run` and `segarena plan`.
 
-Options of all runs are declared here for both commands. Options of a benchmark are declared in the
-signature of its factory; the command adds them when the benchmark is named.
+Options common to all runs are declared here for both commands. Options of a benchmark are declared
+in the signature of its factory; the commands add them once the benchmark is known.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from types import NoneType
 from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperCommand
 
 from segarena.errors import InvalidInput
 from segarena.options import Option, choices, options_of, parse_option, suggest_names
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import find
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.help_format import RARE, HelpCommand
 from segarena.terminal.worker_options import (
     ADDRESS_OPTION,
     EXECUTOR_OPTION,
@@ -36,7 +36,7 @@ DEFAULT_BENCHMARK = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TEXTS = "segarena.texts"
 _BENCHMARK = "segarena.benchmark"
-# The exception of Typer for invalid command lines, which has no public name.
+# Typer's exception for invalid command lines, which has no public name.
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -47,19 +47,52 @@ class RunOptions:
     benchmark: Annotated[
         str | None,
         typer.Argument(
-            help=f"Name from `segarena list benchmarks`. [default: {DEFAULT_BENCHMARK}]"
+            help="Name from `segarena list benchmarks`; its options are listed below. "
+            f"[default: {DEFAULT_BENCHMARK}]"
         ),
     ] = None
     segmenter: Annotated[
         str | None,
         typer.Option(
-            "--segmenter", "-s", help="NAME, NAME(option=value, ...) or my_model.py:MyClass."
+            "--segmenter",
+            "-s",
+            metavar="NAME",
+            help="NAME, NAME(option=value, ...) or my_model.py:MyClass.",
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="TEXT",
+            help="Its name in reports and boards. [default: its own]",
+        ),
+    ] = None
+    note: Annotated[
+        str | None,
+        typer.Option(
+            "--note",
+            metavar="TEXT",
+            help="A remark about the run, shown in its report.",
+            rich_help_panel=RARE,
+        ),
+    ] = None
+    tags: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            metavar="WORD",
+            help="A word to sort runs by, shown in the report; repeat for several.",
+            rich_help_panel=RARE,
         ),
     ] = None
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help="Written like the segmenter. [default: that of the benchmark]"
+            "--dataset",
+            "-d",
+            metavar="NAME",
+            help="NAME as above, or a folder. [default: the benchmark's]",
         ),
     ] = None
     users: Annotated[
@@ -67,12 +100,15 @@ class RunOptions:
         typer.Option(
             "--user",
             "-u",
-            help="A simulated user, or NAME=USER; repeat for several. [default: those of the benchmark]",
+            metavar="USER",
+            help="A simulated user, or NAME=USER; repeat for several. [default: the benchmark's]",
         ),
     ] = None
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="A further metric; repeat for several."),
+        typer.Option(
+            "--metric", "-m", metavar="NAME", help="A further metric; repeat for several."
+        ),
     ] = None
     rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds per dialogue.")] = (
         None
@@ -88,7 +124,11 @@ class RunOptions:
     gpus_per_worker: Annotated[float | None, GPUS_OPTION] = None
     limit: Annotated[int | None, typer.Option(help="Only the first N samples.")] = None
     repeats: Annotated[
-        int | None, typer.Option(help="Number of dialogues of each user about each target.")
+        int | None,
+        typer.Option(
+            help="Number of dialogues of each user about each target.",
+            rich_help_panel=RARE,
+        ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Random seed. [default: 0]")] = None
     time_limit_s: Annotated[
@@ -96,55 +136,62 @@ class RunOptions:
         typer.Option(
             "--time-limit",
             help="Time limit for a prediction, in seconds; slower ones count as failed.",
+            rich_help_panel=RARE,
         ),
     ] = None
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that keeps image encodings for later runs, if the segmenter supports it."
+            help="Folder that keeps image encodings for later runs, if the segmenter supports it.",
+            rich_help_panel=RARE,
         ),
     ] = None
     cache_gb: Annotated[
-        float | None, typer.Option(help="Size limit of that folder in GB. [default: 20]")
+        float | None,
+        typer.Option(
+            help="Size limit of that folder in GB. [default: 20]",
+            rich_help_panel=RARE,
+        ),
     ] = None
     check_plugins: Annotated[
         bool | None,
         typer.Option(
             "--check-plugins",
             help="Detect plug-ins that modify shared arrays; slower.",
+            rich_help_panel=RARE,
         ),
     ] = None
     fingerprint: Annotated[
         str | None,
         typer.Option(
-            help="Identify data by content, or by names if the disk is slow. [default: content]"
+            help="Identify data by content, or by names if the disk is slow. [default: content]",
+            rich_help_panel=RARE,
         ),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Folder of the run. A run that it already contains is resumed."
-        ),
+        typer.Option("--out", "-o", help="Folder of the run. A run in it is resumed."),
     ] = None
     config: Annotated[
         Path | None,
         typer.Option(
             "--config",
             "-c",
-            help="A TOML file with the same options; the command line takes precedence.",
+            help="TOML file with these options; the command line wins.",
         ),
     ] = None
 
 
-class BenchmarkOptionsCommand(TyperCommand):
-    """A command with the options of the benchmark on its command line, in addition to its own."""
+class BenchmarkOptionsCommand(HelpCommand):
+    """A command that adds the options of the benchmark on its command line to its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Find the benchmark, then parse the command line with its options."""
+        """Find the benchmark, then parse the command line with the options of that benchmark."""
         with one_line_errors():
             benchmark = self._benchmark(ctx, args)
             ctx.meta[_BENCHMARK], clashing = _declared(benchmark, super().get_params(ctx))
-            # Set each time: the same command object may have parsed a line with another benchmark.
+            # Set on each call, because the same command object may have parsed a line with another
+            # benchmark before.
             self.epilog = "\n\n".join(clashing)
         try:
             return super().parse_args(ctx, args)
@@ -165,10 +212,10 @@ class BenchmarkOptionsCommand(TyperCommand):
         return [*super().get_params(ctx), *ctx.meta.get(_BENCHMARK, [])]
 
     def _benchmark(self, ctx: Any, args: Sequence[str]) -> str:
-        """Return the benchmark on the command line, or else in its configuration file.
+        """Return the benchmark on the command line, or else the one in the configuration file.
 
-        A word after an option is its value, unless the option is a flag; options of benchmarks are
-        never flags.
+        A word after an option counts as its value unless the option is a flag; benchmark options
+        are never flags.
         """
         flags: set[str] = set()
         for known in super().get_params(ctx):
@@ -186,7 +233,7 @@ class BenchmarkOptionsCommand(TyperCommand):
 
 
 def _awaits_value(word: str) -> bool:
-    """Return whether a word is an option without its value, unlike `--seed=1` and `-w2`."""
+    """Return whether a word is an option whose value follows, unlike `--seed=1` and `-w2`."""
     return (word.startswith("--") and "=" not in word) or (word.startswith("-") and len(word) == 2)
 
 
@@ -195,11 +242,12 @@ def with_run_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that replaces the first parameter of a command by all options of a run.
 
-    The command receives the options for the library as a dictionary. Its errors become one line.
+    The command receives the options as a dictionary for the library. Its errors are printed as one
+    line.
 
     Args:
         interrupted: the message after an interruption.
-        leaves_out: fields of `RunOptions` that the command does not use; a file may contain them.
+        leaves_out: fields of `RunOptions` that the command does not use; a configuration file may still contain them.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -216,11 +264,11 @@ def with_run_options(
 
         @wraps(command)
         def call(context: typer.Context, **given: Any) -> None:
-            asked = RunOptions(
+            run_options = RunOptions(
                 **{parameter.name: given.pop(parameter.name) for parameter in shared}
             )
             with one_line_errors(interrupted):
-                options = _for_library(asked, context.meta.get(_TEXTS, {}))
+                options = _for_library(run_options, context.meta.get(_TEXTS, {}))
                 for name in leaves_out:
                     options.pop(name, None)
                 command(options, **given)
@@ -235,13 +283,13 @@ def with_run_options(
     return decorate
 
 
-def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the options for the library: those of the file, overridden by the command line.
+def _for_library(run_options: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Merge the options for the library: those of the file, overridden by the command line.
 
     Raises:
-        InvalidInput: the file is invalid, or there is no segmenter.
+        InvalidInput: the file is invalid, or no segmenter is given.
     """
-    given = asdict(asked)
+    given = asdict(run_options)
     for name, value in given.items():
         if isinstance(value, Path):
             given[name] = str(value)
@@ -250,8 +298,16 @@ def _for_library(asked: RunOptions, texts: Mapping[str, Sequence[str]]) -> dict[
     options.update({name: value for name, value in given.items() if value is not None})
     if "segmenter" not in options:
         raise InvalidInput(
-            "which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is"
+            "no segmenter given; add --segmenter NAME (see 'segarena list segmenters')"
         )
+    dataset = options.get("dataset")
+    # Here, because it imports the readers of all layouts, which `--help` does not need.
+    from segarena.datasets.folder_detection import detect_dataset, is_folder_of_data
+
+    if isinstance(dataset, str) and is_folder_of_data(dataset):
+        detected = detect_dataset(Path(dataset).expanduser())
+        typer.echo(f"dataset: {detected}", err=True)
+        options["dataset"] = str(detected.spec)
     names = ("workers", "executor", "address", "gpus_per_worker")
     worker_options: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     options["workers"] = workers_from_options(**worker_options)
@@ -266,9 +322,9 @@ def _options_of(benchmark: str) -> tuple[Option, ...]:
 
 
 def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """Return the options of a benchmark as parameters, and a line of help for each name clash.
+    """Return the options of a benchmark as parameters, and a help line for each name clash.
 
-    An option with the name of a known parameter can only be given with the benchmark:
+    An option that shares its name with a known parameter can only be set in the benchmark itself:
     `davis(metric='J')`.
     """
     taken = {name for parameter in known for name in parameter.opts}
@@ -277,13 +333,15 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     clashing: list[str] = []
 
     def keep(
-        context: typer.Context, parameter: typer.CallbackParam, value: list[str] | None
+        context: typer.Context,
+        parameter: typer.CallbackParam,
+        value: list[str] | None,
     ) -> None:
         if value:
             context.meta.setdefault(_TEXTS, {})[parameter.name] = value
 
     def declare() -> None:
-        """Carry the options of the benchmark in its signature."""
+        """Add the options of the benchmark to the signature of the function."""
 
     declared: list[inspect.Parameter] = []
     for option in _options_of(benchmark):
@@ -315,7 +373,7 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     declare.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command()(declare)
-    # Typer's annotation of the result is too general.
+    # Typer annotates the result too generally.
     return list(typer.main.get_command(app).params), clashing  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -337,14 +395,14 @@ def _metavar(option: Option) -> str:
 
 
 def _read_toml(file: str | Path | None) -> dict[str, Any]:
-    """Return the options in a TOML file, with the types of the command line."""
+    """Read the options in a TOML file, with the types of the command line."""
     if file is None:
         return {}
     try:
         options = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"--config {file} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"--config {file} is not valid TOML: {error}") from error
     known = {
         option.name: _given(option) for option in options_of(RunOptions) if option.name != "config"
@@ -365,6 +423,6 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
 
 
 def _given(option: Option) -> Option:
-    """Return an option whose type excludes None, which means "not given"."""
+    """Return an option without None, which stands for "not given", in its type."""
     kinds = [kind for kind in get_args(option.hint) if kind is not NoneType]
     return replace(option, hint=functools.reduce(operator.or_, kinds))

@@ -1,4 +1,4 @@
-"""`segarena segment`: segmentation of your own images by example."""
+"""`segarena segment`: one-shot segmentation of your own images."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from segarena.engine.folder_segmentation import SegmentationSummary, segment_folder
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.help_format import HelpCommand
 from segarena.terminal.progress import ProgressBar
 from segarena.terminal.worker_options import ShareOption, Workers, with_worker_options
 
@@ -18,8 +18,8 @@ _JOINT = "\0"  # cannot occur in an argument
 _SHOWN = 10
 
 
-class SupportPairsCommand(TyperCommand):
-    """A command with a repeatable option --support of two values; typer supports either, not both."""
+class SupportPairsCommand(HelpCommand):
+    """A command with a repeatable two-value option --support; typer supports only one of the two features."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join the two values of each --support, then parse the arguments."""
@@ -63,7 +63,8 @@ def segment(
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask per image out.
 
-    Nothing is trained and nothing is judged. Paint the object in one image (white on black, saved as PNG), then:
+    Nothing is trained or evaluated. Paint the object in one image (white on black, saved as PNG),
+    then:
 
         segarena segment --support cat.jpg cat_mask.png --query photos --out masks
 
@@ -71,13 +72,13 @@ def segment(
 
         segarena segment --support a.jpg a.png --support b.jpg b.png --query photos --out masks
 
-    The default needs no weights and compares colour and texture, which suits similar images. For others use a network;
-    `docs/weights.md` describes how to get the weights:
+    The default segmenter needs no weights and compares colour and texture, which suits similar
+    images. For other images use a network; `docs/weights.md` describes how to get the weights:
 
         segarena segment --support a.jpg a.png --query photos -s "dino(weights='facebook/dinov2-base')" --out masks
 
-    Stop it and run it again: it resumes. Exit code 0: a mask for every image; 1: some failed and are named;
-    2: refused, with one line why.
+    If you stop the command, run it again to resume. Exit code 0: a mask for every image; 1: some
+    images failed and are listed; 2: invalid request, with a one-line message.
     """
     console = Console(stderr=True)
     with one_line_errors("stopped; the same command resumes"):
@@ -98,11 +99,19 @@ def _pair(text: str) -> tuple[Path, Path]:
     return Path(values[0]), Path(values[1])
 
 
-def _report(found: SegmentationSummary, out: Path, console: Console) -> None:
-    before = f", {found.resumed} of them made before" if found.resumed else ""
+def _report(
+    found: SegmentationSummary,
+    out: Path,
+    console: Console,
+) -> None:
+    before = f", {found.resumed} of them from an earlier call" if found.resumed else ""
     typer.echo(f"{found.done} of {found.images} images have a mask in {out}{before}")
+    for assumption in found.assumptions:
+        console.print(f"note: {assumption}", highlight=False, soft_wrap=True)
     if found.empty:
-        console.print(f"{found.empty} masks are empty: nothing like the example was found there")
+        console.print(
+            f"{found.empty} masks are empty: the segmenter found nothing similar to the example"
+        )
     for name, reason in list(found.failed.items())[:_SHOWN]:
         console.print(f"[red]failed:[/red] {name}: {' '.join(reason.split())}", highlight=False)
     if len(found.failed) > _SHOWN:

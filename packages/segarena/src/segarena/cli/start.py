@@ -1,4 +1,4 @@
-"""Entry point of the `segarena` command: handles signals before slow imports."""
+"""Entry point of the `segarena` command: installs signal handlers before slow imports."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it with one line at any moment."""
+    """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it with a one-line message at any time."""
     try:
-        from segarena.work.supervisor import (
-            run_supervised,
-        )  # inside the try: Ctrl-C may come during the import
+        # Inside the try, because Ctrl-C may come during the import.
+        from segarena.work.supervisor import run_supervised
 
         run_supervised(_run)
     except KeyboardInterrupt as error:

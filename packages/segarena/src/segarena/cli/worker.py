@@ -42,21 +42,21 @@ def new_adapter(
 
         segarena worker new ritm --folder ../ritm_interactive_segmentation
 
-    The template runs as it is, with a colour rule instead of a model:
+    The template runs unchanged, with a colour rule instead of a model:
 
-        segarena worker check "python ritm.py"
+        segarena worker check-adapter "python ritm.py"
 
-    Then load your model in `__init__`, and call it in `encode` and `predict`. An existing adapter is not changed;
-    segarena_worker.py is always replaced.
+    Then load your model in `__init__`, and call it in `encode` and `predict`. The command never
+    overwrites an existing adapter; it always replaces segarena_worker.py.
     """
     with one_line_errors():
         adapter, is_new = write_adapter(name, folder)
-    outcome = "written" if is_new else "left as it is"
-    typer.echo(f"{adapter}: {outcome}; beside it segarena_worker.py")
-    typer.echo(f'next: segarena worker check "python {adapter}"')
+    outcome = "written" if is_new else "unchanged"
+    typer.echo(f"{adapter}: {outcome}; next to it: segarena_worker.py")
+    typer.echo(f'next: segarena worker check-adapter "python {adapter}"')
 
 
-@app.command("check")
+@app.command("check-adapter")
 def check_adapter(
     worker: Annotated[
         str,
@@ -81,13 +81,13 @@ def check_adapter(
 ) -> None:
     """Test a worker with valid and invalid requests, and report each result.
 
-    The test sends every kind of prompt that the worker accepts, on tiny and thin samples, in batches, in other orders,
-    after other samples and to another process. It also sends invalid requests and damaged frames, and closes the
-    connection in the middle of a message.
+    The test sends every kind of prompt that the worker accepts: on tiny and thin samples, in
+    batches, in other orders, after other samples and to another process. It also sends invalid
+    requests and damaged frames, and closes the connection in the middle of a message.
 
-        segarena worker check "python my_adapter.py" --python envs/ritm/bin/python -o checkpoint=ritm.pth
+        segarena worker check-adapter "python my_adapter.py" --python envs/ritm/bin/python -o checkpoint=ritm.pth
 
-    To measure the quality of its answers, run a benchmark:
+    To measure the quality of its predictions, run a benchmark:
 
         segarena run clicks --segmenter "worker('python my_adapter.py')"
 
@@ -100,12 +100,16 @@ def check_adapter(
     show_sheet(_sheet(worker, results))
     failed = sum(not result.has_passed for result in results)
     if failed:
-        typer.secho(f"{failed} of {len(results)} are not right", fg="red")
+        typer.secho(f"{failed} of {len(results)} are incorrect", fg="red")
         raise typer.Exit(FAILURES)
     typer.echo("all is right")
 
 
-def _worker_spec(worker: str, python: str, options: Sequence[str]) -> PluginSpec:
+def _worker_spec(
+    worker: str,
+    python: str,
+    options: Sequence[str],
+) -> PluginSpec:
     """Return the specification of the plug-in `worker` for a command or address."""
     if worker.startswith("worker("):
         return PluginSpec.parse(worker)
@@ -120,7 +124,7 @@ def _worker_spec(worker: str, python: str, options: Sequence[str]) -> PluginSpec
 
 
 def _value(text: str) -> object:
-    """Parse a text as a Python literal; return the text itself if it is none."""
+    """Parse a text as a Python literal; return the text itself if it is not one."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -130,7 +134,7 @@ def _value(text: str) -> object:
 def _sheet(worker: str, found: Sequence[CheckResult]) -> Sheet:
     return Sheet(
         name="check",
-        caption=f"{worker}, asked by a hostile host",
+        caption=f"{worker}, tested with invalid requests",
         head=("", "it", "what came"),
         rows=tuple(
             ("right" if each.has_passed else "WRONG", each.check, each.details) for each in found

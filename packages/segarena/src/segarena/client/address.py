@@ -15,7 +15,7 @@ _SHAPE = "https://host/challenges/NAME or https://host/challenges/NAME/PHASE"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A challenge on a server; `phase` is "" if the URL names none."""
+    """A challenge on a server; `phase` is "" if the URL has none."""
 
     server: str
     slug: str
@@ -33,7 +33,7 @@ def read_address(url: str) -> Address:
     Address(server='https://lab.example', slug='spring', phase='test')
 
     Raises:
-        InvalidInput: it is no URL of a challenge, or the connection would not be encrypted.
+        InvalidInput: the text is not the URL of a challenge, or the connection would not be encrypted.
     """
     before, found, after = url.partition("/challenges/")
     path = after.partition("?")[0].partition("#")[0]
@@ -44,10 +44,10 @@ def read_address(url: str) -> Address:
 
 
 def read_server(url: str) -> str:
-    """Return the URL of a server without a trailing slash.
+    """Normalize the URL of a server: without a trailing slash.
 
     Raises:
-        InvalidInput: it is no URL of a server, or the connection would not be encrypted.
+        InvalidInput: the text is not the URL of a server, or the connection would not be encrypted.
     """
     try:
         parts = urlsplit(url.strip())
@@ -67,13 +67,13 @@ def read_server(url: str) -> str:
         raise InvalidInput(f"server: expected an address such as https://host, got {url[:200]!r}")
     if parts.scheme == "http" and not is_loopback(host):
         raise InvalidInput(
-            f"{url[:200]}: a token sent over http can be read on the way; expected https://{host}"
+            f"{url[:200]}: others could read a token sent over http; expected https://{host}"
         )
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine."""
+    """Return whether a host name or address refers to this machine."""
     if host == "localhost":
         return True
     try:

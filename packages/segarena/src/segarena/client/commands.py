@@ -1,4 +1,4 @@
-"""The commands `segarena login`, `segarena fetch` and `segarena submit`."""
+"""The commands `segarena login`, `segarena join`, `segarena fetch` and `segarena submit`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Annotated
 
 import typer
 
-from segarena.client.address import read_server
+from segarena.client.address import Address, read_address, read_server
 from segarena.client.connection import Connection
 from segarena.client.sample_download import download_samples
-from segarena.client.server import SubmissionInfo
+from segarena.client.server import AdmissionInfo, Server, SubmissionInfo
 from segarena.client.submission import detect_kind, send_submission
-from segarena.client.tokens import clean_token, forget_token, store_token
+from segarena.client.tokens import clean_token, forget_token, store_token, token_for
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
+# Evaluations are queued, so they can take much longer than their own time.
 _LONGEST_WAIT_S = 24 * 3600.0
 
 
@@ -51,6 +52,69 @@ def login(
         typer.echo(f"{address}: the token is valid; stored in {file}")
 
 
+def join(
+    challenge: Annotated[str, typer.Argument(help="https://host/challenges/NAME.")],
+    accept: Annotated[
+        int | None, typer.Option(help="Accept this version of the terms without a question.")
+    ] = None,
+    message: Annotated[
+        str, typer.Option(help="Who you are and why you want to take part, for the organisers.")
+    ] = "",
+) -> None:
+    """Accept the terms of a challenge, and ask its organisers to approve your team, where they require it.
+
+    The command prints the terms and asks whether you accept them. Steps that are already done are
+    skipped, so you can repeat the command to see the state of your request. Exit code 1: you cannot
+    take part yet.
+
+        segarena join https://lab.example/challenges/spring
+    """
+    with one_line_errors():
+        address = read_address(challenge)
+        with closing(Connection(address.server, token_for(address.server))) as connection:
+            server = Server(connection)
+            admission = _accepted(server, address, accept)
+            is_asked = admission.request in ("waiting", "approved")
+            if admission.needs_approval and not is_asked:
+                if admission.request == "declined":
+                    typer.echo(f"declined before: {admission.reason}")
+                admission = server.ask_to_join(address.slug, message)
+    if admission.needs_approval and admission.request != "approved":
+        typer.echo(
+            f"{address}: the organisers have your request; repeat this command to see their decision"
+        )
+        raise typer.Exit(FAILURES)
+    typer.echo(f"{address}: you can take part")
+
+
+def _accepted(
+    server: Server,
+    address: Address,
+    version: int | None,
+) -> AdmissionInfo:
+    """Return the admission after the participant accepted the terms, if there are any.
+
+    Raises:
+        InvalidInput: there is nobody to ask, or the answer is no.
+    """
+    admission = server.admission(address.slug)
+    terms = admission.terms
+    if terms is None or terms.is_accepted:
+        return admission
+    if version is None:
+        typer.echo(f"{terms.text}\n")
+        how = f"segarena join {address} --accept {terms.version}"
+        if not sys.stdin.isatty():
+            raise InvalidInput(f"terms: to accept version {terms.version}, shown above: {how}")
+        if not typer.confirm(f"Do you accept these terms (version {terms.version})?"):
+            raise InvalidInput(
+                f"terms: not accepted, so you cannot take part; to accept them later: {how}"
+            )
+        version = terms.version
+    # The server refuses any version but the one in force.
+    return server.accept_terms(address.slug, version)
+
+
 def fetch(
     challenge: Annotated[
         str,
@@ -69,10 +133,10 @@ def fetch(
         my_program mine
         segarena submit https://lab.example/challenges/spring mine/masks
 
-    This starts a run. Images and frames are PNG files, volumes npz; prompts.json has the prompts of each dialogue.
-    Write one mask per dialogue to mine/masks: KEY/0.png for an image, KEY/0.npz for a volume (one array),
-    KEY/0/00000.png and so on for the frames of a video; 0 is background and 1 the object, or the numbers of several
-    objects.
+    This starts a run. Images and frames are PNG files, volumes are npz files; prompts.json contains
+    the prompts of each dialogue. Write one mask per dialogue to mine/masks: KEY/0.png for an image,
+    KEY/0.npz for a volume (one array), KEY/0/00000.png and so on for the frames of a video. In a
+    mask, 0 is background and 1 the object; several objects have the values 1, 2, and so on.
     """
     from rich.console import Console
 
@@ -86,6 +150,8 @@ def fetch(
             segmenter=segmenter,
             on_sample=lambda done, total: status.update(f"{done} of {total} samples"),
         )
+    if run.unranked:
+        typer.secho(f"this run will not be ranked: it is {run.unranked}", fg="yellow", err=True)
     masks = sum(len(sample.dialogues) for sample in run.places)
     typer.echo(f"{out}: {len(run.places)} samples; write {masks} masks to {out / 'masks'}")
     typer.echo(f"next: segarena submit {run.address} {out / 'masks'}")
@@ -116,13 +182,15 @@ def submit(
         segarena submit https://lab.example/challenges/spring/offline mine/masks
         segarena submit https://lab.example/challenges/spring/practice runs/mine
 
-    The server runs a worker (docs/workers.md) without network access; a zip or folder has worker.py at its top level.
-    Masks belong to the samples of `segarena fetch`. The masks of a run folder are evaluated again.
+    The server runs a worker (docs/workers.md) without network access; a zip file or folder has
+    worker.py at its top level. Masks answer the samples that `segarena fetch` downloaded. The
+    server evaluates the masks of a run folder again.
 
-    The server checks a submission first: it reports all problems at once, and a rejected submission does not count as
-    a run. Exit code 1: rejected. The same command again continues to wait; with another --name it submits again.
+    The server checks a submission first: it reports all problems at once, and a rejected submission
+    does not count as a run. Exit code 1: rejected. If you repeat the command, it waits for the same
+    submission; with another --name it submits again.
     """
-    with one_line_errors("stopped waiting; the server evaluates it all the same"):
+    with one_line_errors("stopped waiting; the server still evaluates the submission"):
         chosen = kind or detect_kind(path)
         if chosen not in ("masks", "run", "worker"):
             raise InvalidInput(f"--kind: expected masks, run or worker, got {kind}")
@@ -135,6 +203,7 @@ def submit(
             note=note,
             wait_s=_LONGEST_WAIT_S if wait else 0.0,
             on_change=lambda info: typer.echo(_state_text(info)),
+            on_notice=lambda line: typer.secho(line, fg="yellow", err=True),
         )
     for fault in submission.faults:
         typer.secho(f"  {fault}", fg="red", err=True)
@@ -146,7 +215,7 @@ def submit(
 
 def _state_text(submission: SubmissionInfo) -> str:
     if submission.state == "refused":
-        return f"{submission.id}: refused; it does not count as a run. Problems:"
+        return f"{submission.id}: rejected; it does not count as a run. Problems:"
     if submission.state == "dead":
         return f"{submission.id}: the check failed; it does not count as a run"
     if submission.run_state == "over":

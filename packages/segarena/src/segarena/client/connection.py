@@ -28,16 +28,18 @@ API_VERSION = 1
 """Version of the HTTP interface that this client uses."""
 
 PATIENCE_S = 900.0
-"""Default of the time for retries."""
+"""Default duration of retries in seconds."""
 
+# A wrong or hostile server must not fill the participant's memory.
 MAX_JSON_BYTES = 32 * 2**20
+# Timeouts, early requests, and errors of servers and proxies may disappear with a retry.
 _TRANSIENT_STATUS = frozenset({408, 425, 500, 502, 503, 504})
 _LONGEST_PAUSE_S = 8.0
 _TIMEOUT = httpx2.Timeout(60.0, connect=15.0)
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of an error response: `error` is a code, `message` one line for people."""
+    """Body of an error response: `error` is a code, `message` a line of text for people."""
 
     error: str = ""
     message: str = ""
@@ -46,7 +48,7 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A response without error."""
+    """A successful response."""
 
     status: int
     body: bytes
@@ -54,7 +56,7 @@ class ServerResponse:
 
 
 class _Passing(Exception):
-    """An error that a retry may solve; `wait_s` is the delay that the server asks for."""
+    """An error that a retry may solve; `wait_s` is the delay that the server requests."""
 
     def __init__(self, text: str, wait_s: float = 0.0) -> None:
         super().__init__(text)
@@ -65,15 +67,15 @@ class _Passing(Exception):
 class Connection:
     """An authenticated connection to a server.
 
-    A retry may send a request twice. Requests therefore name what they create, so that the server
-    creates it once.
+    A retry may send a request twice. Each request therefore contains the id of what it creates, so
+    that the server creates it only once.
 
     Attributes:
-        server: its URL.
+        server: URL of the server.
         token: sent with each request; never part of error messages or of the representation.
         patience_s: how long to retry, in seconds.
         on_trouble: called with one line when the server is unreachable and retries begin.
-        sleep: waits between retries.
+        sleep: function that waits between retries.
     """
 
     server: str
@@ -84,6 +86,7 @@ class Connection:
     _client: httpx2.Client | None = field(default=None, init=False, repr=False)
 
     def __reduce__(self) -> Any:
+        # An open socket cannot be pickled; another process opens its own.
         return Connection, (self.server, self.token, self.patience_s)
 
     def ask(
@@ -99,7 +102,7 @@ class Connection:
         """Return the response to a request, with retries after transient errors.
 
         Raises:
-            RemoteError: the server rejects it, is unreachable for `patience_s`, or is no segarena server.
+            RemoteError: the server rejects the request, is unreachable for `patience_s`, or is not a segarena server.
         """
         all_headers = dict(headers or {})
         if body is not None:
@@ -134,6 +137,8 @@ class Connection:
 
     def _report_trouble(self, state: tenacity.RetryCallState) -> None:
         failure = state.outcome.exception() if state.outcome else None
+        # A single lost request is normal; only the second in a row is worth a message, and only one
+        # message.
         if self.on_trouble is not None and state.attempt_number == 2:
             self.on_trouble(
                 f"{self.server}: {failure}; trying again for up to {self.patience_s:.0f} s"
@@ -147,6 +152,7 @@ class Connection:
                 "Segarena-Api": str(API_VERSION),
                 "Accept-Encoding": "identity",  # the size limit applies to the bytes as received
             }
+            # A redirect would send the token to an address that the participant did not give.
             self._client = httpx2.Client(headers=headers, timeout=_TIMEOUT, follow_redirects=False)
         return self._client
 
@@ -171,16 +177,19 @@ class Connection:
                 raise RemoteError(
                     f"{self.server}: the connection is not safe: {error}; ask the organiser"
                 ) from error
-            raise _Passing(str(error) or "it cannot be reached") from error
+            raise _Passing(str(error) or "the server is unreachable") from error
         except httpx2.TransportError as error:
             raise _Passing(str(error) or type(error).__name__) from error
         except httpx2.InvalidURL as error:
-            raise RemoteError(f"{self.server}: no address: {error}") from error
+            raise RemoteError(
+                f"{self.server}: the host name cannot be resolved: {error}"
+            ) from error
         self._check(answer, path)
         return answer
 
     def _body(self, response: httpx2.Response, most_bytes: int) -> bytes:
         body = bytearray()
+        # Count raw bytes, because a decompressed body could exceed the limit before it is noticed.
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > most_bytes:
@@ -194,11 +203,13 @@ class Connection:
             error = _error_body(answer)
             raise _Passing(_line(error) or f"HTTP {answer.status}", _wait_s(answer, error))
         if 300 <= answer.status < 400 and answer.status != HTTPStatus.NOT_MODIFIED:
-            place = answer.headers.get("location", "another place")[:200]
-            raise RemoteError(f"{self.server}: it has moved to {place}; give that address")
+            location = answer.headers.get("location", "another address")[:200]
+            raise RemoteError(
+                f"{self.server}: the server has moved to {location}; use that address"
+            )
         if not version:
             raise RemoteError(
-                f"{self.server}: expected a server of segarena, got HTTP {answer.status} for {path}"
+                f"{self.server}: expected a segarena server, got HTTP {answer.status} for {path}"
             )
         if version != str(API_VERSION):
             if _is_number(version) and int(version) > API_VERSION:
@@ -206,15 +217,16 @@ class Connection:
             else:
                 remedy = "ask the organiser to update it"
             raise RemoteError(
-                f"{self.server}: it speaks version {version[:20]} of the interface, we {API_VERSION}; {remedy}"
+                f"{self.server}: the server uses version {version[:20]} of the interface, "
+                f"this client {API_VERSION}; {remedy}"
             )
         if answer.status >= 400:
             error = _error_body(answer)
-            # A quota lasts for hours: only the other limits are worth a retry.
+            # A quota lasts for hours, so only the other limits are worth a retry.
             if answer.status == HTTPStatus.TOO_MANY_REQUESTS and error.error != "quota":
                 raise _Passing(_line(error) or "too many requests", _wait_s(answer, error))
             where = f"{self.server}{path}" if answer.status == HTTPStatus.NOT_FOUND else self.server
-            raise RemoteError(f"{where}: {_error_text(answer.status, error, self.server)}")
+            raise RemoteError(f"{where}: {_error_text(answer.status, error, self.server, path)}")
 
 
 def _digest(body: bytes) -> dict[str, str]:
@@ -223,12 +235,23 @@ def _digest(body: bytes) -> dict[str, str]:
     return {"Content-Digest": f"sha-256=:{digest}:"}
 
 
-def _error_text(status: int, error: ErrorBody, server: str) -> str:
+def _error_text(
+    status: int,
+    error: ErrorBody,
+    server: str,
+    path: str,
+) -> str:
     message = _line(error) or f"HTTP {status}"
     if status == HTTPStatus.UNAUTHORIZED:
-        return f"the token is not known there; make another one on your page there, then: segarena login {server}"
+        return (
+            "the server does not know the token; create another one on your page there, then: "
+            f"segarena login {server}"
+        )
+    if error.error in ("terms", "approval") and path.startswith("/challenges/"):
+        challenge = "/".join(path.split("/")[:3])
+        return f"{message}: segarena join {server}{challenge}"
     if error.error == "quota" and error.retry_after_s:
-        return f"{message}; again in {_duration(error.retry_after_s)}"
+        return f"{message}; try again in {_duration(error.retry_after_s)}"
     return message
 
 
@@ -247,7 +270,7 @@ def _line(error: ErrorBody) -> str:
 def _error_body(answer: ServerResponse) -> ErrorBody:
     try:
         return msgspec.json.decode(answer.body, type=ErrorBody)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ErrorBody()
 
 
@@ -259,16 +282,16 @@ def _wait_s(answer: ServerResponse, error: ErrorBody) -> float:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a header is a number of sane length; headers may contain digits of other alphabets."""
+    """Return whether a header is a number of reasonable length; headers may contain digits of other scripts."""
     return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _pause_s(state: tenacity.RetryCallState) -> float:
-    """Return the delay before a retry: it doubles up to a limit, and is at least what the server asks for."""
+    """Return the delay before a retry: it doubles up to a limit, and is at least the delay that the server requests."""
     failure = state.outcome.exception() if state.outcome else None
-    asked_s = failure.wait_s if isinstance(failure, _Passing) else 0.0
+    server_wait_s = failure.wait_s if isinstance(failure, _Passing) else 0.0
     backoff_s = 0.5 * 2.0 ** (state.attempt_number - 1)
-    return max(min(backoff_s, _LONGEST_PAUSE_S), asked_s)
+    return max(min(backoff_s, _LONGEST_PAUSE_S), server_wait_s)
 
 
 def _is_tls(error: BaseException | None) -> bool:

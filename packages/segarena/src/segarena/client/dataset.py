@@ -1,4 +1,4 @@
-"""The samples of a challenge run as a dataset: without ground truth, with dialogues that the server judges."""
+"""The samples of a challenge run as a dataset without ground truth, whose dialogues the server evaluates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from segarena.client.address import Address
-from segarena.client.participation import CLIENT_FILES, Participation, begin_participation
+from segarena.client.participation import (
+    CLIENT_FILES,
+    Participation,
+    begin_participation,
+    read_participation,
+)
 from segarena.client.sample_cache import SampleCache
 from segarena.client.sample_exchange import SampleExchange
 from segarena.client.server import SampleInfo, Server
@@ -28,8 +33,8 @@ from segarena.work.deadline import pause_deadline
 class ChallengeDataset:
     """The dataset of a run at a challenge; the run starts at the server when its samples are first read.
 
-    The late start lets the engine check everything else first: a segmenter that cannot be built does
-    not count as a run.
+    The late start lets the engine check everything else first: if a segmenter cannot be built, no
+    run is counted.
 
     Args:
         server: the server, which gives prompts and evaluates answers.
@@ -42,6 +47,7 @@ class ChallengeDataset:
         cache_bytes: size limit of that folder.
         overwrite: whether to replace another run in `folder`.
         is_together: whether all dialogues about a sample run concurrently.
+        uses_up_samples: whether later runs about the same samples are not ranked, as in a test phase.
     """
 
     server: Server
@@ -54,6 +60,7 @@ class ChallengeDataset:
     cache_bytes: int = 20 * 10**9
     overwrite: bool = False
     is_together: bool = True
+    uses_up_samples: bool = False
     name: str = field(init=False)
     beside: ClassVar[frozenset[str]] = CLIENT_FILES
 
@@ -65,6 +72,11 @@ class ChallengeDataset:
     def sample_kind(self) -> str:
         """Kind of the samples."""
         return self.rules.sample_kind
+
+    @property
+    def needs_trial(self) -> bool:
+        """Whether the segmenter must answer about a synthetic sample first, because the run would use up samples."""
+        return self.uses_up_samples and read_participation(self.folder) is None
 
     @cached_property
     def participation(self) -> Participation:
@@ -79,7 +91,7 @@ class ChallengeDataset:
 
     @property
     def sample_ids(self) -> Sequence[str]:
-        """Keys of the samples, from which their names cannot be inferred."""
+        """Keys of the samples, which do not reveal the sample names."""
         return [sample.key for sample in self.participation.places]
 
     @property
@@ -131,9 +143,17 @@ class ChallengeDataset:
 
     def _recorded_dialogue(self, sample: SampleInfo, number: int) -> RecordedDialogue:
         info = sample.dialogues[number]
-        key = DialogueKey(sample=sample.key, target=info.target, user=info.user, repeat=info.repeat)
+        key = DialogueKey(
+            sample=sample.key,
+            target=info.target,
+            user=info.user,
+            repeat=info.repeat,
+        )
         return RecordedDialogue(
-            benchmark=self.rules.name, dataset=self.name, key=key, objects=info.objects
+            benchmark=self.rules.name,
+            dataset=self.name,
+            key=key,
+            objects=info.objects,
         )
 
     def _sample_info(self, key: str) -> SampleInfo:

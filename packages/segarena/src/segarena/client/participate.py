@@ -54,11 +54,11 @@ _ORGANISER_OPTIONS: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedChallenge:
-    """A challenge with a folder to take part in it.
+    """A challenge and the local folder of a run at it.
 
     Attributes:
-        benchmark: its rules as participants know them.
-        samples: its dataset. The run starts at the server when the samples are first read.
+        benchmark: the rules as far as participants know them.
+        samples: the dataset of the challenge. The run starts at the server when the samples are first read.
         folder: folder of the run.
     """
 
@@ -81,19 +81,21 @@ def evaluate(
     token: str | None = None,
     patience_s: float = PATIENCE_S,
     on_trouble: Callable[[str], None] | None = None,
+    on_notice: Callable[[str], None] | None = None,
     **options: Any,
 ) -> RunFolder:
-    """Evaluate `segmenter` at a challenge and return the run as participants know it; a second call resumes.
+    """Evaluate `segmenter` at a challenge and return the run without hidden scores; a second call resumes.
 
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
         segmenter: as for `segarena.evaluate`.
         rules: options of the benchmark; must be empty, because the organiser sets them.
         out: folder of the run; by default `runs/<challenge>-<phase>-<segmenter>`.
-        overwrite: end the run in `out` and start another one; the server counts both.
+        overwrite: end the run in `out` and start another one; the server counts both runs.
         token: token of the participant; by default as `segarena.client.tokens.token_for` finds it.
         patience_s: how long to retry an unreachable server.
         on_trouble: called with one line when the server is unreachable and retries begin.
+        on_notice: called with one line before the start of a run that will not be ranked.
         options: other options of `segarena.evaluate` that the organiser does not set.
 
     Raises:
@@ -113,6 +115,7 @@ def evaluate(
         token=token,
         patience_s=patience_s,
         on_trouble=on_trouble,
+        on_notice=on_notice,
         **options,
     )
     with closing(joined):
@@ -128,10 +131,12 @@ def evaluate(
         except WorkStopped:
             raise
         except WorkError as error:
-            # The server knows the failed answers, so the same command would end at the same place.
+            # The server already has the failed answers, so repeating the command would end at the
+            # same place.
             reason = str(error).partition(";")[0]
             raise WorkError(
-                f"{reason}. The server has counted that; correct it, and --overwrite ends this run and begins another"
+                f"{reason}. The server has recorded these failures; correct the cause, and start another run with "
+                "--overwrite"
             ) from error
         delete_turns(folder.path)
         return folder
@@ -182,6 +187,7 @@ def join(
     token: str | None = None,
     patience_s: float = PATIENCE_S,
     on_trouble: Callable[[str], None] | None = None,
+    on_notice: Callable[[str], None] | None = None,
     cache: str | Path | None = None,
     cache_gb: float = 20.0,
     **_options: Any,
@@ -189,8 +195,8 @@ def join(
     """Read the challenge and choose phase and folder, without starting a run at the server.
 
     Raises:
-        InvalidInput: no URL of a challenge; or not exactly one phase is open.
-        RemoteError: the server refuses, or is not reached.
+        InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
+        RemoteError: the server rejects the request or is unreachable.
         RunConflict: the folder contains a run at another challenge.
     """
     address = read_address(challenge)
@@ -206,6 +212,13 @@ def join(
         else:
             folder = Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
         _check_folder(folder, address, connection if overwrite else None)
+        if on_notice is not None and read_participation(folder) is None:
+            # The response that starts the run has the same information, so a failure of this
+            # request loses nothing.
+            with suppress(RemoteError):
+                next_run = Server(connection).next_run(address)
+                if next_run.unranked:
+                    on_notice(f"this run will not be ranked: it will be {next_run.unranked}")
         rules = participant_rules(info, phase)
         on_error.pop_all()
     samples = ChallengeDataset(
@@ -218,11 +231,16 @@ def join(
         overwrite=overwrite,
         cache=None if cache is None else Path(cache).absolute(),
         cache_bytes=int(cache_gb * 1e9),
+        uses_up_samples=phase.kind == "test",
     )
     return JoinedChallenge(benchmark=rules, samples=samples, folder=folder)
 
 
-def _check_folder(folder: Path, address: Address, overwrite_by: Connection | None) -> None:
+def _check_folder(
+    folder: Path,
+    address: Address,
+    overwrite_by: Connection | None,
+) -> None:
     """Raise `RunConflict` if a folder belongs to another challenge; end its run if it may be overwritten."""
     known = read_participation(folder)
     if known is None:
@@ -234,15 +252,15 @@ def _check_folder(folder: Path, address: Address, overwrite_by: Connection | Non
         delete_participation(folder)
     elif known.address != address:
         raise RunConflict(
-            f"{folder} holds a run at {known.address}, not {address}; another --out keeps both"
+            f"{folder} holds a run at {known.address}, not {address}; choose another --out to keep both"
         )
 
 
 def participant_rules(info: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
-    """Return the benchmark as participants know it: without metrics if the phase does not reveal scores.
+    """Return the benchmark without what participants may not see: without metrics if the phase hides scores.
 
     Raises:
-        PluginError: its package is not installed here.
+        PluginError: the package of the benchmark is not installed here.
     """
     spec = PluginSpec.of(info.benchmark)
     takes = {option.name for option in options_of(find("benchmark", spec.reference))}
@@ -275,7 +293,9 @@ def _check_rules(given: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` for an option that the organiser sets, or that needs the ground truth."""
     for name, neutral in _ORGANISER_OPTIONS.items():
         if given.get(name) not in neutral:
-            raise InvalidInput(f"{name}: the challenge sets it, or does not use it; leave it out")
+            raise InvalidInput(
+                f"{name}: the challenge sets this option or does not use it; omit it"
+            )
 
 
 def _prompt_kinds(info: ChallengeInfo) -> dict[str, frozenset[str] | None]:
@@ -297,7 +317,7 @@ def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
     open_phases = [phase for phase in info.phases if _is_open(phase, now)]
     if len(open_phases) != 1:
         problem = "several phases are open" if open_phases else "no phase is open"
-        raise InvalidInput(f"{address}: {problem}; say which one: {address}/PHASE, it has {names}")
+        raise InvalidInput(f"{address}: {problem}; choose one: {address}/PHASE, it has {names}")
     return open_phases[0]
 
 
@@ -308,15 +328,18 @@ def _is_open(phase: PhaseInfo, now: datetime) -> bool:
 
 
 def read_scores(
-    folder: str | Path, *, token: str | None = None, wait_s: float = 60.0
+    folder: str | Path,
+    *,
+    token: str | None = None,
+    wait_s: float = 60.0,
 ) -> tuple[Participation, Mapping[str, Any]]:
     """Return the run of a folder, and its scores and rank as far as the server shows them.
 
-    Waits up to `wait_s` for the evaluation of the last answer.
+    This waits up to `wait_s` for the evaluation of the last answer.
 
     Raises:
         InvalidInput: the folder contains no challenge run.
-        RemoteError: the server refuses, or is not reached.
+        RemoteError: the server rejects the request or is unreachable.
     """
     participation = read_participation(Path(folder))
     if participation is None:
@@ -339,5 +362,5 @@ def _plain(name: str) -> str:
 
 
 def _without_folders(called: str) -> str:
-    """Return the specification of a segmenter without folders of this machine."""
+    """Return the specification of a segmenter without local folder paths."""
     return re.sub(r"[^\s'\"(=,]*/(?=[^/\s'\"]+)", "", called)[:200]

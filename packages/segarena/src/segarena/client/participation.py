@@ -1,4 +1,4 @@
-"""The challenge run of a folder, stored in `challenge.json` beside run.json, without the token."""
+"""The challenge run of a folder, stored in `challenge.json` next to run.json, without the token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from segarena.protocol.challenge_info import ParticipationMode, ScoreVisibility
 
 PARTICIPATION_FILE = "challenge.json"
 CLIENT_FILES = frozenset({PARTICIPATION_FILE, TURNS_FOLDER})
-"""Files of the client in the folder of a run."""
+"""Files that the client writes into the folder of a run."""
 
 _RunId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
@@ -27,11 +27,12 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """A run at a challenge.
 
     Attributes:
-        server, challenge, phase: its address.
-        run: its id, generated here, so that a repeated request starts only one run.
-        places: its samples; empty before the first response of the server.
+        server, challenge, phase: address of the phase.
+        run: id of the run, generated here, so that a repeated request starts only one run.
+        places: samples of the run; empty before the first response of the server.
         shows: which scores participants see.
-        kind: the mode of participation.
+        kind: mode of participation.
+        unranked: why the leaderboards omit the run; "" for a ranked run.
     """
 
     server: str
@@ -41,6 +42,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     places: list[SampleInfo] = []
     shows: ScoreVisibility = "prompts"
     kind: ParticipationMode = "dialogue"
+    unranked: str = ""
 
     @property
     def address(self) -> Address:
@@ -64,7 +66,7 @@ def read_participation(folder: Path) -> Participation | None:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
         raise StoreError(
-            f"{file} is damaged: {str(error)[:200]}; begin another run with --out"
+            f"{file} is damaged: {str(error)[:200]}; start another run with --out"
         ) from error
     return participation
 
@@ -78,10 +80,10 @@ def begin_participation(
     overwrite: bool = False,
     kind: ParticipationMode = "dialogue",
 ) -> Participation:
-    """Start a run, or return the run of the folder; the server is contacted until its first response.
+    """Start a run, or return the run of the folder; requests are repeated until the server has responded once.
 
     Raises:
-        RunConflict: the folder contains something else.
+        RunConflict: the folder contains other files.
         RemoteError: the server rejects the request or is unreachable.
         StoreError: the folder cannot be written.
     """
@@ -91,22 +93,28 @@ def begin_participation(
             _check_free(folder)
         run = str(uuid.uuid4())
         known = Participation(
-            server=address.server, challenge=address.slug, phase=address.phase, run=run, kind=kind
+            server=address.server,
+            challenge=address.slug,
+            phase=address.phase,
+            run=run,
+            kind=kind,
         )
         write_atomic(folder / PARTICIPATION_FILE, msgspec.json.format(msgspec.json.encode(known)))
     if known.address != address:
         raise RunConflict(
-            f"{folder} holds a run at {known.address}, not {address}; another --out keeps both"
+            f"{folder} holds a run at {known.address}, not {address}; choose another --out to keep both"
         )
     if known.kind != kind:
         raise RunConflict(
-            f"{folder} holds a run of {known.kind}, not of {kind}; another --out keeps both"
+            f"{folder} holds a run of {known.kind}, not of {kind}; choose another --out to keep both"
         )
     if not known.places:
         run_info = server.start_run(
             address, known.run, name=folder.name, segmenter=segmenter, kind=kind
         )
-        known = msgspec.structs.replace(known, places=run_info.places, shows=run_info.shows)
+        known = msgspec.structs.replace(
+            known, places=run_info.places, shows=run_info.shows, unranked=run_info.unranked
+        )
         write_atomic(folder / PARTICIPATION_FILE, msgspec.json.format(msgspec.json.encode(known)))
     return known
 
@@ -123,7 +131,7 @@ def delete_turns(folder: Path) -> None:
 
 
 def _check_free(folder: Path) -> None:
-    """Raise an error unless the folder is empty: the server counts a run once it is started."""
+    """Raise an error unless the folder is empty, because the server counts every run that is started."""
     others: list[Path] = []
     if folder.is_dir():
         others = [path for path in folder.iterdir() if not is_leftover(path)]

@@ -16,21 +16,28 @@ from segarena.terminal.progress import ProgressBar
 
 
 def participate_and_show(
-    challenge: str, *, segmenter: str, workers: int = 1, **options: Any
+    challenge: str,
+    *,
+    segmenter: str,
+    workers: int = 1,
+    **options: Any,
 ) -> int:
     """Run with a progress bar, print folder and scores, and return the number of failed dialogues."""
     console = Console(stderr=True, emoji=False)
     here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
+
+    def show_line(text: str) -> None:
+        console.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True)
+
     with ProgressBar(title, console, rate="rounds", workers=workers) as progress:
         folder = evaluate(
             challenge,
             segmenter=segmenter,
             workers=workers,
             on_progress=progress.update,
-            on_trouble=lambda text: console.print(
-                f"[yellow]{escape(text)}[/yellow]", soft_wrap=True
-            ),
+            on_trouble=show_line,
+            on_notice=show_line,
             **options,
         )
     for note in folder.notes:
@@ -42,13 +49,15 @@ def participate_and_show(
     if place.is_relative_to(here):
         place = place.relative_to(here)
     summary = f"{counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
+    if counts.unloaded:
+        summary += f", {counts.unloaded} samples not loaded"
     console.print(f"run: {place}   {summary}", soft_wrap=True, highlight=False)
     if folder.config.metrics:
         console.print(
             f"report: segarena report {shlex.quote(str(place))}", soft_wrap=True, highlight=False
         )
     show_scores(folder.path, console)
-    return counts.failures
+    return counts.failures + counts.unloaded
 
 
 def show_scores(folder: Path, console: Console) -> None:
@@ -67,11 +76,17 @@ def score_lines(address: str, told: Mapping[str, Any]) -> list[str]:
     scores = told.get("scores")
     lines = [f"{address}: {told.get('state', 'over')}"]
     if not isinstance(scores, Sequence) or not scores:
-        return [*lines, str(told.get("why") or "scores are not shown yet")]
+        return [*lines, *_unranked(told), str(told.get("why") or "scores are not shown yet")]
     lines += [_score(score) for score in scores if isinstance(score, Mapping)]
+    lines += _unranked(told)
     if told.get("place") and told.get("of") and told.get("board"):
-        lines.append(f"your best run has place {told['place']} of {told['of']}: {told['board']}")
+        lines.append(f"your best run has rank {told['place']} of {told['of']}: {told['board']}")
     return lines
+
+
+def _unranked(told: Mapping[str, Any]) -> list[str]:
+    reason = told.get("unranked")
+    return [f"this run is not ranked: it is {reason}"] if reason else []
 
 
 def _score(score: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ class SampleCache:
     """The packed samples of a run.
 
     Args:
-        server: to download from.
+        server: the server to download from.
         run: id of the run.
         folder: folder of the cache; None takes the user's cache folder.
         limit_bytes: size limit of the folder.

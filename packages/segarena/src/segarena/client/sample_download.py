@@ -4,7 +4,7 @@ FOLDER/
 challenge.json      server, challenge and run
 samples/KEY.png     an image; KEY.npz a volume with voxels, spacing_mm and affine; KEY/00000.png the
                     frames of a video
-prompts.json        user, objects and prompts, by key and number of the dialogue
+prompts.json        user, objects and prompts, by sample key and dialogue index
 examples/           images and masks that are prompts
 masks/              the masks that `segarena submit` sends
 """
@@ -56,12 +56,12 @@ def download_samples(
         out: a new folder, or the folder of an earlier call.
         segmenter: its name on the leaderboard.
         token: by default the result of `segarena.client.tokens.token_for`.
-        on_sample: called with the numbers of downloaded samples and of all samples.
+        on_sample: called with the number of downloaded samples and the total number.
 
     Raises:
         InvalidInput: the phase does not accept masks.
         RemoteError: the server rejects a request or is unreachable.
-        RunConflict: the folder contains something else.
+        RunConflict: the folder contains other files.
     """
     address = read_address(challenge)
     with closing(Connection(address.server, token_for(address.server, token))) as connection:
@@ -69,7 +69,7 @@ def download_samples(
         phase = choose_phase(server.challenge(address.slug), address)
         if "masks" not in phase.takes:
             raise InvalidInput(
-                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, no masks"
+                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not masks"
             )
         run = begin_participation(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"
@@ -87,9 +87,13 @@ def download_samples(
 
 
 def _first_prompts(
-    server: Server, run: Participation, info: SampleInfo, sample: Sample, examples: Path
+    server: Server,
+    run: Participation,
+    info: SampleInfo,
+    sample: Sample,
+    examples: Path,
 ) -> dict[str, Any]:
-    # The same id and content each time, so that a repeated request counts once.
+    # Use the same id and content each time, so that the server counts a repeated request once.
     turn_id = str(uuid.uuid5(uuid.UUID(run.run), info.key))
     turn = TurnMessage(id=turn_id, open=[*range(len(info.dialogues))])
     reply = unpack_reply(server.turn(run.run, info.key, 0, pack_turn(turn)), sample.shape)
@@ -107,7 +111,11 @@ def _first_prompts(
     return entries
 
 
-def _write_prompts(reply: DialogueReply | None, examples: Path, stem: str) -> list[Any]:
+def _write_prompts(
+    reply: DialogueReply | None,
+    examples: Path,
+    stem: str,
+) -> list[Any]:
     """Return the prompts of the first round as JSON values; write their images and masks."""
     prompts: list[Prompt] = []
     if reply is not None and reply.rounds:
@@ -118,7 +126,11 @@ def _write_prompts(reply: DialogueReply | None, examples: Path, stem: str) -> li
     return entries
 
 
-def _write_example(folder: Path, stem: str, prompt: Prompt) -> dict[str, str]:
+def _write_example(
+    folder: Path,
+    stem: str,
+    prompt: Prompt,
+) -> dict[str, str]:
     """Write image and mask of a prompt, if it has any; return the file names."""
     if not isinstance(prompt, MaskPrompt | Support):
         return {}

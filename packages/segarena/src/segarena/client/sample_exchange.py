@@ -1,10 +1,11 @@
-"""Exchange of turns about one sample: a request sends all waiting answers and returns the next prompts.
+"""Exchange of turns about one sample: a request sends all queued answers and returns the next prompts.
 
     RUN/turns/KEY/3.turn    turn 3, written before it is sent
     RUN/turns/KEY/3.reply   its reply
 
-A restarted client repeats stored turns instead of new answers of the segmenter. So the server gets
-one answer to each prompt, even if the client was killed or the segmenter is not deterministic.
+A restarted client sends stored turns again instead of new answers of the segmenter. So the server
+gets exactly one answer to each prompt, even if the client was killed or the segmenter is not
+deterministic.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ TURNS_FOLDER = "turns"
 
 @dataclass(frozen=True, slots=True)
 class DialogueExchange:
-    """The reply about a dialogue, and the answer it belongs to; None if the dialogue was just opened."""
+    """A reply about a dialogue, and the answer that it refers to; None if the dialogue was just opened."""
 
     reply: DialogueReply
     answer: DialogueAnswer | None
 
 
 class SampleExchange:
-    """All dialogues about one sample with a server.
+    """Exchange with a server of all dialogues about one sample.
 
     Args:
         server: the server, which gives prompts and evaluates answers.
@@ -42,7 +43,7 @@ class SampleExchange:
         info: the sample and its dialogues.
         folder: folder of the run on this machine.
         shape: shape of the sample.
-        is_together: whether to open all dialogues at once, as the engine does, or each at its first request.
+        is_together: whether to open all dialogues at once, as the engine does, instead of each at its first request.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class SampleExchange:
         self._received: dict[int, DialogueExchange] = {}
 
     def answer(self, answer: DialogueAnswer, seconds: float = 0.0) -> None:
-        """Queue an answer, or the reason why there is none, and the seconds it took, for the next request."""
+        """Queue an answer, or the reason for its absence, with its duration in seconds, for the next request."""
         self._queued[answer.dialogue] = answer
         self._seconds[answer.dialogue] = seconds
 
@@ -104,10 +105,11 @@ class SampleExchange:
         return next((answer for answer in answers if answer.dialogue == dialogue), None)
 
     def settle(self) -> None:
-        """Send all queued answers, also those about dialogues that failed before they were opened."""
+        """Send all queued answers, including those about dialogues that failed before they were opened."""
         failed = [number for number in self._queued if number in self._unopened]
         if failed and len(failed) == len(self.info.dialogues):
-            # All failed, for example because the sample cannot be loaded: one message for the sample.
+            # All dialogues failed, for example because the sample cannot be loaded: send one
+            # message for the sample.
             self._exchange([], failed=self._queued[failed[0]].failed)
         elif failed:
             self._exchange(failed)
@@ -120,15 +122,19 @@ class SampleExchange:
             answers = [each for number, each in self._queued.items() if number in self._waiting]
         client_s = sum(self._seconds[answer.dialogue] for answer in answers)
         turn = TurnMessage(
-            id=self._id(), client_s=client_s, answers=answers, open=opened, failed=failed
+            id=self._id(),
+            client_s=client_s,
+            answers=answers,
+            open=opened,
+            failed=failed,
         )
         body = self._stored_turn(turn)
         stored = self._unpacked(body)
         sent = {answer.dialogue: answer for answer in stored.answers}
         if list(stored.open) != list(opened) or {*sent} != {each.dialogue for each in answers}:
             raise StoreError(
-                f"{self._folder}: turn {self._number} was about other dialogues than now; a script that takes another "
-                "order than before cannot resume this run: begin another one"
+                f"{self._folder}: turn {self._number} contains other dialogues; a script that "
+                "uses a different order than before cannot resume this run; start another one"
             )
         reply = self._reply(body)
         self._number += 1
@@ -139,7 +145,7 @@ class SampleExchange:
             if not each.over:
                 self._waiting.add(each.dialogue)
         for number, answer in list(self._queued.items()):
-            # A failure of this run that is not in the stored turn must still be sent.
+            # A failure in this process that the stored turn does not contain must still be sent.
             is_sent = number in sent and not (answer.failed and number in self._waiting)
             if is_sent or failed:
                 del self._queued[number]
@@ -151,7 +157,7 @@ class SampleExchange:
         return str(uuid.uuid5(uuid.UUID(self._run), f"{self.info.key}/{self._number}"))
 
     def _stored_turn(self, turn: TurnMessage) -> bytes:
-        """Return the stored turn with this number; if there is none, store and return `turn`."""
+        """Return the stored turn with this index; if there is none, store and return `turn`."""
         file = self._file("turn")
         with suppress(FileNotFoundError):
             return file.read_bytes()
@@ -167,7 +173,7 @@ class SampleExchange:
             return unpack_turn(body, shape=self.shape, objects=objects)
         except InvalidInput as error:
             raise StoreError(
-                f"{self._folder}: turn {self._number} is damaged: {error}; begin another run"
+                f"{self._folder}: turn {self._number} is damaged: {error}; start another run"
             ) from error
 
     def _reply(self, body: bytes) -> Sequence[DialogueReply]:

@@ -20,6 +20,7 @@ from segarena.protocol.frames import CONTENT_TYPE
 
 MAX_REPLY_BYTES = 2**30
 MAX_SAMPLE_BYTES = 64 * 2**30
+# Use the shortest of a few round trips: the first one also opens the connection.
 _PINGS = 3
 
 _Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,100}\Z")]
@@ -28,7 +29,7 @@ _Response = TypeVar("_Response")
 
 
 class DialogueInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One dialogue about a sample: number of the target, user, repeat, and number of objects."""
+    """One dialogue about a sample: target index, user, repeat index, and number of objects."""
 
     target: str
     user: str
@@ -38,7 +39,7 @@ class DialogueInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample of a run: its key, and size and hash of the packed sample."""
+    """A sample of a run: its key, and the size and hash of the packed sample."""
 
     key: _Key
     bytes: Annotated[int, msgspec.Meta(ge=1, le=MAX_SAMPLE_BYTES)]
@@ -47,12 +48,45 @@ class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at the server."""
+    """A run at the server, as it describes the run to the participant."""
 
     id: str
     places: list[SampleInfo] = []
     shows: ScoreVisibility = "prompts"
     state: str = ""
+    unranked: str = ""
+    """Why the leaderboards omit the run; "" for a ranked run."""
+
+
+class NextRunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a new run may begin now, and why it would not be ranked ("" if it would be)."""
+
+    may_begin: bool = True
+    unranked: str = ""
+
+
+class TermsInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The version of a challenge's terms that is in force, in Markdown."""
+
+    version: int
+    text: str
+    is_accepted: bool
+
+
+class AdmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions that a participant must meet before a run: accepted terms, and an approved team.
+
+    Attributes:
+        terms: None for a challenge without terms.
+        needs_approval: whether organisers approve teams.
+        request: state of the team's request: "waiting", "approved", "declined"; "" for none.
+        reason: why organisers declined it.
+    """
+
+    terms: TermsInfo | None = None
+    needs_approval: bool = False
+    request: str = ""
+    reason: str = ""
 
 
 class QueueInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +107,7 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     run_state: str | None = None
     queue: QueueInfo | None = None
     standing: tuple[str, ...] = ()
-    """Lines about its scores, once it is over."""
+    """Lines of text about its scores, after the evaluation."""
 
     @property
     def is_over(self) -> bool:
@@ -106,7 +140,7 @@ class Server:
         note: str = "",
         kind: str = "dialogue",
     ) -> ChallengeRunInfo:
-        """Start the run with this id, or return it if it was started before."""
+        """Start the run with this id; if it has already started, return it."""
         about = {"id": run, "name": name, "segmenter": segmenter, "note": note}
         if kind != "dialogue":
             about["kind"] = kind
@@ -115,14 +149,40 @@ class Server:
             self.connection.ask("POST", path, body=msgspec.json.encode(about)), ChallengeRunInfo
         )
 
+    def next_run(self, address: Address) -> NextRunInfo:
+        """Return whether the next run of the participant's team may begin and would be ranked."""
+        path = f"/challenges/{address.slug}/phases/{address.phase}/next-run"
+        return self._decode(self.connection.ask("GET", path), NextRunInfo)
+
+    def admission(self, slug: str) -> AdmissionInfo:
+        """Return the conditions that the participant must meet before a run at a challenge."""
+        path = f"/challenges/{slug}/admission"
+        return self._decode(self.connection.ask("GET", path), AdmissionInfo)
+
+    def accept_terms(self, slug: str, version: int) -> AdmissionInfo:
+        """Accept a version of the terms of a challenge."""
+        body = msgspec.json.encode({"version": version})
+        path = f"/challenges/{slug}/terms"
+        return self._decode(self.connection.ask("POST", path, body=body), AdmissionInfo)
+
+    def ask_to_join(self, slug: str, message: str) -> AdmissionInfo:
+        """Ask the organisers of a challenge to approve the participant's team."""
+        body = msgspec.json.encode({"message": message})
+        path = f"/challenges/{slug}/join"
+        return self._decode(self.connection.ask("POST", path, body=body), AdmissionInfo)
+
     def finish_run(self, run: str) -> None:
         """End a run before its last sample is complete."""
         self.connection.ask("POST", f"/runs/{run}/finish", body=b"{}")
 
     def send(
-        self, address: Address, sent: str, content: bytes, about: Mapping[str, str]
+        self,
+        address: Address,
+        sent: str,
+        content: bytes,
+        about: Mapping[str, str],
     ) -> SubmissionInfo:
-        """Send a submission under an id; sending it again changes nothing."""
+        """Send a submission under an id; repeating the request has no further effect."""
         query = urlencode({name: value for name, value in about.items() if value})
         path = f"/challenges/{address.slug}/phases/{address.phase}/sent/{sent}?{query}"
         answer = self.connection.ask(
@@ -143,8 +203,14 @@ class Server:
         path = f"/runs/{run}/samples/{place.key}"
         return self.connection.ask("GET", path, most_bytes=place.bytes).body
 
-    def turn(self, run: str, key: str, number: int, body: bytes) -> bytes:
-        """Send a turn and wait for its reply; a turn that the server already has is not counted again."""
+    def turn(
+        self,
+        run: str,
+        key: str,
+        number: int,
+        body: bytes,
+    ) -> bytes:
+        """Send a turn and wait for its reply; the server ignores a turn that it already has."""
         path = f"/runs/{run}/samples/{key}/turns/{number}"
         answer = self.connection.ask(
             "POST", path, body=body, content_type=CONTENT_TYPE, most_bytes=MAX_REPLY_BYTES

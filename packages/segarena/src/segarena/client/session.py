@@ -1,4 +1,4 @@
-"""A dialogue with a server: the interface of `segarena.engine.session.Session`, without ground truth."""
+"""A dialogue with a server, with the interface of `segarena.engine.session.Session` but without ground truth."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.turns import DialogueAnswer
 from segarena.readonly import freeze_mask
 from segarena.samples import Sample
+from segarena.tracebacks import without_location
 from segarena.work.deadline import pause_deadline
 
 LONGEST_WAIT_S = 6 * 3600.0
-"""The longest evaluation of a turn; after that a process of the run counts as hanging."""
+"""Maximum duration of a turn's evaluation; after it, the run considers the process to be hanging."""
 
 
 class RemoteSession(ParticipantDialogue):
@@ -28,10 +29,10 @@ class RemoteSession(ParticipantDialogue):
     Args:
         exchange: the turns about the sample.
         number: index of the dialogue in the exchange.
-        sample: without ground truth.
+        sample: the sample, without ground truth.
         record: description of the dialogue for the records.
         keep_rounds: rounds whose masks are stored.
-        clock: seconds since some fixed moment; measures the time to answer if the caller does not. The server
+        clock: seconds since a fixed moment; measures the time to answer if the caller does not. The server
             uses its own clock.
 
     Attributes:
@@ -85,17 +86,17 @@ class RemoteSession(ParticipantDialogue):
         return self._exchange.has_stored_turn
 
     def stored_answer(self) -> Prediction | None:
-        """Return the answer that an interrupted run gave to these prompts, or None."""
+        """Return the answer that an interrupted run stored for the current prompts, or None."""
         answer = self._exchange.stored_answer(self._number)
         return None if answer is None else answer.prediction
 
     @property
     def answered(self) -> int:
-        """Number of rounds answered and evaluated."""
+        """Number of rounds that were answered and evaluated."""
         return self._recorder.answered
 
     def next(self) -> Dialogue | None:
-        """Request the next prompts; return the dialogue to answer, or None at the end.
+        """Request the next prompts; return the dialogue, or None at its end.
 
         The request also sends the answers to the other dialogues about this sample.
 
@@ -119,11 +120,11 @@ class RemoteSession(ParticipantDialogue):
         return self.dialogue
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Store the answer to the last prompts until the next request; returns no scores.
+        """Queue the answer to the last prompts for the next request; returns no scores.
 
         Raises:
             ProtocolViolation: no prompts are waiting for an answer.
-            PredictionInvalid: wrong shape, type or content of the answer. The round stays open.
+            PredictionInvalid: the answer has a wrong shape, type or content. The round stays open.
         """
         if not self._is_asked:
             raise ProtocolViolation("there are no prompts to answer; call next() first")
@@ -146,22 +147,24 @@ class RemoteSession(ParticipantDialogue):
         return {}
 
     def fail(self, message: str) -> None:
-        """End this dialogue without an answer; the server learns it with the next request."""
+        """End this dialogue without an answer; the next request reports this to the server."""
         if not self._is_asked:
             self.dialogue = self.dialogue.ask(())
-        self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=message or "no answer"))
+        # File names and code of the participant are nobody else's business.
+        told = without_location(message) or "no answer"
+        self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=told))
         self._recorder.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True
 
     def spend(self, seconds: float) -> None:
-        """Do nothing: the clock of the server decides."""
+        """Do nothing, because the clock of the server decides."""
 
     def rows(self) -> Rows:
         """Return the records of this dialogue, after sending all answers about the sample.
 
         Raises:
-            RemoteError: as `next`.
+            RemoteError: see `next`.
         """
         with pause_deadline(LONGEST_WAIT_S):
             self._exchange.settle()

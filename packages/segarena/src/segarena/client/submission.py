@@ -7,7 +7,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,26 +21,30 @@ from segarena.client.participation import read_participation
 from segarena.client.run_display import score_lines
 from segarena.client.server import Server, SubmissionInfo
 from segarena.client.tokens import token_for
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, RemoteError
 from segarena.files.hashes import sha256
 
 SubmissionKind: TypeAlias = Literal["masks", "run", "worker"]
 
 _PROGRAM = "worker.py"
+# Polling slows down gradually: short evaluations are noticed at once, and long ones cost few
+# requests.
 _FIRST_POLL_S = 0.25
 _LONGEST_POLL_S = 10.0
 _COMPRESSED_SUFFIXES = frozenset(
     {".png", ".jpg", ".npz", ".parquet", ".pth", ".pt", ".safetensors", ".zip"}
 )
-"""Files that zip stores as they are, because they are already compressed."""
+"""Suffixes of files that are stored in the zip without compression, because they are already compressed."""
+# Caches and files of the operating system would make equal programs differ, and a report is not
+# part of a submission.
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", ".git", ".DS_Store", "report"})
 
 
 def detect_kind(path: Path) -> SubmissionKind:
-    """Return the kind of submission that a path is.
+    """Return the kind of submission at a path.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: the path contains no submission.
     """
     if path.is_dir():
         if (path / "run.json").is_file():
@@ -54,7 +58,7 @@ def detect_kind(path: Path) -> SubmissionKind:
 
 
 def pack_files(path: Path) -> bytes:
-    """Return the bytes to upload: a file as it is, a folder as a zip. The same content gives the same bytes."""
+    """Return the bytes to upload: a file unchanged, a folder as a zip. The same content gives the same bytes."""
     if path.is_file():
         return path.read_bytes()
     out = io.BytesIO()
@@ -63,7 +67,7 @@ def pack_files(path: Path) -> bytes:
             name = file.relative_to(path)
             if not file.is_file() or file.is_symlink() or _LEFT_OUT & {*name.parts}:
                 continue
-            # ZipInfo has a fixed date, so that the same content gives the same bytes.
+            # `ZipInfo` has a fixed date, so that the same content gives the same bytes.
             entry = zipfile.ZipInfo(name.as_posix())
             if file.suffix in _COMPRESSED_SUFFIXES:
                 entry.compress_type = zipfile.ZIP_STORED
@@ -84,6 +88,7 @@ def send_submission(
     token: str | None = None,
     wait_s: float = 0.0,
     on_change: Callable[[SubmissionInfo], object] = lambda info: None,
+    on_notice: Callable[[str], object] = lambda line: None,
 ) -> SubmissionInfo:
     """Send a submission and return its status. The same content is the same submission, unless it was rejected.
 
@@ -97,9 +102,11 @@ def send_submission(
         token: by default the result of `segarena.client.tokens.token_for`.
         wait_s: how long to wait for the evaluation, in seconds.
         on_change: called with each new status.
+        on_notice: called with one line before a submission whose run will not be ranked; masks
+            belong to a run that has begun, so `segarena fetch` reports it for them.
 
     Raises:
-        InvalidInput: the path is no submission, or of a kind that the phase does not accept.
+        InvalidInput: the path is not a submission, or the phase does not accept its kind.
         RemoteError: the server rejects the request or is unreachable.
     """
     address = read_address(challenge)
@@ -122,9 +129,15 @@ def send_submission(
         }
         key = sha256(f"{address} {run} {about} ", content)
         same_id = str(uuid.uuid5(uuid.NAMESPACE_URL, key))
+        if not run:
+            # The server decides again when the run begins, so that nothing is lost if this fails.
+            with suppress(RemoteError):
+                next_run = server.next_run(address)
+                if next_run.unranked:
+                    on_notice(f"this run will not be ranked: it will be {next_run.unranked}")
         info = server.send(address, same_id, content, {**about, "run": run})
         if info.state in ("refused", "dead"):
-            # Rejected before: the cause may be corrected by now, on this side or at the server.
+            # Rejected before: the problem may have been fixed since, here or at the server.
             info = server.send(address, str(uuid.uuid4()), content, {**about, "run": run})
         on_change(info)
         until = time.monotonic() + wait_s
@@ -143,11 +156,12 @@ def send_submission(
 
 
 def _run_of(path: Path) -> str:
-    """Return the id of the run of masks, which `segarena fetch` started in their folder or the one above."""
+    """Return the id of the run that `segarena fetch` started, from the folder of the masks or its parent."""
     for folder in (path, path.resolve().parent):
         participation = read_participation(folder)
         if participation is not None and participation.kind == "masks":
             return participation.run
     raise InvalidInput(
-        f"{path}: expected challenge.json of segarena fetch in the folder above, got none; fetch first"
+        f"{path}: expected a challenge.json written by `segarena fetch` in this folder or its parent, found none; "
+        "run `segarena fetch` first"
     )

@@ -1,4 +1,4 @@
-"""Access tokens: given, in the environment, or stored by `segarena login`; never part of runs or logs."""
+"""Access tokens, from an argument, the environment or `segarena login`; never part of runs or logs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ ENVIRONMENT_VARIABLE = "SEGARENA_TOKEN"
 
 
 def tokens_file() -> Path:
-    """Return the file of tokens by server, in the user's configuration folder."""
+    """Return the path of the file with the tokens of all servers, in the user's configuration folder."""
     config_home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     return config_home / "segarena" / "tokens.json"
 
 
 def token_for(server: str, given: str | None = None) -> str:
-    """Return the token for a server: `given`, else that of the environment, else the stored one.
+    """Return the token for a server: `given`, else the one in the environment, else the stored one.
 
     Raises:
-        RemoteError: there is none.
-        StoreError: the file of tokens is damaged, or other users can read it.
+        RemoteError: there is no token.
+        StoreError: the token file is damaged, or other users can read it.
     """
     token = given or os.environ.get(ENVIRONMENT_VARIABLE) or _kept().get(server, "")
     if not token.strip():
         raise RemoteError(
-            f"{server}: no token; make one on your page there, then: segarena login {server}"
+            f"{server}: no token; create one on your page there, then: segarena login {server}"
         )
     return clean_token(token)
 
@@ -40,9 +40,7 @@ def clean_token(token: str) -> str:
     """Return a token without surrounding space; raise `RemoteError` if it is invalid in an HTTP header."""
     plain = token.strip()
     if not (plain and plain.isascii() and plain.isprintable()) or " " in plain or len(plain) > 500:
-        raise RemoteError(
-            "token: expected one word as the server's page shows it, got something else"
-        )
+        raise RemoteError("token: expected a single word, as shown on the server's page")
     return plain
 
 
@@ -76,13 +74,13 @@ def _kept() -> dict[str, str]:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
     if stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
         raise StoreError(
-            f"{file} can be read by others; take that away (chmod 600), and make new tokens"
+            f"{file} is readable by other users; restrict it (chmod 600), and create new tokens"
         )
     try:
         return msgspec.json.decode(data, type=dict[str, str])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
-            f"{file} is damaged: {error}; delete it and give 'segarena login' again"
+            f"{file} is damaged: {error}; delete it and run 'segarena login' again"
         ) from error
 
 

@@ -19,6 +19,7 @@ from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask
 
+# Number of images in each published split.
 SPLITS = {"train": 200, "val": 100, "test": 200}
 MOST_LABELS = 65535
 LAYOUT = "PATH/images/SPLIT/ID.jpg with PATH/human/SPLIT/ID.npz (compact) or PATH/groundTruth/SPLIT/ID.mat (original)"
@@ -28,7 +29,8 @@ LAYOUT = "PATH/images/SPLIT/ID.jpg with PATH/human/SPLIT/ID.npz (compact) or PAT
 class Bsds500(ListedDataset[ImageSample]):
     """Regions that a typical annotator drew.
 
-    BSDS500 has several complete segmentations of each photograph and no objects. The rule that makes targets:
+    BSDS500 has several complete segmentations of each photograph but no objects. These rules select
+    targets:
 
     1. Annotator: the one with the median number of regions (the lower of two medians; ties: the first),
        neither the coarsest nor the finest.
@@ -37,8 +39,8 @@ class Bsds500(ListedDataset[ImageSample]):
     4. Number: the three largest of those (ties: the lower region number), so that busy images do not
        dominate.
 
-    On the published data this gives 529 targets in all 200 test images, 261 in 99 of the 100 val images and 502 in
-    195 of the 200 train images; the other six have none.
+    On the published data this gives 529 targets in all 200 test images, 261 targets in 99 of the
+    100 val images and 502 targets in 195 of the 200 train images; the other six images have none.
 
     Args:
         path: the folder with the images and the segmentations; `BSR` and `BSR/BSDS500/data` work too.
@@ -103,18 +105,22 @@ class Bsds500(ListedDataset[ImageSample]):
             segmentations = read_original(human_path)
         for labels in segmentations:
             check_same_shape(labels, human_path, image, image_path)
-        regions = self._choose(segmentations[median_annotator(segmentations)])
-        return ImageSample(
-            id=sample_id, image=image, targets=to_targets(DecodedMask(regions, None))
-        )
+        annotator = median_annotator(segmentations)
+        regions = self._choose(segmentations[annotator])
+        targets = to_targets(DecodedMask(regions, None))
+        return ImageSample(id=sample_id, image=image, targets=targets)
 
     def _choose(self, labels: NDArray[np.int32]) -> dict[str, Mask]:
         areas = np.bincount(labels.ravel())
-        min_area, max_area = (share * labels.size for share in self._shares)
+        min_share, max_share = self._shares
+        min_area = min_share * labels.size
+        max_area = max_share * labels.size
         regions: list[int] = []
         for label in np.flatnonzero(areas).tolist():
-            if not label or not min_area <= areas[label] <= max_area:
+            # 0 is not a region, because BSDS500 numbers regions from 1.
+            if label == 0 or not min_area <= areas[label] <= max_area:
                 continue
+            # Regions that touch several borders are mostly background.
             if borders_touched(labels == label) <= self._max_borders:
                 regions.append(label)
         regions.sort(key=lambda label: (-int(areas[label]), label))
@@ -127,7 +133,7 @@ class Bsds500(ListedDataset[ImageSample]):
         if count != expected:
             yield Finding(
                 is_error=False,
-                message=f"{self.name}: the published split has {expected} images, here are {count}",
+                message=f"{self.name}: the published split has {expected} images, found {count}",
             )
 
 
@@ -170,32 +176,45 @@ def read_original(path: Path) -> list[NDArray[np.int32]]:
 
 
 def region_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
-    """Return region numbers as int32.
+    """Return region labels as int32.
 
     Raises:
-        InvalidMask: numbers are negative, no numbers at all, or exceed both 65535 and the number of pixels.
+        InvalidMask: the values are negative, are not numbers, or exceed both 65535 and the pixel count.
     """
-    if labels.dtype.kind not in "biuf" or (
-        labels.size and not (0 <= labels.min() <= labels.max() <= max(labels.size, MOST_LABELS))
-    ):
+    is_valid = labels.dtype.kind in "biuf"
+    if is_valid and labels.size:
+        # A label far above the pixel count would make the table of areas fill the memory.
+        highest = max(labels.size, MOST_LABELS)
+        is_valid = labels.min() >= 0 and labels.max() <= highest
+    if not is_valid:
         raise InvalidMask(
-            f"{path}: expected regions numbered from 0 on, got other numbers; copy it again"
+            f"{path}: expected region labels from 0 on, got other values; copy it again"
         )
     return labels.astype(np.int32)
 
 
 def median_annotator(segmentations: list[NDArray[np.int32]]) -> int:
     """Return the index of the segmentation with the median number of regions; the lower median, then the first."""
-    regions = [np.count_nonzero(np.bincount(labels.ravel())) for labels in segmentations]
-    return regions.index(sorted(regions)[(len(regions) - 1) // 2])
+    region_counts: list[int] = []
+    for labels in segmentations:
+        areas = np.bincount(labels.ravel())
+        region_counts.append(int(np.count_nonzero(areas)))
+    lower_middle = (len(region_counts) - 1) // 2
+    median = sorted(region_counts)[lower_middle]
+    return region_counts.index(median)
 
 
 def borders_touched(mask: Mask) -> int:
     """Return the number of image sides that `mask` touches, 0 to 4."""
-    return sum(bool(side.any()) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
+    sides = (mask[0], mask[-1], mask[:, 0], mask[:, -1])
+    return sum(bool(side.any()) for side in sides)
 
 
 def _data_folder(path: Path) -> Path:
     """Return the data folder inside the original archive, or `path` itself."""
-    inside = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
-    return next((folder for folder in inside if (folder / "images").is_dir()), path)
+    candidates = (".", "data", "BSDS500/data", "BSR/BSDS500/data")
+    for candidate in candidates:
+        folder = path / candidate
+        if (folder / "images").is_dir():
+            return folder
+    return path

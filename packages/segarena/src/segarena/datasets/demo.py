@@ -23,7 +23,7 @@ SKIMAGE = "skimage:"
 
 @dataset("demo")
 class Demo(ListedDataset[ImageSample]):
-    """Photographs of scikit-image and two more, with masks drawn for this project.
+    """Photographs from scikit-image and two more, with masks drawn for this project.
 
     `demo_data/demo.json` lists them with their licences; a target carries "size" ("small", "medium", "large") and
     "shape" ("thin" or "compact").
@@ -39,12 +39,14 @@ class Demo(ListedDataset[ImageSample]):
             raise DatasetMissing(
                 f"{index}: expected the demo data in the installation, found none; install segarena again"
             )
-        self._photographs: dict[str, dict[str, Any]] = {
-            photograph["name"]: photograph
-            for photograph in json.loads(index.read_text(encoding="utf-8"))["photographs"]
-        }
-        files = {name: self._files_of(photograph) for name, photograph in self._photographs.items()}
-        super().__init__("demo", files, {"index": sha256(index.read_bytes())})
+        content = index.read_bytes()
+        self._photographs: dict[str, dict[str, Any]] = {}
+        files: dict[str, Files] = {}
+        for photograph in json.loads(content)["photographs"]:
+            name = photograph["name"]
+            self._photographs[name] = photograph
+            files[name] = self._files_of(photograph)
+        super().__init__("demo", files, {"index": sha256(content)})
 
     def _files_of(self, photograph: dict[str, Any]) -> Files:
         image = self._image(photograph["file"])
@@ -53,26 +55,34 @@ class Demo(ListedDataset[ImageSample]):
         if absent:
             raise DatasetMissing(
                 f"demo photograph {photograph['name']!r}: expected {absent[0]}, found none; "
-                "install segarena again, with a scikit-image that brings its photographs"
+                "install segarena again, with a scikit-image that includes its photographs"
             )
         return (image, *masks)
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         photograph = self._photographs[sample_id]
-        image = read_image(files[0])
-        expected = (photograph["height"], photograph["width"])
-        if image.shape[:2] != expected:
+        image_path = files[0]
+        image = read_image(image_path)
+        height, width = image.shape[:2]
+        expected_height = photograph["height"]
+        expected_width = photograph["width"]
+        # The photographs come with scikit-image, which may replace one in a later version.
+        if (height, width) != (expected_height, expected_width):
             raise InvalidImage(
-                f"{files[0]}: expected {expected[1]} x {expected[0]} pixels, got {image.shape[1]} x {image.shape[0]}; "
-                "the installed scikit-image carries another photograph, install another version of it"
+                f"{image_path}: expected {expected_width} x {expected_height} pixels, got {width} x {height}; "
+                "the installed scikit-image has another photograph; install another version"
             )
-        targets = [
-            self._target(sample_id, entry, files[0], image) for entry in photograph["objects"]
-        ]
+        targets: list[Target] = []
+        for entry in photograph["objects"]:
+            targets.append(self._target(sample_id, entry, image_path, image))
         return ImageSample(id=sample_id, image=image, targets=tuple(targets))
 
     def _target(
-        self, photograph: str, entry: dict[str, Any], image_path: Path, image: Any
+        self,
+        photograph: str,
+        entry: dict[str, Any],
+        image_path: Path,
+        image: Any,
     ) -> Target:
         path = self._mask(photograph, entry)
         ignore_path = path.with_name(f"{path.stem}__ignore.png")
@@ -85,12 +95,13 @@ class Demo(ListedDataset[ImageSample]):
             raise InvalidMask(
                 f"{path}: expected {entry['area_px']} object pixels, got {area_px}; install segarena again"
             )
+        shape = "thin" if entry["is_thin"] else "compact"
         return Target(
             id=entry["name"],
             mask=mask,
             ignore=ignore,
             label=entry["label"],
-            attributes={"size": entry["size"], "shape": "thin" if entry["is_thin"] else "compact"},
+            attributes={"size": entry["size"], "shape": shape},
         )
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
@@ -120,12 +131,16 @@ def _other_pixels(path: Path) -> Finding:
         difference = "another photograph"
     return Finding(
         is_error=not is_lossy,
-        message=f"{path}: expected the pixels that the demo masks were drawn on, got others ({difference}); "
-        "install the scikit-image and pillow versions that docs/datasets.md names to get the same",
+        message=f"{path}: expected the pixels that the demo masks were drawn on, got different pixels ({difference}); "
+        "install the scikit-image and pillow versions listed in docs/datasets.md for identical pixels",
     )
 
 
-def _read_mask(path: Path, image_path: Path, image: Any) -> Mask:
+def _read_mask(
+    path: Path,
+    image_path: Path,
+    image: Any,
+) -> Mask:
     values = read_mask_values(path)
     check_same_shape(values, path, image, image_path)
     return values != 0

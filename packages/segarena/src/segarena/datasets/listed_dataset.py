@@ -1,4 +1,4 @@
-"""Base class of datasets of files: sample ids from a listing, lazy loading, and the check."""
+"""Base class of file datasets: sample ids from a listing, lazy loading, and dataset checks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from segarena.datasets.duplicates import DuplicateSearch
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.files import hashes
 from segarena.roles import Finding
@@ -43,7 +44,8 @@ class CheckTally:
             self.without_targets.append(sample.id)
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{count} {size}" for size, count in sorted(self.sizes.items()))
+        counts = [f"{count} {size}" for size, count in sorted(self.sizes.items())]
+        sizes = ", ".join(counts)
         if self.sides_px:
             sides = f"{min(self.sides_px)} to {max(self.sides_px)} pixels"
         else:
@@ -55,17 +57,25 @@ class CheckTally:
 
 
 class ListedDataset(ABC, Generic[AnySample]):
-    """A dataset of files known from a listing; `load` decodes a sample, and nothing is cached.
+    """A dataset whose files are known from a listing; `load` decodes a sample without caching it.
 
     Args:
-        name: as it appears in records.
+        name: name of the dataset in records.
         files: the files of each sample, by sample id, in the order of evaluation.
-        rules: everything else that determines the targets; part of the fingerprint.
+        rules: all other settings that determine the targets; part of the fingerprint.
     """
 
     sample_kind: ClassVar[str] = "image"
+    # Published sets contain known duplicates, and pairs share their images on purpose.
+    reports_duplicates: ClassVar[bool] = False
+    """Whether `check` reports equal samples and equal masks."""
 
-    def __init__(self, name: str, files: Mapping[str, Files], rules: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        files: Mapping[str, Files],
+        rules: Mapping[str, object],
+    ) -> None:
         self.name: str = name
         self._files = dict(files)
         self._rules = dict(rules)
@@ -75,12 +85,20 @@ class ListedDataset(ABC, Generic[AnySample]):
         """Read one sample; any `InvalidInput` raised here becomes `SampleInvalid`."""
 
     def _oddities(self) -> Iterable[Finding]:
-        """Return findings from the listing alone."""
+        """Return findings that need only the listing."""
         return ()
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
-        """Return findings from the counts of the whole dataset."""
+        """Return findings based on the counts of the whole dataset."""
         del tally
+        return ()
+
+    def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
+        """Return the assumptions about ambiguous files, one line each; only headers are read.
+
+        A run records these lines, and `check` reports them.
+        """
+        del sample_ids
         return ()
 
     @property
@@ -95,9 +113,12 @@ class ListedDataset(ABC, Generic[AnySample]):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of sample ids, file names, file sizes in bytes and rules, without times and folders."""
+        # Hash sizes instead of contents, because every start takes a fingerprint, even of large
+        # volumes.
         listing: list[Any] = []
         for sample_id, files in self._files.items():
-            listing.append([sample_id, [[file.name, _bytes_in(file)] for file in files]])
+            sizes = [[file.name, _bytes_in(file)] for file in files]
+            listing.append([sample_id, sizes])
         text = json.dumps([self._rules, listing], sort_keys=True, default=str)
         return hashes.fingerprint(text)
 
@@ -112,7 +133,7 @@ class ListedDataset(ABC, Generic[AnySample]):
             if near:
                 hint = f"did you mean {' or '.join(map(repr, near))}?"
             else:
-                hint = "see sample_ids for those there are"
+                hint = "see sample_ids for the existing ones"
             raise SampleInvalid(f"dataset {self.name} has no sample {sample_id!r}; {hint}")
         try:
             sample = self._read(sample_id, self._files[sample_id])
@@ -124,33 +145,45 @@ class ListedDataset(ABC, Generic[AnySample]):
     def check(self) -> Sequence[Finding]:
         """Load every sample once and return errors, anomalies and counts."""
         findings = list(self._oddities())
+        for assumption in self.assumptions(self.sample_ids):
+            findings.append(Finding(is_error=False, message=assumption))
         tally = CheckTally()
+        duplicates = DuplicateSearch()
         for sample_id in self._files:
             try:
-                tally.add(self.load(sample_id))
+                sample = self.load(sample_id)
             except SampleInvalid as error:
                 findings.append(Finding(is_error=True, message=str(error)))
+                continue
+            tally.add(sample)
+            if self.reports_duplicates:
+                duplicates.add(sample)
+        findings.extend(duplicate_findings(duplicates))
         findings.extend(self._verdict(tally))
         if tally.without_targets:
             names = abbreviate_names(tally.without_targets)
             message = (
-                f"{len(tally.without_targets)} samples have no target and add nothing: {names}"
+                f"{len(tally.without_targets)} samples have no target and are ignored: {names}"
             )
             findings.append(Finding(is_error=False, message=message))
         findings.append(Finding(is_error=False, message=f"{self.name}: {tally}"))
         return findings
 
 
-def require_folder(folder: Path, what: str, layout: str) -> Path:
+def require_folder(
+    folder: Path,
+    what: str,
+    layout: str,
+) -> Path:
     """Return `folder`, or raise an error if it is missing.
 
     Args:
         folder: expected path.
-        what: its content, for the message.
+        what: description of its content, for the message.
         layout: expected layout, in one line.
 
     Raises:
-        DatasetMissing: it is missing.
+        DatasetMissing: the folder is missing.
     """
     if not folder.is_dir():
         raise DatasetMissing(
@@ -160,12 +193,20 @@ def require_folder(folder: Path, what: str, layout: str) -> Path:
 
 
 def abbreviate_names(names: Sequence[str], most: int = 5) -> str:
-    """Return the first few names as text, and the number of further ones."""
+    """Return the first few names as text, with the number of omitted ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
+def duplicate_findings(search: DuplicateSearch) -> Iterable[Finding]:
+    """Return a remark for each kind of copies that a search found."""
+    for copies in search.copies():
+        message = f"{copies.what}: {abbreviate_names(copies.names)}; remove the copies"
+        yield Finding(is_error=False, message=message)
+
+
 def _bytes_in(file: Path) -> int:
+    # Loading the sample reports a missing file, with the name of the sample.
     try:
         return file.stat().st_size
     except OSError:

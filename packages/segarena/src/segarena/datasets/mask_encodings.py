@@ -1,4 +1,4 @@
-"""Encodings of objects as pixel values of mask files, and conversion of objects to targets."""
+"""Encodings of objects as pixel values in mask files, and conversion of objects to targets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ Colour: TypeAlias = int | str
 # Limits of size classes, as shares of the image area.
 MEDIUM_SHARE = 0.01
 LARGE_SHARE = 0.10
+_MOST_NAMED = 4
 
 
 class DecodedMask(NamedTuple):
-    """Content of a mask file: bool (H, W) masks by name, and the ignored pixels."""
+    """Content of a mask file: bool (H, W) masks by object name, and the ignored pixels."""
 
     masks: dict[str, Mask]
     ignore: Mask | None
@@ -61,7 +62,7 @@ class MaskEncoding:
             )
 
     def read(self, path: Path) -> DecodedMask:
-        """Return the objects in a mask file: named "" (binary), "3" (index) or "#ff0000" (colour), ascending.
+        """Return the objects in a mask file, named "" (binary), "3" (index) or "#ff0000" (colour), in ascending order.
 
         Raises:
             InvalidMask: the file is unreadable, empty, or has values outside the encoding.
@@ -116,13 +117,13 @@ class MaskEncoding:
             return values >= self.threshold
         others = np.unique(values[values != 0])
         if len(others) > 1:
-            first = [str(value) for value in others[:4].tolist()]
-            if len(others) > 4:
-                first.append("...")
-            some = ", ".join(first)
+            named = [str(value) for value in others[:_MOST_NAMED].tolist()]
+            if len(others) > _MOST_NAMED:
+                named.append("...")
+            listed = ", ".join(named)
             raise InvalidMask(
-                f"{path}: encoding 'binary' expects 0 and one other value, got 0 and {len(others)} others ({some}); "
-                "use encoding='index' for several objects, ignore_value for pixels excluded from scoring, "
+                f"{path}: encoding 'binary' expects 0 and one other value, got 0 and {len(others)} others ({listed}); "
+                "use encoding='index' for several objects, ignore_value for ignored pixels, "
                 "threshold=128 for soft edges"
             )
         return values != 0
@@ -133,10 +134,13 @@ class MaskEncoding:
                 f"{path}: expected values from 0 on, got {int(values.min())}; save it unsigned"
             )
         codes = np.unique(values)
-        return {self._name(int(code)): values == code for code in codes[codes != 0]}
+        object_codes = codes[codes != 0]
+        return {self._name(code): values == code for code in object_codes.tolist()}
 
     def _name(self, code: int) -> str:
-        return f"#{code:06x}" if self.kind == "colour" else str(code)
+        if self.kind == "colour":
+            return f"#{code:06x}"
+        return str(code)
 
 
 def to_targets(
@@ -144,19 +148,20 @@ def to_targets(
 ) -> tuple[Target, ...]:
     """Return one target per object; an object without a name gets the id "object".
 
-    Each carries the attribute "size": see `size_of`.
+    Each target has the attribute "size": see `size_class`.
     """
-    named = labels or {}
-    return tuple(
-        Target(
+    label_by_name = labels or {}
+    targets: list[Target] = []
+    for name, mask in objects.masks.items():
+        target = Target(
             id=name or "object",
             mask=mask,
             ignore=objects.ignore,
-            label=named.get(name, name),
+            label=label_by_name.get(name, name),
             attributes={"size": size_class(mask)},
         )
-        for name, mask in objects.masks.items()
-    )
+        targets.append(target)
+    return tuple(targets)
 
 
 def size_class(mask: Mask) -> str:
@@ -164,9 +169,15 @@ def size_class(mask: Mask) -> str:
     share = np.count_nonzero(mask) / max(mask.size, 1)
     if share < MEDIUM_SHARE:
         return "small"
-    return "medium" if share < LARGE_SHARE else "large"
+    if share < LARGE_SHARE:
+        return "medium"
+    return "large"
 
 
 def _codes(path: Path) -> NDArray[np.int32]:
+    """Return the colour of each pixel as an integer, 0xRRGGBB."""
     pixels = read_mask_colours(path).astype(np.int32)
-    return (pixels[:, :, 0] << 16) | (pixels[:, :, 1] << 8) | pixels[:, :, 2]
+    red = pixels[:, :, 0]
+    green = pixels[:, :, 1]
+    blue = pixels[:, :, 2]
+    return (red << 16) | (green << 8) | blue

@@ -1,1 +1,1 @@
-"""Runs dialogues: sessions, lockstep rounds, workers, and the store of records."""
+"""The engine that runs dialogues: sessions, lockstep rounds, workers, and the store of records."""

@@ -1,4 +1,4 @@
-"""Verify a finished run: repeat some answers alone and beside a copy, in another process."""
+"""Verification of a finished run: predict some answers again, alone and in a batch of two, in another process."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from segarena.engine.rows import Rows
 from segarena.engine.sample_job import failure_reason
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
+from segarena.prompts import Prompt
 from segarena.records.configuration import Agreement
 from segarena.records.prompts import RecordedMask, RecordedSupport, read_prompts
 from segarena.records.row_types import MaskRow
@@ -36,32 +37,38 @@ _BATCH_ORDERS: tuple[BatchOrder, ...] = ("alone", "paired")
 
 
 def check_verifiable(plan: Plan, count: int) -> None:
-    """Raise before the run if its answers could not be verified afterwards.
+    """Raise an error before the run if its answers could not be verified afterwards.
 
     Raises:
-        InvalidInput: fewer than 0 answers, or something in the plan cannot be sent to another process.
+        InvalidInput: the number of answers is negative, or an object in the plan cannot be sent to another process.
     """
     if count < 0:
         raise InvalidInput(
-            f"verify: expected how many answers to ask again, 0 or more, got {count}"
+            f"verify: expected the number of answers to repeat, 0 or more, got {count}"
         )
     if count:
         try:
             pickle.dumps(plan)
-        # Pickling runs the code of whatever the plan holds, so any exception is possible.
+        # Pickling runs code of every object in the plan, so any exception is possible.
         except Exception as error:
             raise InvalidInput(
-                f"verify asks in another process, and an object of this run cannot be sent there ({error}); "
-                "give it as a plug-in, my_model.py:MyModel, or leave verify out"
+                f"verify repeats answers in another process, but an object of this run cannot be pickled ({error}); "
+                "pass a plug-in such as my_model.py:MyModel, or omit verify"
             ) from error
 
 
-def verify_answers(plan: Plan, folder: RunFolder, count: int, executor: Executor) -> Agreement:
-    """Replay `count` answers of a run and return the agreement.
+def verify_answers(
+    plan: Plan,
+    folder: RunFolder,
+    count: int,
+    executor: Executor,
+) -> Agreement:
+    """Replay `count` answers of a run and return the share that agrees.
 
-    The seed of the run chooses them among the answers whose masks were kept. Each is replayed twice from the
-    first round of its dialogue on: alone, and in a batch with a copy of itself. The executor chooses the
-    process. Nothing is timed, so the time budget of a benchmark cuts nothing off.
+    The seed of the run selects them among the answers whose masks were stored. Each answer is
+    replayed twice, starting at the first round of its dialogue: alone, and in a batch with a copy
+    of itself. The executor chooses the process. Replays are not timed, so a benchmark's time budget
+    never ends them.
     """
     before = _choose_answers(folder, count)
     prompts = _prompts_before(folder, before)
@@ -84,47 +91,55 @@ def verify_answers(plan: Plan, folder: RunFolder, count: int, executor: Executor
 
 
 def _choose_answers(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
-    """Return `count` kept answers of a run, or all if there are fewer."""
-    # Only kept masks can be compared: masks of the chosen rounds and of the last one.
+    """Return `count` stored answers of a run, or all if there are fewer."""
+    # Only stored masks can be compared: masks of the rounds to keep and of the last round.
     records = folder.read("records", [*_DIALOGUE, "round", "failure"])
     answered = records.filter(pl.col("failure").is_null())
-    is_last = pl.col("round") == pl.col("round").max().over(_DIALOGUE)
-    kept = answered.filter(is_last | pl.col("round").is_in(folder.config.keep_rounds))
+    round_ = pl.col("round")
+    is_last = round_ == round_.max().over(_DIALOGUE)
+    is_chosen_round = round_.is_in(folder.config.keep_rounds)
+    with_masks = answered.filter(is_last | is_chosen_round)
     random = random_stream(folder.config.seed, "verify")
-    picked = random.choice(kept.height, min(count, kept.height), replace=False)
-    keys = set(kept[sorted(picked.tolist())].select(*_DIALOGUE, "round").rows())
+    chosen_count = min(count, with_masks.height)
+    chosen = random.choice(with_masks.height, chosen_count, replace=False)
+    chosen_records = with_masks[sorted(chosen.tolist())]
+    keys = set(chosen_records.select(*_DIALOGUE, "round").rows())
     masks = folder.read("masks", only=_sample_indices(folder, keys))
     rows = Rows(masks=msgspec.convert(masks.to_dicts(), list[MaskRow]))
+    # The files of a sample also contain masks of other answers.
     return {key: answer for key, answer in answers_in(rows).items() if key in keys}
 
 
 def _prompts_before(
     folder: RunFolder, keys: Iterable[AnswerKey]
 ) -> dict[str, dict[ReplayKey, list[RoundPrompts]]]:
-    """Return the prompts of dialogues up to these answers, by sample."""
+    """Return the prompts of each dialogue up to its chosen answer, by sample."""
     last_rounds: dict[tuple[str, ReplayKey], int] = {}
     for sample, target, user, repeat, round_ in keys:
         dialogue = (sample, (target, user, repeat))
         last_rounds[dialogue] = max(round_, last_rounds.get(dialogue, 0))
-    records = folder.read(
-        "records", [*_DIALOGUE, "round", "prompts"], only=_sample_indices(folder, keys)
-    ).sort("round", maintain_order=True)
-    found: dict[str, dict[ReplayKey, list[RoundPrompts]]] = {}
-    for sample, target, user, repeat, round_, prompts in records.rows():
+    columns = [*_DIALOGUE, "round", "prompts"]
+    records = folder.read("records", columns, only=_sample_indices(folder, keys))
+    in_order = records.sort("round", maintain_order=True)
+    by_sample: dict[str, dict[ReplayKey, list[RoundPrompts]]] = {}
+    for sample, target, user, repeat, round_, prompts in in_order.rows():
         key = (target, user, repeat)
         if round_ <= last_rounds.get((sample, key), 0):
-            of_sample = found.setdefault(sample, {})
-            of_sample.setdefault(key, []).append(given_prompts(prompts))
-    return found
+            of_sample = by_sample.setdefault(sample, {})
+            of_dialogue = of_sample.setdefault(key, [])
+            of_dialogue.append(given_prompts(prompts))
+    return by_sample
 
 
 def given_prompts(text: str) -> RoundPrompts:
-    """Return the prompts of a record; None if it keeps only the size of some of them."""
+    """Return the prompts of a record; None if the record stores only the size of some prompts."""
     prompts = read_prompts(text)
-    complete = tuple(
-        prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
-    )
-    return complete if len(complete) == len(prompts) else None
+    complete: list[Prompt] = []
+    for prompt in prompts:
+        if isinstance(prompt, RecordedMask | RecordedSupport):
+            return None
+        complete.append(prompt)
+    return tuple(complete)
 
 
 def _sample_indices(folder: RunFolder, keys: Iterable[AnswerKey]) -> set[int]:

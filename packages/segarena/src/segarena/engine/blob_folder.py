@@ -25,7 +25,13 @@ class BlobFolder:
         StoreError: the folder cannot be created.
     """
 
-    def __init__(self, path: Path, limit_bytes: int, *, suffix: str = SUFFIX) -> None:
+    def __init__(
+        self,
+        path: Path,
+        limit_bytes: int,
+        *,
+        suffix: str = SUFFIX,
+    ) -> None:
         self._path = path
         self._suffix = suffix
         self._limit_bytes = limit_bytes
@@ -33,23 +39,24 @@ class BlobFolder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"{path} cannot be made a cache: {error.strerror}; choose another --cache"
+                f"{path} cannot be used as a cache: {error.strerror}; choose another --cache"
             ) from error
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes of `key` and mark them as used last; None when they are absent."""
+        """Return the bytes of `key` and mark them as most recently used; None if absent."""
         file = self._file(key)
         try:
             data = file.read_bytes()
         except OSError:
             return None
-        # The modification time is the order of eviction. A read-only folder still serves.
+        # The modification time is the order of eviction. In a read-only folder it cannot change,
+        # but reading still works.
         with suppress(OSError):
             os.utime(file)
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Store `data` if the disk has room; a full disk is no reason to end a run."""
+        """Store `data` if the disk has room; a full disk must not end a run."""
         if len(data) > self._limit_bytes:
             return
         self._evict(len(data))
@@ -60,7 +67,7 @@ class BlobFolder:
         return self._path / f"{key}{self._suffix}"
 
     def _evict(self, needed_bytes: int) -> None:
-        """Delete the least recently used files, unfinished ones of killed processes included."""
+        """Delete the least recently used files, including unfinished files of killed processes."""
         found: list[tuple[int, str, int]] = []
         total_bytes = 0
         for pattern in (f"*{self._suffix}", f".*{self._suffix}.*.part"):

@@ -1,9 +1,10 @@
-"""A cache of encodings, for later runs over the same images.
+"""Cache of encodings for later runs over the same images.
 
-Encoding is the expensive part of most models. The encodings of a segmenter with `pack` and `unpack` (see
-`segarena.roles.Segmenter`) are kept in memory and in a folder that users, benchmarks and worker processes
-share. The cache key covers everything that decides an encoding: the pixels, and the segmenter with its
-options, source, weights and device. A damaged file counts as absent.
+Encoding is the most expensive part of most models. The encodings of a segmenter with `pack` and
+`unpack` (see `segarena.roles.Segmenter`) are cached in memory and in a folder that users,
+benchmarks and worker processes share. The cache key covers everything that determines an encoding:
+the pixels, and the segmenter with its options, source, weights and device. A damaged file counts as
+absent.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from segarena.samples import ImageSample, Sample, VolumeSample
 from segarena.work.lru_cache import LruCache
 
 WORTH = 1.0
-"""Keep encodings only if making one takes at least this many times as long as reading it back."""
+"""Minimum ratio of encoding time to reading time; below it, caching is turned off."""
 
 MEMORY_BYTES = 256 * 2**20
-"""Memory limit of the packed encodings that each process keeps beside the folder."""
+"""Memory limit of the packed encodings that each process caches in addition to the folder."""
 
 SUPPORTS_BYTES = 2**30
-"""Memory limit of the encoded support images of each process; the last one always stays."""
+"""Memory limit of encoded support images per process; the most recent one is never evicted."""
 
 _CHECKSUM_BYTES = 16
 
@@ -52,8 +53,8 @@ class Encoding:
 
     Attributes:
         value: the result of `encode`.
-        seconds: time it took to make, or to read.
-        is_from_cache: whether it was read, without an encoder pass.
+        seconds: time spent to compute or read it.
+        is_from_cache: whether it was read from the cache, without an encoder pass.
     """
 
     value: Any
@@ -62,17 +63,17 @@ class Encoding:
 
 
 class Encoder:
-    """Encodes samples with a segmenter, or reads the encoding of the same pixels from the cache.
+    """Encode samples with a segmenter, or read the encoding of the same pixels from the cache.
 
     Args:
-        segmenter: encodes.
+        segmenter: the segmenter.
         key: identity of the segmenter (see `segmenter_key`); empty turns the cache off.
         folder: folder of the cache; None turns the cache off.
         limit_bytes: maximum size of the folder.
-        clock: seconds since some fixed moment.
+        clock: seconds since a fixed moment.
 
-    The first encoding is written and read back. If making it took less time than reading, the cache is
-    turned off.
+    The first encoding is written and read back. If computing it was faster than reading it, the
+    cache is turned off.
     """
 
     def __init__(
@@ -93,13 +94,13 @@ class Encoder:
             self._folder = BlobFolder(folder, limit_bytes)
         self._memory = LruCache[str, bytes](max_bytes=min(limit_bytes, MEMORY_BYTES))
         self._is_measured = False
-        self._supports = LruCache[str, Encoding](max_bytes=SUPPORTS_BYTES, keeps_last=True)
+        self._supports = LruCache[str, Encoding](max_bytes=SUPPORTS_BYTES, min_entries=1)
 
     def encode(self, sample: Sample) -> Encoding:
-        """Return the encoding of `sample`; raises whatever the segmenter raises.
+        """Return the encoding of `sample`; propagates any exception of the segmenter.
 
         Raises:
-            SegmenterError: the segmenter packs something other than named arrays of numbers.
+            SegmenterError: the result of `pack` contains values other than named numeric arrays.
         """
         if self._folder is None:
             return self._encode(sample)
@@ -114,11 +115,12 @@ class Encoder:
         return encoding
 
     def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
-        """Return the encoding of a support image, and whether it was made or read just now.
+        """Return the encoding of a support image, and whether it was just computed or read.
 
-        Pairs that share a support image share its encoding: those used last stay in memory, up to
-        `SUPPORTS_BYTES`.
+        Pairs that share a support image share its encoding. The most recently used encodings stay
+        in memory, up to `SUPPORTS_BYTES`.
         """
+        # An encoder has a single segmenter, so the pixels alone identify an encoding in memory.
         key = sample_key("", sample)
         known = self._supports.get(key)
         if known is not None:
@@ -129,6 +131,7 @@ class Encoder:
 
     def _encode(self, sample: Sample) -> Encoding:
         started = self._clock()
+        # Only controls may see the ground truth.
         shown = sample if self._sees_truth else without_truth(sample)
         value = self._segmenter.encode(shown)
         return Encoding(value, self._clock() - started)
@@ -145,35 +148,52 @@ class Encoder:
             self._memory.put(key, data, len(data))
         return arrays
 
-    def _store(self, key: str, sample: Sample, encoding: Encoding, folder: BlobFolder) -> None:
+    def _store(
+        self,
+        key: str,
+        sample: Sample,
+        encoding: Encoding,
+        folder: BlobFolder,
+    ) -> None:
         data = to_bytes(self._segmenter.pack(encoding.value))
         folder.put(key, data)
         if not self._is_measured:
             self._is_measured = True
             if encoding.seconds < WORTH * self._measure_reading_s(sample, folder, data):
+                # Encoding is faster than reading here, so stop using the cache in this process.
                 self._folder = None
                 return
         self._memory.put(key, data, len(data))
 
-    def _measure_reading_s(self, sample: Sample, folder: BlobFolder, data: bytes) -> float:
+    def _measure_reading_s(
+        self,
+        sample: Sample,
+        folder: BlobFolder,
+        data: bytes,
+    ) -> float:
         """Return the seconds of a cache hit, which include hashing the sample."""
         started = self._clock()
         read = folder.get(sample_key(self._key, sample))
-        # A full disk stored nothing; unpacking the bytes at hand is then the best estimate.
-        arrays = from_bytes(data if read is None else read)
+        # A full disk stored nothing; the time to unpack the bytes in memory is then the best
+        # estimate.
+        if read is None:
+            read = data
+        arrays = from_bytes(read)
         self._segmenter.unpack(arrays or {})
         return self._clock() - started
 
 
 def segmenter_key(
-    segmenter: Any, described: Mapping[str, Any] | None, environment: Mapping[str, str]
+    segmenter: Any,
+    described: Mapping[str, Any] | None,
+    environment: Mapping[str, str],
 ) -> str:
-    """Return a hash of everything that decides a segmenter's encodings; empty if they must not be kept.
+    """Return a hash of everything that determines a segmenter's encodings; empty if they must not be cached.
 
     Args:
         segmenter: needs `pack` and `unpack`; an object without a registered name needs `fingerprint` too.
-        described: the run's record of the segmenter, all options resolved; None for an object.
-        environment: the versions that could matter.
+        described: the run's description of the segmenter, with all options resolved; None for an object.
+        environment: versions that may influence encodings.
     """
     abilities = segmenter_capabilities(segmenter)
     if abilities.packing is None or (abilities.fingerprint is None and described is None):
@@ -189,7 +209,8 @@ def segmenter_key(
 
 
 def device_of(segmenter: Any) -> str:
-    """Return the kind of a segmenter's device without its number ("cuda"); "cpu" if it names none."""
+    """Return the kind of a segmenter's device without its index ("cuda"); "cpu" if it declares none."""
+    # Another GPU of the same kind gives the same encodings, so its index must not change the key.
     return segmenter_capabilities(segmenter).device.partition(":")[0]
 
 
@@ -198,21 +219,25 @@ def sample_key(segmenter: str, sample: Sample) -> str:
     digest = hashlib.sha256(segmenter.encode())
     for name, values in _encoder_inputs(sample):
         array = np.ascontiguousarray(values)
-        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
+        # The same bytes with another shape or dtype are another input.
+        header = json.dumps([name, array.dtype.str, array.shape])
+        digest.update(header.encode())
+        octets = array.reshape(-1).view(np.uint8)
+        digest.update(octets.data)
     return digest.hexdigest()
 
 
 def to_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Return named arrays as a checksum followed by an uncompressed NPZ file.
+    """Serialize named arrays as a checksum followed by an uncompressed NPZ file.
 
     Raises:
-        SegmenterError: a value is no array of numbers.
+        SegmenterError: a value is not a numeric array.
     """
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             values = np.asarray(array)
+            # Object arrays would need pickle, which could run code when the cache is read.
             if values.dtype.hasobject:
                 raise SegmenterError(
                     f"pack: expected named arrays of numbers, got {type(array).__name__} for {name!r}"
@@ -223,7 +248,7 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, NDArray[Any]] | None:
-    """Return the named arrays as fresh copies; None when the bytes are damaged."""
+    """Restore named arrays as fresh copies; None if the bytes are damaged."""
     content = memoryview(data)[_CHECKSUM_BYTES:]
     if _checksum(content) != data[:_CHECKSUM_BYTES]:
         return None
@@ -261,12 +286,13 @@ def _source_of(kind: type) -> str:
 
 
 def class_source_files(kind: type) -> dict[str, Path]:
-    """Return the source files that decide the behaviour of a class, by names independent of the machine.
+    """Return the source files that determine the behaviour of a class, by machine-independent names.
 
-    For a class in a package these are all files of the package, because a class seldom does all its work
-    in its own file. For a class in a file of its own they are that file and the modules that it imports
-    from the same folder. Base classes count too, and with them all of segarena if one is from there.
-    The result is empty for a class typed into a console, and for a compiled one.
+    For a class in a package, these are all files of the package, because a class rarely works
+    without the rest of its package. For a class in a standalone file, they are that file and the
+    modules that it imports from the same folder. Base classes count as well, and all of segarena if
+    one of them is part of it. The result is empty for compiled classes and for classes defined in a
+    console.
     """
     own_package = kind.__module__.partition(".")[0]
     files = dict[str, Path]()
@@ -286,5 +312,5 @@ def class_source_files(kind: type) -> dict[str, Path]:
 
 
 def _package_folders(package: str) -> list[Path]:
-    """Return the folders of an imported package; none for a module of a single file."""
+    """Return the folders of an imported package; an empty list for a single-file module."""
     return [Path(folder) for folder in getattr(sys.modules.get(package), "__path__", ())]

@@ -1,4 +1,4 @@
-"""Run a benchmark on a segmenter: the engine's end of the session."""
+"""Run a benchmark on a segmenter: the top level of the engine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import shlex
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segarena.capabilities import segmenter_capabilities
+from segarena.capabilities import dataset_assumptions, display_name, segmenter_capabilities
 from segarena.engine.answer_verification import check_verifiable, verify_answers
+from segarena.engine.earlier_rows import forget_earlier_rows
 from segarena.engine.human_loop import close_finished_samples, human_users, run_info, serve_samples
 from segarena.engine.human_prompts import (
     PageServer,
@@ -23,8 +24,9 @@ from segarena.engine.human_prompts import (
     executor_for_people,
     page_server,
 )
-from segarena.engine.lockstep import RunCast
+from segarena.engine.object_fingerprint import object_fingerprint
 from segarena.engine.plan import Plan, environment, make_plan
+from segarena.engine.plugin_errors import debugging, note_traceback
 from segarena.engine.rows import CACHE_READ_ROUND, ENCODER_PASS_ROUND
 from segarena.engine.run_identity import identity_of
 from segarena.engine.sample_job import SampleJob, SampleResult, run_samples
@@ -32,12 +34,15 @@ from segarena.engine.sample_queue import ExclusiveSampleQueue, SampleQueue, Shar
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, remote_evaluation
 from segarena.engine.store import RunFolder
+from segarena.engine.trial_answer import check_trial_answer
 from segarena.errors import InvalidInput, WorkError
-from segarena.plugin_spec import Plugin
+from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import RunConfiguration, RunCounts
-from segarena.records.failures import FailureCause, group_by_cause
+from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, group_by_cause
 from segarena.records.fingerprints import Fingerprints
+from segarena.registry import forget_edited_files
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.segmenters.workers.isolation import PROCESS, sandbox_fault
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
 from segarena.work.progress import OnProgress, Progress, ignore_progress
@@ -47,10 +52,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 FIRST_SAMPLES = 3
-"""If everything about this many samples fails for one cause, the others are expected to fail too."""
+"""A run stops early if everything about this many samples fails for the same cause."""
 
 MAX_REPORTED_CAUSES = 5
-"""Limit of failure causes reported while a run goes on; its summary counts them all."""
+"""Maximum number of failure causes reported during a run; its summary counts them all."""
 
 
 def evaluate(
@@ -71,49 +76,54 @@ def evaluate(
     verify: int = 0,
     share: bool = False,
     people: PeopleSettings | None = None,
+    pdb: bool = False,
     on_progress: OnProgress = ignore_progress,
     **options: Any,
 ) -> RunFolder:
     """Evaluate `segmenter` on `benchmark` and return the finished run; the same `out` resumes a run.
 
     Args:
-        benchmark: a plug-in, or a benchmark.
+        benchmark: a plug-in as written ("clicks"), or an object.
         segmenter: a plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), a `PluginSpec`,
             or an object.
-        challenge: `https://host/challenges/NAME`: a server prompts and judges, by its own rules and
-            on its own data; see `segarena.client.participate.evaluate`.
+        challenge: `https://host/challenges/NAME`: a server gives the prompts and evaluates, with its own rules
+            and data; see `segarena.client.participate.evaluate`.
         dataset: a plug-in or an object; the benchmark's own by default.
-        users: plug-ins as written, instead of the benchmark's.
-        metrics: further metrics.
-        rounds: instead of the benchmark's.
+        users: plug-ins as written, instead of the benchmark's users.
+        metrics: additional metrics.
+        rounds: number of rounds, instead of the benchmark's.
         out: folder of the run; by default `runs/<benchmark>-<segmenter>-<dataset>`.
         workers: number of processes, or an executor such as `segarena.Ray`; 0 works in this process.
-            Objects travel to processes by pickling.
+            Objects are pickled for other processes.
         retry_failed: run samples again in which something failed.
         retry_damaged: run samples again whose files are damaged or whose values are contradictory.
-        overwrite: start anew where `out` holds a run, whichever it was; only that run is deleted.
+        overwrite: replace any run that `out` contains; nothing else in the folder is deleted.
         keep_going: False ends the run if everything about the first `FIRST_SAMPLES` samples fails
-            for one and the same cause.
+            for the same cause.
         verify: number of answers to request again after the run
             (`segarena.engine.answer_verification`); the agreement is in `config.verified`.
-        share: take part in a run on which other processes, on any hosts that see the folder, work at
-            the same time. Each of these calls returns when the whole run is done.
+        share: share the run with other processes that work on it at the same time, on any hosts
+            that can access the folder. Each of these calls returns when the whole run is done.
         people: where human users give prompts; by default on a page on this machine, whose
             address is the first note of `on_progress`. The run waits for them as long as they take.
+        pdb: open the debugger at the first error in a plug-in's code, which ends the run; only with
+            `workers=0`.
         on_progress: called with the state of the run.
-        options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb,
-            check_plugins: see `segarena.engine.plan.Plan`; and the benchmark's own, like
+        options: seed, repeats, limit, keep_rounds, time_limit_s, name, note, tags, cache, cache_gb,
+            check_plugins, isolate: see `segarena.engine.plan.Plan`; and the benchmark's own, like
             `protocol="published"`.
 
     Raises:
-        SegarenaError: before anything runs, when something is missing or does not fit.
+        SegarenaError: raised before the run begins, if something is missing or incompatible.
         StoreError: the run cannot be written.
         WorkError: the run was ended because everything fails; the failed samples are pending again.
             Any other error of a segmenter becomes a record.
     """
     if challenge is not None:
         if people is not None:
-            raise InvalidInput("people: a challenge asks nobody here; leave one of the two out")
+            raise InvalidInput(
+                "people: a challenge is not used with people; omit one of the two options"
+            )
         rules = {
             "benchmark": benchmark,
             "dataset": dataset,
@@ -136,9 +146,11 @@ def evaluate(
         remote = remote_evaluation()
         return remote.evaluate(challenge, segmenter=segmenter, rules=rules, **run_options)
     executor = make_executor(workers)
-    # A plug-in may change the working directory; relative paths are meant from where we started.
+    # In a notebook, the file of a plug-in may have been edited since the last run.
+    forget_edited_files()
+    # A plug-in may change the working directory; relative paths refer to the directory at the
+    # start.
     home = Path.cwd()
-    options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
         benchmark,
         dataset=dataset,
@@ -149,11 +161,12 @@ def evaluate(
         **options,
     )
     check_verifiable(plan, verify)
-    if share and overwrite:
-        raise InvalidInput(
-            "share: processes that share a folder would overwrite each other's work; overwrite it first, without share"
-        )
+    _check_processes(executor, share=share, overwrite=overwrite, pdb=pdb)
     cast = plan.cast()
+    if isinstance(cast.dataset, RemoteDataset) and cast.dataset.needs_trial:
+        check_trial_answer(
+            cast.segmenter, plan.benchmark.sample_kind, cast.dataset.prompt_kinds.values()
+        )
     people_users = human_users(cast)
     if people_users:
         executor = executor_for_people(executor, people_users)
@@ -163,22 +176,36 @@ def evaluate(
     samples: SampleQueue
     if share:
         samples = SharedSampleQueue(
-            path, config, data=data, beside=beside, workers=executor.workers, **retries
+            path,
+            config,
+            data=data,
+            beside=beside,
+            workers=executor.workers,
+            **retries,
         )
     else:
-        folder = RunFolder.create(path, config, data=data, overwrite=overwrite, beside=beside)
+        folder = RunFolder.create(
+            path,
+            config,
+            data=data,
+            overwrite=overwrite,
+            beside=beside,
+            # The server decides which samples belong to a run at a challenge.
+            may_change=not isinstance(cast.dataset, RemoteDataset),
+        )
         samples = ExclusiveSampleQueue(folder, **retries)
     if not executor.is_here:
         os.chdir(home)
     with (
         stoppable(),
+        debugging(is_on=pdb),
         samples,
         page_server(people_users, path, run_info(plan, cast), people or PeopleSettings()) as pages,
     ):
         job = SampleJob(plan=plan, path=path, cast=cast if executor.is_here else None)
         rules = cast.rules
-        counted_dataset = _dataset_to_count(cast)
-        # Workers build their own cast, and a large model must not stay in memory beside theirs.
+        # Workers build their own plug-ins, and a large model must not stay in memory in addition to
+        # theirs.
         del cast
         has_worked = _run_all(
             job, rules, samples, executor, on_progress, keep_going=keep_going, pages=pages
@@ -188,10 +215,11 @@ def evaluate(
 
         def finish_run(folder: RunFolder) -> None:
             if has_worked or folder.config.counts is None:
-                finish(folder, counted_dataset)
+                finish(folder)
             if verify:
                 os.chdir(home)
-                # Another process, so that no state of this one can make the answers agree.
+                # Verify in another process, so that state of this process cannot make the answers
+                # agree.
                 other = make_executor(1) if executor.is_here else executor
                 verified = verify_answers(plan, folder, verify, other)
                 folder.write_config(replace(folder.config, verified=verified))
@@ -199,15 +227,20 @@ def evaluate(
         return samples.finish(finish_run)
 
 
-def _dataset_to_count(cast: RunCast) -> Dataset | None:
-    """Return the dataset if its targets must be counted, because all users choose their own.
-
-    The records then do not mention the targets that no user chose.
-    """
-    abilities = cast.user_abilities.values()
-    if abilities and all(one.repeats is not None for one in abilities):
-        return cast.dataset
-    return None
+def _check_processes(
+    executor: Executor,
+    *,
+    share: bool,
+    overwrite: bool,
+    pdb: bool,
+) -> None:
+    """Raise InvalidInput for options that are incompatible with the executor."""
+    if pdb and not executor.is_here:
+        raise InvalidInput("pdb: a debugger needs the plug-ins in this process; set workers to 0")
+    if share and overwrite:
+        raise InvalidInput(
+            "share: processes that share a folder would overwrite each other's work; overwrite it first, without share"
+        )
 
 
 def _run_all(
@@ -220,13 +253,14 @@ def _run_all(
     keep_going: bool,
     pages: PageServer,
 ) -> bool:
-    """Run samples until all are done, here or elsewhere; return whether any were pending before."""
+    """Run samples, in this and other processes, until all are done; return whether any were pending before."""
     resumed = samples.count_done
     count = len(samples.folder.samples)
     progress = Progress(units=count, done=resumed, resumed=resumed)
+    progress.notes += _isolation_notes(samples.folder.config)
     if pages.address:
         close_finished_samples(samples.folder)
-        progress.notes.append(f"people are asked at {pages.address}")
+        progress.notes.append(f"people give prompts at {pages.address}")
     on_progress(progress)
 
     def report(waiting_for: str = "") -> None:
@@ -246,12 +280,12 @@ def _run_all(
             results = serve_samples(job, samples.folder, order, pages.check)
         else:
             results = run_samples(job, rules, samples.folder, order, executor)
-        # Closing the generator ends the workers, also when this loop is left by an error.
+        # Closing the generator ends the workers, even if an error leaves this loop.
         with closing(results):
             for result in results:
                 samples.note(result)
                 done_here += 1
-                _advance(progress, result, reported)
+                _advance(progress, result, reported, samples.folder.path)
                 report()
                 if not keep_going:
                     cause = first.shared_cause(result)
@@ -260,13 +294,22 @@ def _run_all(
     if cause is not None:
         samples.undo()
         raise WorkError(
-            f"all about the first {FIRST_SAMPLES} samples failed alike: {cause}; the run was ended and they are "
-            "not kept. Mend that and give the same command again; --keep-going goes on and records the failures"
+            f"the first {FIRST_SAMPLES} samples all failed for the same reason: {cause}; the run was ended and "
+            "they are not kept. Fix the cause and repeat the command; --keep-going continues and records the failures"
         )
-    # Other processes may have done the rest after our last report.
+    # Other processes may have finished the rest after our last report.
     if progress.done < count:
         report()
     return resumed < count
+
+
+def _isolation_notes(config: RunConfiguration) -> list[str]:
+    if config.segmenter.isolation != PROCESS:
+        return []
+    return [
+        f"isolate: {sandbox_fault()}, so the segmenter runs in a separate process, but can read "
+        "the dataset's files"
+    ]
 
 
 def open_folder(
@@ -283,11 +326,11 @@ def open_folder(
 
     Args:
         plan: plan of the run.
-        dataset: as built.
+        dataset: the dataset object.
         out: the folder; None for the default.
-        segmenter: as built, if it is.
-        home: the folder from which relative paths are meant.
-        overwrite: start anew in a folder that holds a run.
+        segmenter: the segmenter object, if it is already built.
+        home: the folder to which relative paths refer.
+        overwrite: replace a run that the folder contains.
         samples: restricts the run to these samples, in this order; None for those of the plan.
     """
     path, config, data = _describe_run(
@@ -311,15 +354,20 @@ def _describe_run(
     config = plan.describe(dataset)
     if samples is not None:
         config = replace(config, dataset=replace(config.dataset, samples=tuple(samples)))
+    assumptions = dataset_assumptions(dataset, config.dataset.samples)
+    config = replace(config, dataset=replace(config.dataset, assumptions=assumptions))
     path = home / (_default_path(config) if out is None else Path(out))
     abilities = segmenter_capabilities(segmenter)
     used = replace(
         config.segmenter,
         sees_truth=abilities.sees_truth,
         encodes_with_prompts=abilities.encodes_with_prompts,
+        display_name=display_name(segmenter),
     )
     config = replace(config, segmenter=used)
     identity, data = identity_of(config, dataset, segmenter=segmenter, by=plan.fingerprint)
+    if not (plan.segmenter is None or isinstance(plan.segmenter, PluginSpec)):
+        identity = replace(identity, segmenter_object=object_fingerprint(plan.segmenter))
     config = replace(
         config,
         created=_now(),
@@ -332,20 +380,27 @@ def _describe_run(
 
 
 def _files_beside(dataset: Dataset) -> Set[str]:
-    return dataset.beside if isinstance(dataset, RemoteDataset) else frozenset()
+    if isinstance(dataset, RemoteDataset):
+        return dataset.beside
+    return frozenset()
 
 
-def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
-    """Compact the files of a run that is over, and write its counts into run.json.
+def finish(folder: RunFolder) -> None:
+    """Compact the files of a finished run, and write its counts into run.json.
 
-    Targets are counted in the records, and in `dataset` too if one is given.
+    No sample is loaded for counting: the tables list all targets, including those that no user
+    chose.
     """
     folder.gather()
     records = folder.read("records", ["sample", "target", "user", "failure"])
-    dialogues = records.filter(records["target"] != "").select("sample", "target", "user").unique()
+    failed = records.filter(records["failure"].is_not_null())
+    columns = failed.select("sample", "target", "user", "failure")
+    unloaded = sum(Failure(*row).is_of_loading for row in columns.iter_rows())
+    # The record of an unusable sample has no target.
+    with_target = records.filter(records["target"] != "")
+    dialogues = with_target.select("sample", "target", "user").unique()
     targets = set(dialogues.select("sample", "target").iter_rows())
-    if dataset is not None:
-        targets.update(_targets_of(dataset, folder.samples))
+    targets.update(folder.read("without_dialogue", ["sample", "target"]).iter_rows())
     timings = folder.read("timings", ["round"])
     if folder.config.segmenter.encodes_with_prompts:
         is_pass = timings["round"] > 0
@@ -358,23 +413,21 @@ def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
         rounds=records.filter(records["failure"].is_null()).height,
         encodes=timings.filter(is_pass).height,
         encodes_from_cache=timings.filter(timings["round"] == CACHE_READ_ROUND).height,
-        failures=records.filter(records["failure"].is_not_null()).height,
+        failures=failed.height - unloaded,
+        unloaded=unloaded,
         targets_without=_targets_without(dialogues, len(targets), users),
     )
-    # What was verified before does not cover the samples that were added since.
+    # An earlier verification does not cover samples that were added since.
     folder.write_config(replace(folder.config, finished=_now(), counts=counts, verified=None))
+    forget_earlier_rows(folder.path)
 
 
-def _targets_of(dataset: Dataset, samples: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (sample, target) for the targets of a dataset; a sample that cannot be loaded has failed already."""
-    for name in samples:
-        with suppress(Exception):
-            for target in dataset.load(name).targets:
-                yield name, target.id
-
-
-def _targets_without(dialogues: pl.DataFrame, targets: int, users: Sequence[str]) -> dict[str, int]:
-    """Return the number of targets without a dialogue for each user that lacks some."""
+def _targets_without(
+    dialogues: pl.DataFrame,
+    targets: int,
+    users: Sequence[str],
+) -> dict[str, int]:
+    """Return for each user the number of targets without a dialogue, if above 0."""
     without: dict[str, int] = {}
     for user in users:
         missing = targets - dialogues.filter(dialogues["user"] == user).height
@@ -388,7 +441,7 @@ def _now() -> str:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """Return a command line that a shell accepts for these arguments."""
+    """Return a shell-quoted command line for these arguments."""
     program, *rest = arguments
     if program.endswith(".py"):
         words = ["python", program, *rest]
@@ -398,32 +451,50 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def _quote(word: str) -> str:
-    # Plug-ins are full of single quotes; between double ones they stay readable.
+    # Plug-in specifications contain many single quotes; double quotes around them keep them
+    # readable.
     if "'" in word and not set('"$`\\!') & set(word):
         return f'"{word}"'
     return shlex.quote(word)
 
 
-def _advance(progress: Progress, result: SampleResult, reported: set[str]) -> None:
-    """Add a sample to the progress; add a note for each failure cause not `reported` yet."""
-    progress.failures += result.failures
+def _advance(
+    progress: Progress,
+    result: SampleResult,
+    reported: set[str],
+    folder: Path,
+) -> None:
+    """Add a sample to the progress; add a note and a traceback for each failure cause not in `reported`."""
+    for cause in result.causes:
+        if not cause.first.is_of_loading:
+            progress.failures += cause.count
     progress.seconds += result.seconds
     progress.counts["rounds"] += result.rounds
     for cause in result.causes:
-        if cause.first.cause not in reported and len(reported) < MAX_REPORTED_CAUSES:
-            reported.add(cause.first.cause)
-            progress.notes.append(f"failed: {cause.first.where}: {cause.first.message}")
+        first = cause.first
+        if first.cause in reported or len(reported) >= MAX_REPORTED_CAUSES:
+            continue
+        reported.add(first.cause)
+        if first.is_of_loading:
+            note = f"not loaded: {first.where}: {first.message.removeprefix(LOADING_PREFIX)}"
+        else:
+            note = f"failed: {first.where}: {first.message}"
+        traceback = result.tracebacks.get(first.message, "")
+        if traceback:
+            note_traceback(folder, first.where, first.message, traceback)
+            note = f"{note}\n{traceback}"
+        progress.notes.append(note)
 
 
 class _FirstSamples:
-    """The first `FIRST_SAMPLES` samples with any result, in the order they were started.
+    """The first `FIRST_SAMPLES` samples that have any result, in the order in which they were started.
 
-    The order makes the outcome independent of which worker is quicker.
+    The order makes the outcome independent of worker speed.
     """
 
     def __init__(self) -> None:
         self._order = deque[int]()
-        # Results that arrived before that of an earlier sample.
+        # Results that arrived before the result of an earlier sample.
         self._early: dict[int, SampleResult] = {}
         self._first: list[SampleResult] = []
 
@@ -435,13 +506,13 @@ class _FirstSamples:
             yield index
 
     def shared_cause(self, result: SampleResult) -> FailureCause | None:
-        """Add a result; return the failure cause that all first samples share, if any."""
+        """Add a result; return the failure cause that all first samples share, or None."""
         if len(self._first) == FIRST_SAMPLES:
             return None
         self._early[result.index] = result
         while self._order and self._order[0] in self._early and len(self._first) < FIRST_SAMPLES:
             following = self._early.pop(self._order.popleft())
-            # A sample without targets gives no evidence about the segmenter.
+            # A sample without targets is no evidence about the segmenter.
             if following.rounds or following.causes:
                 self._first.append(following)
         causes = group_by_cause(chain.from_iterable(each.causes for each in self._first))
@@ -452,7 +523,9 @@ class _FirstSamples:
 
 
 def _default_path(config: RunConfiguration) -> Path:
-    names = [config.benchmark.name, config.segmenter.name, config.dataset.name]
+    used = config.segmenter
+    segmenter = used.label or used.display_name or used.name
+    names = [config.benchmark.name, segmenter, config.dataset.name]
     return Path("runs") / "-".join(_file_name(name) for name in names)
 
 

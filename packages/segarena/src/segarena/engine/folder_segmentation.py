@@ -1,4 +1,4 @@
-"""Segment a folder of images from a few examples, without judging the masks."""
+"""Segmentation of a folder of images from a few examples, without evaluation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import numpy as np
 
 from segarena.capabilities import segmenter_capabilities
 from segarena.datasets.mask_encodings import MaskEncoding
+from segarena.datasets.mask_orientation import MaskedPhotograph, orientation_assumptions
 from segarena.dialogue import Dialogue, as_prediction
-from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
+from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid, StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.folder_probe import FolderProbe, place_probe
 from segarena.files.hashes import sha256_of_file
@@ -36,7 +37,7 @@ DESCRIPTION = "segment.json"
 
 @dataclass(slots=True, kw_only=True)
 class SegmentationSummary:
-    """The outcome for a folder of images.
+    """Counts and errors of a segmented folder of images.
 
     Attributes:
         images: number of images.
@@ -44,6 +45,7 @@ class SegmentationSummary:
         resumed: number of masks that existed before.
         empty: number of new masks without a pixel.
         failed: error messages of images without a mask, by their paths in the folder.
+        assumptions: how the masks of examples are interpreted that EXIF rotates; see `orientation_assumptions`.
     """
 
     images: int
@@ -51,6 +53,7 @@ class SegmentationSummary:
     resumed: int = 0
     empty: int = 0
     failed: dict[str, str] = field(default_factory=dict[str, str])
+    assumptions: tuple[str, ...] = ()
 
 
 def segment_folder(
@@ -63,14 +66,15 @@ def segment_folder(
     share: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> SegmentationSummary:
-    """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
+    """Write a mask for each image under `queries`: greyscale PNG, 0 and 255, at the image's relative path in `out`.
 
-    Examples are encoded once per process. A failed image is counted, and the others go on. Existing masks are kept, so
-    an interrupted call can be repeated to continue; `segment.json` in `out` describes the segmenter and the examples.
+    Each process encodes the examples once. A failed image is counted without stopping the others.
+    Existing masks are kept, so repeating an interrupted call continues it; `segment.json` in `out`
+    describes the segmenter and the examples.
 
     Args:
         segmenter: a plug-in as written that takes support examples.
-        supports: (image, mask of the object in it); the mask has one value beside 0.
+        supports: (image, mask of the object in it); the mask has 0 and one other value.
         queries: an image, or a folder of images with subfolders.
         out: a folder; created if it does not exist.
         workers: number of processes, or an executor such as `segarena.Ray`; 0 works in this process.
@@ -78,16 +82,16 @@ def segment_folder(
         on_progress: called at the start and after each image.
 
     Raises:
-        InvalidInput: no support, or two images whose masks would have one name.
-        InvalidImage, InvalidMask: a support cannot be used, or its mask is empty.
+        InvalidInput: there is no support example, or two images would have the same mask file.
+        InvalidImage, InvalidMask: a support example cannot be used, or its mask is empty.
         DatasetMissing: there is no image.
         PluginInvalid: the segmenter does not take support examples.
-        RunConflict: `out` holds masks made in another way.
+        RunConflict: `out` contains masks made with other settings.
         StoreError: the disk is full, or `out` cannot be written.
     """
     if not supports:
         raise InvalidInput(
-            "which object? give at least one support: an image and the mask of the object in it"
+            "no example given; expected at least one support: an image and the mask of the object in it"
         )
     executor = make_executor(workers)
     files = {name: (file, out / f"{name}.png") for name, file in _images_of(queries).items()}
@@ -114,11 +118,19 @@ def segment_folder(
         resumed=len(before),
         empty=sum(has_pixel is False for has_pixel in ledger.done.values()),
         failed={name: str(error) for name, error in failures.items()},
+        assumptions=tuple(_assumptions(supports)),
+    )
+
+
+def _assumptions(supports: Sequence[tuple[Path, Path]]) -> Sequence[str]:
+    examples = [MaskedPhotograph(image, (mask,)) for image, mask in supports]
+    return orientation_assumptions(
+        examples, "upright", remedy="rotate the masks, or remove the tag of the photographs"
     )
 
 
 def _images_of(queries: Path) -> dict[str, Path]:
-    """Return the images by the names of their masks, without suffix."""
+    """Return the images, keyed by the names of their masks without suffix."""
     if queries.is_file():
         return {queries.stem: queries}
     if not queries.is_dir():
@@ -128,7 +140,7 @@ def _images_of(queries: Path) -> dict[str, Path]:
         name = file.relative_to(queries).with_suffix("").as_posix()
         if name in files:
             raise InvalidInput(
-                f"{files[name]} and {file} would have one mask, {name}.png; rename one of them"
+                f"{files[name]} and {file} would have the same mask file, {name}.png; rename one of them"
             )
         files[name] = file
     if not files:
@@ -138,24 +150,35 @@ def _images_of(queries: Path) -> dict[str, Path]:
 
 def _read_support(image: Path, mask: Path) -> Support:
     pixels = read_image(image)
-    shown = MaskEncoding().read(mask).masks[""]
-    check_same_shape(shown, mask, pixels, image)
-    return Support(ImageSample(id=image.stem, image=pixels), shown)
+    decoded = MaskEncoding().read(mask)
+    object_mask = decoded.masks[""]
+    check_same_shape(object_mask, mask, pixels, image)
+    sample = ImageSample(id=image.stem, image=pixels)
+    return Support(sample, object_mask)
 
 
-def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) -> dict[str, Any]:
-    """Return the description of the segmenter and the examples; write it, or compare it with an existing one."""
+def _describe(
+    out: Path,
+    segmenter: str,
+    supports: Sequence[tuple[Path, Path]],
+) -> dict[str, Any]:
+    """Describe the segmenter and the examples; write the description, or compare it with an existing one."""
+    support_hashes: list[dict[str, str]] = []
+    for image, mask in supports:
+        support_hashes.append({"image": sha256_of_file(image), "mask": sha256_of_file(mask)})
     described: dict[str, Any] = {
         "segarena": __version__,
         "segmenter": describe("segmenter", segmenter),
-        "supports": [
-            {"image": sha256_of_file(image), "mask": sha256_of_file(mask)}
-            for image, mask in supports
-        ],
+        "supports": support_hashes,
     }
     file = out / DESCRIPTION
     if file.is_file():
-        existing = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            existing = json.loads(file.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise StoreError(
+                f"{file}: expected a description of earlier work, got something else; choose another folder"
+            ) from error
         refuse_other_work(out, existing, json.loads(json.dumps(described)))
     else:
         write_atomic(file, json.dumps(described, indent=2) + "\n")
@@ -163,16 +186,19 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
 
 
 def _build(
-    segmenter: str, supports: Sequence[tuple[Path, Path]], mark: FolderProbe | None
+    segmenter: str,
+    supports: Sequence[tuple[Path, Path]],
+    mark: FolderProbe | None,
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
     """Return the function that segments (image, mask file) and returns whether the mask has a pixel.
 
-    On a machine that does not see the marked folder, it returns the bytes of the file too, instead of writing it.
+    On a machine that does not share the output folder, the function returns the bytes of the file
+    instead of writing it.
     """
     built: Any = build("segmenter", segmenter)
     if not segmenter_capabilities(built).understands("support"):
         raise PluginInvalid(
-            f"{segmenter} does not answer supports; `segarena list segmenters` shows who does"
+            f"{segmenter} does not accept support examples; `segarena list segmenters` shows which do"
         )
     encoded: list[Support] = []
     for image, mask in supports:
@@ -185,15 +211,21 @@ def _build(
 
 
 def _segment(
-    segmenter: Any, question: Dialogue, can_write: bool, files: tuple[Path, Path]
+    segmenter: Any,
+    question: Dialogue,
+    can_write: bool,
+    files: tuple[Path, Path],
 ) -> tuple[bool, bytes]:
     file, target = files
     sample = ImageSample(id=target.stem, image=read_image(file))
     encoding = segmenter.encode(sample)
     (answer,) = segmenter.predict(encoding, [question])
-    mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)
-    encoded = cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes()
+    prediction = as_prediction(answer, sample.shape)
+    mask = np.asarray(prediction.mask, np.bool_)
     has_pixel = bool(mask.any())
+    # White on black, so that the mask is visible in an image viewer.
+    _, png = cv2.imencode(".png", mask.astype(np.uint8) * 255)
+    encoded = png.tobytes()
     if can_write:
         write_atomic(target, encoded)
         return has_pixel, b""
@@ -201,7 +233,7 @@ def _segment(
 
 
 def _write_returned_mask(files: tuple[Path, Path], result: tuple[bool, bytes]) -> bool:
-    """Write the mask of a process that could not write it itself; return whether it has a pixel."""
+    """Write a mask for a process that cannot write to the folder; return whether it has a pixel."""
     has_pixel, encoded = result
     if encoded:
         write_atomic(files[1], encoded)

@@ -1,9 +1,10 @@
-"""Forecast the cost of a run from a few of its samples, before anyone starts a week of work.
+"""Forecast of a run's cost from a few of its samples.
 
-The trial takes at most about a tenth of the forecast time, plus its start and one encoding. If a run has few samples,
-the trial runs a part of the dialogues, or some rounds of a single one. Samples differ most by their number of targets.
-So targets are counted in all samples that can be loaded in a few seconds, and the measured times are scaled to that
-number; encoder passes are scaled to the number of samples.
+The trial takes at most about a tenth of the forecast time, plus startup and one encoder pass. If a
+run has few samples, the trial runs part of the dialogues, or some rounds of a single one. Samples
+differ most in their number of targets. Therefore targets are counted in all samples that can be
+loaded in a few seconds, and the measured times are scaled to that number; encoder passes are scaled
+to the number of samples.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from segarena.work.jobs import Executor, Workers
 from segarena.work.signals import stoppable
 
 _TRIAL_PARTS = 3
-"""Parts of the trial's time: the first sample, one that counts, and loading others to count targets."""
+"""Parts of the trial's time: the first sample, one timed sample, and loading others to count targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +57,18 @@ class Forecast:
         device: device of the segmenter: "cpu", "cuda", ...
         encodes: encoder passes; for a network that encodes with prompts, as many as predictions.
         encodes_with_prompts: whether the segmenter is such a network.
-        predictions: answered rounds, if dialogues end as early as the timed ones.
-        predictions_at_most: answered rounds, if every dialogue goes on to the last round.
-        startup_s: until the first sample begins: processes, imports, loading the model. Part of all hours.
+        predictions: number of answered rounds if dialogues end as early as the timed ones.
+        predictions_at_most: number of answered rounds if every dialogue continues to the last round.
+        startup_s: seconds until the first sample begins: processes, imports, loading the model. Included in all
+            `hours`.
         hours: wall time. Workers are assumed not to slow each other down, except that they share GPUs.
         hours_low: `hours`, if every target takes as long as in the quickest timed sample.
         hours_high: `hours`, if every target takes as long as in the slowest.
-        hours_at_most: `hours`, if every dialogue goes on to the last round.
+        hours_at_most: `hours`, if every dialogue continues to the last round.
         gpu_hours: `hours` times the GPUs in use; None without a GPU.
         process_bytes: peak memory of one process with its model; each worker needs as much.
         records_bytes: disk space for records and timings.
-        masks_bytes: disk space for kept masks.
+        masks_bytes: disk space for stored masks.
     """
 
     samples: int
@@ -90,7 +92,7 @@ class Forecast:
     masks_bytes: int
 
     def _repr_html_(self) -> str:
-        """Show every figure under its name in a notebook."""
+        """Return an HTML table of all figures for notebooks."""
         return table_html(
             ["forecast", ""],
             [(name.replace("_", " "), value) for name, value in asdict(self).items()],
@@ -112,19 +114,19 @@ def forecast(
     The trial runs in one worker process with one thread, like each worker of a run.
 
     Args:
-        benchmark: as in `segarena.evaluate`.
-        segmenter: as in `segarena.evaluate`.
+        benchmark: see `segarena.evaluate`.
+        segmenter: see `segarena.evaluate`.
         workers: number of processes of the run, or an executor.
-        timed: largest number of timed samples, spread evenly over the dataset. One more runs before them, and counts
-            only if it remains the only one, because it includes loading whatever is needed on the way.
+        timed: largest number of timed samples, spread evenly over the dataset. One more sample runs before them. It
+            includes one-time loading, so it counts only if no other sample runs.
         share: largest fraction of the forecast time that the trial may take after its start. Samples are run in part
             if three whole ones would exceed it, and no further sample is tried if that would exceed it.
-        on_sample: called with the numbers of samples done and to do.
+        on_sample: called with the number of finished samples and the total.
         options: any further option of `segarena.evaluate`. With `cache`, the trial reads and fills it like a run.
 
     Raises:
-        SegarenaError: see `segarena.evaluate`; also if no sample is usable, or if the worker
-            process could not start.
+        SegarenaError: see `segarena.evaluate`; also raised if no sample is usable, or if the
+            worker process could not start.
     """
     executor = make_executor(workers)
     if timed < 1:
@@ -198,7 +200,7 @@ def extrapolate(
     process_bytes: int,
     encodes_with_prompts: bool = False,
 ) -> Forecast:
-    """Return the cost of `samples` samples from the cost of a few.
+    """Extrapolate the cost of `samples` samples from the cost of a few.
 
     Args:
         trials: the timed samples, at least one.
@@ -206,12 +208,12 @@ def extrapolate(
         targets: mean number of targets of a sample.
         failures: number of failed dialogues of the trial.
         workers: number of processes of the run.
-        concurrent: number of samples that are run at once.
+        concurrent: number of samples that run concurrently.
         gpus: number of GPUs of the workers, if the device is one.
         startup_s: seconds before the first sample.
         device: device of the segmenter.
         process_bytes: peak memory of the timed process.
-        encodes_with_prompts: whether every answer is an encoder pass.
+        encodes_with_prompts: whether every prediction is an encoder pass.
     """
     shared_gpus = gpus if device == "cuda" else None
     target_factor = _target_factor(trials, targets)
@@ -228,7 +230,7 @@ def extrapolate(
     if encodes_with_prompts:
         encodes = predictions
     else:
-        # Once per sample, however many targets it has.
+        # Encoding runs once per sample, whatever the number of targets.
         encodes = total((trial.encodes for trial in trials), factor=1.0)
     return Forecast(
         samples=samples,
@@ -253,33 +255,40 @@ def extrapolate(
     )
 
 
-def _concurrent_samples(executor: Executor, samples: int, cores: int = os.cpu_count() or 1) -> int:
-    """Return the number of samples that are run at once, at least 1."""
+def _concurrent_samples(
+    executor: Executor,
+    samples: int,
+    cores: int = os.cpu_count() or 1,
+) -> int:
+    """Return the number of samples that run concurrently, at least 1."""
     if isinstance(executor, Ray):
         workers = executor.workers
     else:
-        # More workers on this machine than it has cores are no quicker.
+        # On this machine, more workers than cores do not speed up a run.
         workers = min(executor.workers, cores)
     return max(1, min(workers, samples))
 
 
 def _gpus(executor: Executor) -> float:
-    """Return the number of GPUs of the workers, if they have any; 1 on this machine."""
+    """Return the number of GPUs of the workers, or 1 if they run on this machine."""
     if isinstance(executor, Ray):
         return max(1.0, executor.workers * executor.gpus_per_worker)
     return 1.0
 
 
 def _target_factor(trials: Sequence[TimedSample], targets: float) -> float:
-    """Return the ratio of the mean number of targets to that of the trials; 1 if these had none."""
+    """Return the mean number of targets divided by the mean of the trials; 1 if the trials had no targets."""
     tried_targets = sum(trial.targets for trial in trials)
     return targets * len(trials) / tried_targets if tried_targets else 1.0
 
 
 def _wall_s(
-    trials: Sequence[TimedSample], targets: float, concurrent: int, gpus: float | None
+    trials: Sequence[TimedSample],
+    targets: float,
+    concurrent: int,
+    gpus: float | None,
 ) -> float:
-    """Return wall seconds of the run per sample; workers that share a GPU wait for it in turn."""
+    """Return the wall time in seconds per sample; workers that share a GPU take turns."""
     factor = _target_factor(trials, targets)
     scaled = [trial.times(factor) for trial in trials]
     worker_s = sum(trial.seconds for trial in scaled) / concurrent

@@ -1,4 +1,4 @@
-"""Measurements of a forecast: the cost of a few samples, and the number of targets of the others."""
+"""Measurements for a forecast: the cost of a few samples, and the target counts of the others."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MAX_COUNTING_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedSample:
-    """The cost of one sample; if only a part of it was run, the estimated cost of all of it.
+    """Cost of one sample, extrapolated if only a part of the sample was run.
 
     Attributes:
         targets: number of targets with a dialogue.
         seconds: duration from loading to writing.
-        model_s: seconds of these in the segmenter: encoding and predicting.
-        load_s: seconds of these for loading.
-        before_s: seconds of these for computing or reading the encoding. Like loading, they do not
-            grow with the number of rounds.
+        model_s: part of `seconds` spent in the segmenter, encoding and predicting.
+        load_s: part of `seconds` spent on loading.
+        before_s: part of `seconds` spent on computing or reading the encoding. Like `load_s`, it
+            does not grow with the number of rounds.
         encodes: encoder passes, 0 or 1.
         rounds: number of predictions.
-        rounds_at_most: predictions if every dialogue goes on to the last round.
+        rounds_at_most: predictions if every dialogue continues to the last round.
         records_bytes: size of records and timings.
-        masks_bytes: size of the kept masks.
+        masks_bytes: size of the stored masks.
     """
 
     targets: int
@@ -49,7 +49,7 @@ class TimedSample:
     masks_bytes: int
 
     def at_most(self) -> TimedSample:
-        """Return the cost if every dialogue goes on to the last round."""
+        """Return the cost if every dialogue continues to the last round."""
         return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
 
     def times(self, factor: float) -> TimedSample:
@@ -71,7 +71,7 @@ def read_timed_sample(folder: RunFolder, result: SampleResult) -> TimedSample:
     masks = folder.read("masks").filter(is_sample)
     opened = result.opened
     has_dialogues = records.filter(pl.col("target") != "").height > 0
-    # Scales the part that was run to the whole sample.
+    # Scale the part that was run to the whole sample.
     scale = 1 / opened.share
     encoded = timings.filter(pl.col("round") == ENCODER_PASS_ROUND)
     read = timings.filter(pl.col("round") == CACHE_READ_ROUND)
@@ -98,9 +98,9 @@ def count_targets(
     *,
     within_s: float = MAX_COUNTING_S,
 ) -> float:
-    """Return the mean number of targets, from the samples that can be loaded in `within_s`.
+    """Return the mean number of targets of the samples that can be loaded within `within_s` seconds.
 
-    They are loaded in random order, at least one. A sample that cannot be used has no targets.
+    Samples are loaded in random order, at least one. An unusable sample has no targets.
     """
     counts: list[int] = []
     until = clock() + within_s

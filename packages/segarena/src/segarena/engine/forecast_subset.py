@@ -1,4 +1,4 @@
-"""A subset of the dialogues about a sample, for forecasts where all would take too long."""
+"""A subset of the dialogues about a sample, for forecasts where all dialogues would take too long."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from segarena.engine.session import Session
 from segarena.samples import Sample
 
 MIN_ROUNDS = 2
-"""Fewest rounds of a shortened dialogue: only the second one corrects something."""
+"""Minimum rounds of a shortened dialogue, because corrections only begin in the second round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleWorkload:
-    """The dialogues that exist about a sample, and the share of them that is run.
+    """All dialogues about a sample, and the share of them to run.
 
     Attributes:
-        load_s: seconds until the sample was loaded.
+        load_s: seconds that loading the sample took.
         targets: number of targets of the sample.
-        rounds_at_most: rounds of all dialogues about it, if each goes on to the last round.
-        share: the part of these rounds that is run, above 0 and at most 1.
+        rounds_at_most: total rounds of all dialogues about the sample if each continues to the last round.
+        share: the part of these rounds to run, above 0 and at most 1.
     """
 
     load_s: float = 0.0
@@ -35,12 +35,14 @@ EMPTY_WORKLOAD = SampleWorkload()
 
 
 def open_session_subset(
-    cast: RunCast, sample: Sample, part: float
+    cast: RunCast,
+    sample: Sample,
+    part: float,
 ) -> tuple[list[Session], SampleWorkload]:
     """Return sessions with about `part` of the rounds about a sample, and the workload.
 
-    The sessions are spread evenly over all. If `part` is less than one session, it is one session with fewer
-    rounds, but at least `MIN_ROUNDS`.
+    The sessions are spread evenly over all sessions. If `part` is less than one session, the result
+    is one session with fewer rounds, but at least `MIN_ROUNDS`.
     """
     sessions = open_sessions(cast, sample)
     if not sessions:
@@ -52,7 +54,7 @@ def open_session_subset(
     shortened = math.ceil(all_rounds * min(1.0, wanted))
     rounds = min(all_rounds, max(MIN_ROUNDS, shortened))
     if rounds < all_rounds:
-        # In the sessions only: the cast may be used for other samples.
+        # Shorten the sessions only: other samples may use the same rules.
         rules = replace(cast.rules, rounds=rounds)
         for session in kept:
             session.rules = rules
@@ -66,6 +68,6 @@ def open_session_subset(
 
 
 def evenly_spaced(count: int, wanted: int) -> list[int]:
-    """Return up to `wanted` indices below `count`: the middles of equally long intervals."""
+    """Return up to `wanted` indices below `count`: the midpoints of equally long intervals."""
     wanted = min(wanted, count)
     return [(2 * index + 1) * count // (2 * wanted) for index in range(wanted)]

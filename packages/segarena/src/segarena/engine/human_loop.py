@@ -1,8 +1,9 @@
-"""Run samples with human users: several samples are open at a time, and people are answered first.
+"""Run samples with human users: several samples are open at a time, and people have priority.
 
-A person takes minutes where a simulated user takes none, and several people work on different targets. So one process
-keeps samples open as long as they have seats, answers people who gave prompts, runs the dialogues of simulated users in
-between, round by round, and opens further samples while nobody waits.
+A person takes minutes where a simulated user takes no time, and several people work on different
+targets. So one process keeps samples open as long as they have seats, answers people who gave
+prompts, runs the dialogues of simulated users round by round in between, and opens further samples
+while nobody waits.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from segarena.samples import Labels, Mask
 _POLL_S = 0.02
 _HEARTBEAT_S = 1.0
 _MAX_OPEN_SAMPLES = 16
-"""Limit of the samples in memory, with their encodings."""
+"""Maximum number of samples in memory, with their encodings."""
 
 
 def human_users(cast: RunCast) -> frozenset[str]:
@@ -45,7 +46,7 @@ def human_users(cast: RunCast) -> frozenset[str]:
 
 
 def run_info(plan: Plan, cast: RunCast) -> RunInfo:
-    """Return the information about a run that pages show."""
+    """Return the information about a run that the pages display."""
     rules = plan.benchmark
     return RunInfo(
         title=f"{rules.name} · {cast.rules.dataset}",
@@ -65,9 +66,12 @@ def close_finished_samples(folder: RunFolder) -> None:
 
 
 def serve_samples(
-    job: SampleJob, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]
+    job: SampleJob,
+    folder: RunFolder,
+    indices: Iterator[int],
+    check: Callable[[], None],
 ) -> Generator[SampleResult]:
-    """Run samples with human users, and yield results as they finish; waits indefinitely.
+    """Run samples with human users and yield results as they finish; waits indefinitely.
 
     Args:
         job: the job of the run, with its cast.
@@ -109,7 +113,7 @@ class _HumanLoop:
         has_more = True
         while has_more or self._open:
             self._send_heartbeat()
-            # People come before simulated users, and both before further samples.
+            # Serve people before simulated users, and both before opening further samples.
             if self._answer_people() or self._advance_simulated():
                 yield from self._take_finished()
             elif has_more and self._needs_seats():
@@ -128,16 +132,18 @@ class _HumanLoop:
             self._last_heartbeat = time.monotonic()
 
     def _answer_people(self) -> bool:
-        """Answer all prompts given since the last call; return whether there were any."""
+        """Answer all prompts that people gave since the last call; return whether there were any."""
         waiting: list[tuple[_OpenHumanSample, _Seat]] = []
         for sample in self._open:
+            # Collect first, because answering one person takes time in which others may give
+            # prompts.
             waiting.extend((sample, seat) for seat in sample.seats if seat.has_given)
         for sample, seat in waiting:
             self._guarded(sample, partial(sample.answer, seat))
         return bool(waiting)
 
     def _advance_simulated(self) -> bool:
-        """Run one round of the simulated dialogues about one sample; return whether there was one."""
+        """Run one round of the simulated dialogues about one sample; return False if none is left."""
         for sample in self._open:
             if sample.simulated is not None:
                 self._guarded(sample, sample.advance_simulated)
@@ -151,7 +157,7 @@ class _HumanLoop:
             sample.invalidate(str(error))
 
     def _needs_seats(self) -> bool:
-        """Return whether more people may want a seat than seats are free."""
+        """Return whether the free seats may be too few for the people who are present."""
         people: set[str] = set()
         free = 0
         for sample in self._open:
@@ -162,7 +168,7 @@ class _HumanLoop:
                     people.add(seat.person)
                 else:
                     free += 1
-        # One more, for a person who has not come yet.
+        # Keep one more seat free for a person who has not arrived yet.
         return free < len(people) + 1 and len(self._open) < _MAX_OPEN_SAMPLES
 
     def _open_sample(self, index: int) -> Generator[SampleResult]:
@@ -185,7 +191,8 @@ class _HumanLoop:
             yield write_sample_rows(
                 self._folder, sample.index, sample.rows(self._cast), seconds, sample.opened
             )
-            # After the rows are on disk: until then a killed run needs the image files again.
+            # Only after the rows are on disk: until then a restarted run needs the image files
+            # again.
             self._seats.close_sample(sample.index)
 
 
@@ -194,9 +201,9 @@ class _OpenHumanSample:
 
     Attributes:
         index: index of the sample in the run.
-        started: moment at which loading began.
+        started: time at which loading began.
         seats: one for each dialogue with a person.
-        simulated: runs the other dialogues, a round at a time; None when they are over.
+        simulated: generator that runs the other dialogues, one round at a time; None when they are over.
         opened: the workload of the sample.
     """
 
@@ -222,6 +229,8 @@ class _OpenHumanSample:
             else:
                 simulated.append(session)
         folder = seats.sample_folder(index)
+        # A restarted run finds the image files of its open samples; writing them again would only
+        # delay it.
         if self.seats and read_preview(folder) is None:
             write_preview(opened.sample, folder)
         for seat in self.seats:
@@ -243,13 +252,15 @@ class _OpenHumanSample:
             self.simulated = None
 
     def answer(self, seat: _Seat) -> None:
-        """Answer one round of a person."""
+        """Answer the prompts of a person in one round."""
         started = time.perf_counter()
+        # The generator yields after one round, and is dropped there: the next prompts come at any
+        # time later.
         next(self._opened.hold([seat.session]), None)
         seat.publish_answer(time.perf_counter() - started)
 
     def invalidate(self, why: str) -> None:
-        """End all dialogues about this sample, because none of its values can be trusted."""
+        """Fail all dialogues about this sample, because none of its values can be trusted."""
         self._invalid_because = why
         for seat in self.seats:
             seat.end(why)
@@ -265,7 +276,7 @@ class _OpenHumanSample:
 
 @dataclass(slots=True)
 class _Seat:
-    """A dialogue with a person; it replaces the user of the session.
+    """A dialogue with a person, in which the seat replaces the user of the session.
 
     Attributes:
         name: name of the seat's folder.
@@ -278,14 +289,14 @@ class _Seat:
     session: Session
     seats: Seats
     place: int
-    # Number of rounds answered by this process.
+    # Number of rounds that this process answered.
     _answered: int = field(default=0, init=False)
 
     def show(self) -> None:
-        """Publish the seat to pages; end it at once if the sample could not be encoded."""
+        """Publish the seat to the pages; end it at once if the sample could not be encoded."""
         session = self.session
         target = session.target
-        # From now on the session takes its prompts from `next` below.
+        # From here on, the session takes its prompts from `next` below.
         session.user = self
         ignore = None if target.ignore is None else encode_rle(target.ignore)
         info = SeatInfo(
@@ -303,6 +314,7 @@ class _Seat:
             shows=session.abilities.shows,
         )
         self.seats.add(info)
+        # A failed dialogue may succeed now, for example after a plug-in was fixed.
         self.seats.reopen_failed(self.name)
         if session.is_over:
             self.end(session.failure)
@@ -313,7 +325,7 @@ class _Seat:
 
     @property
     def has_given(self) -> bool:
-        """Whether prompts wait for an answer."""
+        """Whether prompts of the person are waiting for an answer."""
         if self.session.is_over:
             return False
         return self.seats.given(self.name, self._answered + 1) is not None
@@ -323,16 +335,16 @@ class _Seat:
         if given is None or given.prompts is None:
             return None
         prompts = read_prompts(given.prompts)
-        # People draw all their prompts, so none is a mask or an example.
+        # People draw all their prompts, so there are no mask or example prompts.
         return tuple(
             prompt for prompt in prompts if not isinstance(prompt, RecordedMask | RecordedSupport)
         )
 
     def publish_answer(self, seconds: float) -> None:
-        """Show the person the result of the round, which took `seconds` to answer."""
+        """Publish the result of the round to the person; `seconds` is the time that the answer took."""
         session = self.session
         self._answered += 1
-        # The round failed if the session did not answer it.
+        # The round failed if the session has no answer for it.
         is_answered = session.answered == self._answered
         last = session.dialogue.previous if is_answered else None
         masks: tuple[bytes, ...] = ()
@@ -353,7 +365,7 @@ class _Seat:
         self.seats.answer(self.name, self._answered, feedback)
 
     def end(self, why: str) -> None:
-        """Tell the person that there will be no further round."""
+        """Publish the end of the dialogue to the person."""
         feedback = RoundFeedback(is_over=True, failure=why)
         self.seats.answer(self.name, self._answered + 1, feedback)
 
@@ -381,7 +393,9 @@ class _Seat:
 
 
 def run_lengths_of(mask: Mask | Labels, objects: int) -> tuple[bytes, ...]:
-    """Return the run lengths of each object of a mask, from object 1 on."""
+    """Return the run lengths of each object of a label mask, starting with object 1."""
     if mask.dtype == np.bool_:
-        return (encode_rle(mask.view(np.bool_)),)
-    return tuple(encode_rle(mask == number) for number in range(1, objects + 1))
+        one_object = mask.view(np.bool_)
+        return (encode_rle(one_object),)
+    numbers = range(1, objects + 1)
+    return tuple(encode_rle(mask == number) for number in numbers)

@@ -1,7 +1,7 @@
-"""Open the pages on which people give prompts, while a run waits for them.
+"""Page servers on which people give prompts while a run waits for them.
 
-A package with such pages names a `PageOpener` as an entry point of the group `segarena.seats`; the first one by name
-is used.
+A package with such pages registers a `PageOpener` as an entry point of the group `segarena.seats`;
+the engine uses the first one by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENTRY_POINTS = "segarena.seats"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleSettings:
-    """The place where people give prompts.
+    """Settings of the pages on which people give prompts.
 
     Attributes:
         at: data folder of a server whose people give prompts; None opens a page on this machine for one person.
@@ -35,7 +35,7 @@ class PeopleSettings:
 
 
 class PageServer(Protocol):
-    """Open pages for the seats of a run."""
+    """Server of open pages for the seats of a run."""
 
     @property
     def address(self) -> str:
@@ -51,13 +51,13 @@ class PageOpener(Protocol):
     """A function that opens pages for the seats of a run."""
 
     def __call__(self, run: Path, ask: PeopleSettings) -> AbstractContextManager[PageServer]:
-        """Return a context that closes the pages at its end."""
+        """Open the pages and return a context manager that closes them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoPageServer:
-    """The pages of a run without human users: none."""
+    """The absent page server of a run without human users."""
 
     address: str = ""
 
@@ -66,14 +66,14 @@ class NoPageServer:
 
 
 def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
-    """Return the executor of a run with human users: this process, which waits for all of them.
+    """Return the executor of a run with human users: this process, which waits for all people.
 
     Raises:
         InvalidInput: the given executor has several processes.
     """
     if executor.workers > 1:
         raise InvalidInput(
-            f"{', '.join(sorted(asked))}: one process waits for people; leave --workers out, "
+            f"{', '.join(sorted(asked))}: a run with people uses one process; omit --workers, "
             "or start the same run several times with --share"
         )
     return make_executor(0)
@@ -81,29 +81,32 @@ def executor_for_people(executor: Executor, asked: Collection[str]) -> Executor:
 
 @contextmanager
 def page_server(
-    asked: Collection[str], run: Path, info: RunInfo, settings: PeopleSettings
+    asked: Collection[str],
+    run: Path,
+    info: RunInfo,
+    settings: PeopleSettings,
 ) -> Generator[PageServer]:
     """Keep pages open while a run waits for people.
 
     Args:
         asked: names of the human users.
-        run: the run's folder.
-        info: about the run, shown on the pages.
-        settings: the place of the pages.
+        run: folder of the run.
+        info: information about the run that the pages display.
+        settings: settings of the pages.
 
     Raises:
-        InvalidInput: a place was named, and no user of the run is a person.
-        PluginError: no installed package has pages.
+        InvalidInput: `settings` names a server, but no user of the run is a person.
+        PluginError: no installed package provides pages.
     """
     if not asked:
         if settings.at is not None:
-            raise InvalidInput("people: no user of this run is a person; name one with -u human")
+            raise InvalidInput("people: no user of this run is a person; add one with -u human")
         yield NoPageServer()
         return
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
         raise PluginError(
-            f"people cannot be asked: nothing installed has an entry point of {ENTRY_POINTS}"
+            f"people cannot give prompts: no installed package has an entry point of {ENTRY_POINTS}"
         )
     Seats(run).open(info)
     open_pages: PageOpener = found[0].load()

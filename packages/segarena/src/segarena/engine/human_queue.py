@@ -10,8 +10,8 @@
         1.given          the prompts of round 1 (`PersonPrompts`): written once, before they are answered
         1.answer         the result of round 1 (`RoundFeedback`)
 
-All state is in these files, so people, pages and the run may be stopped at any moment and continue later. The two
-sides share nothing but this folder, and may run on different machines.
+All state is in these files, so people, pages and the run can be stopped at any time and continue
+later. The two sides share only this folder, and may run on different machines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic, write_if_absent
 
 SEATS = "seats"
-"""The folder in that of a run."""
+"""Name of the folder of seats in the folder of a run."""
 
 _ABOUT = "about.json"
 _ALIVE = "alive"
@@ -40,16 +40,16 @@ _HEARTBEAT_EXPIRY_S = 10.0
 """A run without a heartbeat for this long counts as stopped."""
 
 _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
-"""Form of a seat's name. Names come from requests and become paths, so their length is limited."""
+"""Pattern of a seat's name. Names come from requests and become paths, so their length is limited."""
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Information about a run for its pages.
+    """Information about a run that its pages display.
 
     Attributes:
-        id: random id of the seats, drawn when they are created.
+        id: random id of the seats, generated when they are created.
         title: title of the run.
         sample_kind: "image", "volume" or "video".
         rounds: limit of rounds in a dialogue.
@@ -73,12 +73,12 @@ class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
         target: id of the target.
         label: label of the target.
         user: name of the user in the records.
-        repeat: number of the dialogue among those about the target, from 0.
+        repeat: index among the dialogues of the user about the target, from 0.
         shape: shape of the sample.
         kinds: kinds of prompts that the person gives.
         shows: display settings of the page, from the user's options.
         masks: mask of each object of the target, as run lengths (`segarena.arrays.rle`).
-        ignore: run lengths of the pixels excluded from scoring; None if every pixel counts.
+        ignore: run lengths of the ignored pixels; None if every pixel counts.
     """
 
     seat: str
@@ -100,8 +100,8 @@ class PersonPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: id set by the page, so that repeated requests are recognised.
-        prompts: text from `segarena.records.prompts.prompts_text`; None: nothing is left to
-            correct.
+        prompts: text from `segarena.records.prompts.prompts_text`; None if nothing is left
+            to correct.
         person, user_s, away_s, pointer, note: see `segarena.records.row_types.PersonRound`.
         strokes: log of the drawing, as sent by the page; stored unchanged.
     """
@@ -122,9 +122,9 @@ class RoundFeedback(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         masks: run lengths of the prediction for each object; empty without a prediction.
         values: values of the metrics.
-        predict_s: seconds until the answer.
+        predict_s: seconds that the prediction took.
         is_over: whether the dialogue ends with this round.
-        failure: error message; "" for none.
+        failure: error message; "" if the round succeeded.
     """
 
     masks: tuple[bytes, ...] = ()
@@ -145,10 +145,11 @@ class Seats:
         self.path = run / SEATS
 
     def open(self, info: RunInfo) -> None:
-        """Publish the run to pages; existing seats keep their id."""
-        # If several processes open the seats at once, the first write decides the id.
+        """Publish the run to the pages; existing seats keep their id."""
+        # If several processes open the seats at once, the first write determines the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
         write_if_absent(self.path / _ABOUT, msgspec.json.encode(first))
+        # Keep the id but update the rest, because a continued run may allow more rounds.
         own = msgspec.structs.replace(info, id=self.info().id)
         write_atomic(self.path / _ABOUT, msgspec.json.encode(own))
         self.beat()
@@ -161,41 +162,40 @@ class Seats:
         """
         found = self._read(self.path / _ABOUT, RunInfo)
         if found is None:
-            raise StoreError(
-                f"{self.path.parent}: expected a run that asks people; there are no seats"
-            )
+            raise StoreError(f"{self.path.parent}: expected a run with human users, found no seats")
         return found
 
     def beat(self) -> None:
-        """Write a heartbeat, to show that this run answers."""
+        """Update the heartbeat, which shows that this run answers prompts."""
         (self.path / _ALIVE).touch()
 
     def leave(self) -> None:
-        """Remove the heartbeat, because this run stops answering."""
+        """Remove the heartbeat, because this run no longer answers prompts."""
         (self.path / _ALIVE).unlink(missing_ok=True)
 
     @property
     def is_answered(self) -> bool:
-        """Whether a running process answers."""
+        """Whether a running process answers prompts."""
         with suppress(FileNotFoundError):
-            return time.time() - (self.path / _ALIVE).stat().st_mtime < _HEARTBEAT_EXPIRY_S
+            last_beat = (self.path / _ALIVE).stat().st_mtime
+            return time.time() - last_beat < _HEARTBEAT_EXPIRY_S
         return False
 
-    def sample_folder(self, place: int) -> Path:
+    def sample_folder(self, index: int) -> Path:
         """Return the folder of a sample's image files."""
-        return self.path / _SAMPLES / f"{place:06d}"
+        return self.path / _SAMPLES / f"{index:06d}"
 
     def open_samples(self) -> list[int]:
         """Return the indices of the samples with image files, ascending."""
-        return sorted(
-            int(folder.name)
-            for folder in (self.path / _SAMPLES).glob("[0-9]*")
-            if folder.name.isdecimal()
-        )
+        indices: list[int] = []
+        for folder in (self.path / _SAMPLES).glob("[0-9]*"):
+            if folder.name.isdecimal():
+                indices.append(int(folder.name))
+        return sorted(indices)
 
-    def close_sample(self, place: int) -> None:
+    def close_sample(self, index: int) -> None:
         """Remove the image files of a sample, once the dialogues about it are over."""
-        shutil.rmtree(self.sample_folder(place), ignore_errors=True)
+        shutil.rmtree(self.sample_folder(index), ignore_errors=True)
 
     def add(self, info: SeatInfo) -> None:
         """Create a seat, or replace its information."""
@@ -207,16 +207,22 @@ class Seats:
 
     def seat(self, name: str) -> SeatInfo | None:
         """Return the information about a seat; None if there is no seat of that name."""
+        # The name comes from a request; anything else could be a path out of the folder.
         if _NAME.fullmatch(name):
             return self._read(self._seat(name) / "about.bin", SeatInfo)
         return None
 
     def claim(self, name: str, person: str) -> bool:
         """Assign a free seat to a person; return whether the seat is theirs."""
-        return write_if_absent(self._seat(name) / "person", person) or self.person(name) == person
+        # If two people claim a seat at once, the file system lets only one create the file.
+        is_new = write_if_absent(self._seat(name) / "person", person)
+        # A repeated request of the same person still succeeds.
+        return is_new or self.person(name) == person
 
     def free(self, name: str) -> None:
-        """Unassign a seat, unless prompts were given at it."""
+        """Unassign a seat, unless its person already gave prompts."""
+        # A dialogue with prompts belongs to its person, because another one would continue it
+        # differently.
         if self.given(name, 1) is None:
             (self._seat(name) / "person").unlink(missing_ok=True)
 
@@ -226,35 +232,47 @@ class Seats:
             return (self._seat(name) / "person").read_text()
         return ""
 
-    def give(self, name: str, round_: int, given: PersonPrompts) -> PersonPrompts:
-        """Store the prompts of a round; return the stored ones, which are earlier ones if there were any.
+    def give(
+        self,
+        name: str,
+        round_: int,
+        given: PersonPrompts,
+    ) -> PersonPrompts:
+        """Store the prompts of a round and return them; if the round already has prompts, return those instead.
 
         Raises:
-            StoreError: they cannot be stored, and do not count as given.
+            StoreError: the prompts cannot be stored and therefore do not count.
         """
+        # The first prompts of a round count, so that a repeated request cannot change them after
+        # the answer.
         write_if_absent(self._file(name, round_, "given"), msgspec.json.encode(given))
         found = self.given(name, round_)
         if found is None:
-            raise StoreError(f"{self._seat(name)} cannot be read; give it again")
+            raise StoreError(f"{self._seat(name)} cannot be read; send it again")
         return found
 
     def given(self, name: str, round_: int) -> PersonPrompts | None:
-        """Return the prompts of a round; None before there are any."""
+        """Return the prompts of a round; None if there are none yet."""
         return self._read(self._file(name, round_, "given"), PersonPrompts)
 
-    def answer(self, name: str, round_: int, feedback: RoundFeedback) -> None:
+    def answer(
+        self,
+        name: str,
+        round_: int,
+        feedback: RoundFeedback,
+    ) -> None:
         """Store the result of a round for the person to see."""
         write_atomic(self._file(name, round_, "answer"), msgspec.msgpack.encode(feedback))
         if feedback.is_over:
-            # On disk before the records, so that no finished sample has an open seat.
+            # Write to disk before the records, so that no finished sample has an open seat.
             write_atomic(self._seat(name) / "over", b"")
 
     def answered(self, name: str, round_: int) -> RoundFeedback | None:
-        """Return the result of a round; None while there is none."""
+        """Return the result of a round; None if there is none yet."""
         return self._read(self._file(name, round_, "answer"), RoundFeedback)
 
     def shown_at(self, name: str, round_: int) -> float:
-        """Return the moment (of `time.time`) at which a round became visible to the person at a seat."""
+        """Return the time (of `time.time`) at which a round became visible to the person at a seat."""
         if round_ > 1:
             before = self._file(name, round_ - 1, "answer")
         else:
@@ -264,14 +282,14 @@ class Seats:
         return time.time()
 
     def rounds(self, name: str) -> Iterator[PersonPrompts]:
-        """Yield the prompts of each round, from the first on."""
+        """Yield the prompts of each round in order."""
         round_ = 1
         while (given := self.given(name, round_)) is not None:
             yield given
             round_ += 1
 
     def last_answer(self, name: str) -> RoundFeedback | None:
-        """Return the result of the last answered round; None before there is one."""
+        """Return the result of the last answered round; None if there is none yet."""
         count = sum(1 for _ in self.rounds(name))
         # A dialogue may end before any prompts are given, if its sample could not be encoded.
         for round_ in range(count + 1, 0, -1):
@@ -281,7 +299,7 @@ class Seats:
         return None
 
     def reopen_failed(self, name: str) -> None:
-        """Reopen a failed dialogue when its sample is run again; its prompts are answered anew."""
+        """Reopen a failed dialogue when its sample is run again; its stored prompts are then answered again."""
         last = self.last_answer(name)
         if last is not None and last.failure:
             for file in self._seat(name).glob("*.answer"):
@@ -295,7 +313,12 @@ class Seats:
     def _seat(self, name: str) -> Path:
         return self.path / name
 
-    def _file(self, name: str, round_: int, kind: str) -> Path:
+    def _file(
+        self,
+        name: str,
+        round_: int,
+        kind: str,
+    ) -> Path:
         return self._seat(name) / f"{round_}.{kind}"
 
     def _read(self, file: Path, kind: type[Document]) -> Document | None:
@@ -311,15 +334,15 @@ class Seats:
             raise StoreError(f"{file} cannot be read: {error.strerror}") from error
         except msgspec.MsgspecError as error:
             raise StoreError(
-                f"{file} is damaged: {error}; remove the folder of this seat to ask again"
+                f"{file} is damaged: {error}; remove the folder of this seat to collect its prompts again"
             ) from error
 
 
 def seat_name(place: int, number: int) -> str:
-    """Return the name of a seat: the index of its sample, and its number among the seats about it."""
+    """Return the name of a seat: the index of its sample, and its index among the seats of the sample."""
     return f"{place:06d}-{number}"
 
 
 def clear_seats(run: Path) -> None:
-    """Remove the seats of a run that starts anew, with all prompts given at them."""
+    """Remove the seats of a run that is replaced, with all prompts given at them."""
     shutil.rmtree(run / SEATS, ignore_errors=True)

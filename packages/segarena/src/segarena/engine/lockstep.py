@@ -1,16 +1,19 @@
 """Run all dialogues of one sample in lockstep: one encode, then one batched predict per round.
 
-An error becomes a record and the other dialogues go on. If a batch fails, its dialogues are submitted one by
-one to find the one at fault; segmenters keep no state, so a repeated request changes nothing.
+An error becomes a record, and the other dialogues continue. If a batch fails, its dialogues are
+submitted one by one to find the cause; segmenters keep no state, so repeating a request changes
+nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from segarena.capabilities import (
     UserCapabilities,
@@ -21,6 +24,7 @@ from segarena.capabilities import (
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.mutation_guard import forbid_mutation
+from segarena.engine.plugin_errors import describe_error
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.engine.session_protocol import SessionLike
@@ -28,27 +32,27 @@ from segarena.engine.time_limit import TimeLimit
 from segarena.errors import (
     LoadingFailed,
     PredictionInvalid,
-    SegarenaError,
     SharedArrayModified,
     WorkStopped,
 )
 from segarena.multi_object import empty_comparison
 from segarena.prompts import Prompt
 from segarena.readonly import read_only_sample
-from segarena.records.row_types import Timing
+from segarena.records.row_types import TargetWithoutDialogue, Timing
 from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, check_sample
 
 SLOW_CALLS = 10.0
-"""Loading, an encode, a user and the metrics may take this many times the limit of one prediction."""
+"""Factor from the time limit of one prediction to that of loading, an encoder pass, a user and the metrics."""
 
 BatchOrder: TypeAlias = Literal["together", "reversed", "alone", "paired"]
-"""How the dialogues of a round are batched: all in one batch, in order or reversed; each alone; or each
-twice, in a batch of two. A run uses "together"; the others show whether answers depend on the batch."""
+"""Batching of a round's dialogues: all in one batch, in order or reversed; each alone; or each
+twice, in a batch of two. A run uses "together"; the others show whether answers depend on the
+batch."""
 
 
 def batch_indices(count: int, order: BatchOrder) -> Sequence[Sequence[int]]:
-    """Return the indices of `count` dialogues by batch; of one submitted twice the last answer counts."""
+    """Return the indices of `count` dialogues by batch; if one is submitted twice, its last answer counts."""
     match order:
         case "together":
             return [range(count)]
@@ -62,13 +66,13 @@ def batch_indices(count: int, order: BatchOrder) -> Sequence[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCast:
-    """The built plug-ins of a run, and its rules.
+    """The plug-in objects and the rules of a run.
 
     Attributes:
-        users: by their names in the records.
+        users: the users, by their names in the records.
         repeats: number of dialogues of each user about each target.
-        encoder: encodes with the segmenter, or reads from the cache.
-        user_abilities: by the same names.
+        encoder: encodes with the segmenter, or reads encodings from the cache.
+        user_abilities: capabilities of the users, by the same names.
     """
 
     dataset: Dataset
@@ -85,13 +89,14 @@ class RunCast:
         return f"segmenter {type(self.segmenter).__name__}"
 
     def __post_init__(self) -> None:
-        """Determine the abilities of the users once for the run."""
+        """Read the capabilities of the users once for the run."""
         found = {name: user_capabilities(user) for name, user in self.users.items()}
+        # A frozen dataclass can only assign its own attributes this way.
         object.__setattr__(self, "user_abilities", found)
 
 
 SessionOpener: TypeAlias = Callable[[RunCast, Sample], Sequence[SessionLike]]
-"""Opens the sessions about a sample."""
+"""Function that opens the sessions about a sample."""
 
 
 def run_sample(
@@ -104,15 +109,15 @@ def run_sample(
 ) -> Rows:
     """Run every dialogue about one sample; errors of plug-ins and data are recorded, not raised.
 
-    If a plug-in wrote into the sample, none of its values can be trusted: the sample becomes one failure.
-    `WorkStopped` is not a failure of the sample, and propagates.
+    If a plug-in modified the sample, none of its values can be trusted, and the whole sample
+    becomes one failure. `WorkStopped` is not a failure of the sample, and propagates.
 
     Args:
         cast: the plug-ins and rules.
         sample_id: id of the sample.
         limit: time limit of each call.
-        opening: opens the sessions; by default `open_sessions`, which opens all of them.
-        batches: the batches in which the segmenter answers.
+        opening: function that opens the sessions; by default `open_sessions`, which opens all.
+        batches: how dialogues are batched for the segmenter.
     """
     try:
         opened = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
@@ -124,7 +129,11 @@ def run_sample(
         return failed_rows(cast, sample_id, str(error))
 
 
-def failed_rows(cast: RunCast, sample_id: str, why: str) -> Rows:
+def failed_rows(
+    cast: RunCast,
+    sample_id: str,
+    why: str,
+) -> Rows:
     """Return the rows of a sample without dialogues, or whose dialogues cannot be trusted."""
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
@@ -140,9 +149,9 @@ def open_sample(
     """Load and encode a sample; arguments as in `run_sample`.
 
     Raises:
-        LoadingFailed: it could not be loaded.
-        SharedArrayModified: a plug-in wrote into it.
-        WorkStopped: the run cannot go on at all.
+        LoadingFailed: the sample could not be loaded.
+        SharedArrayModified: a plug-in modified the sample.
+        WorkStopped: the run cannot continue at all.
     """
     open_all = opening or open_sessions
     who = f"dataset {cast.rules.dataset}"
@@ -151,9 +160,10 @@ def open_sample(
             sample = load_sample(cast.dataset, sample_id)
             sessions = open_all(cast, sample)
     except WorkStopped:
+        # A lost connection concerns the whole run and must not become a failure of this sample.
         raise
     except Exception as error:
-        raise LoadingFailed(_describe("loading", error)) from error
+        raise LoadingFailed(describe_error("loading", error)) from error
     return OpenSample(cast, sample, sessions, limit, batches)
 
 
@@ -165,10 +175,10 @@ class OpenSample:
         sample: the loaded sample.
         sessions: all dialogues about it.
         limit: time limit of each call.
-        batches: the batches in which the segmenter answers.
+        batches: how dialogues are batched for the segmenter.
 
     Raises:
-        SharedArrayModified: the segmenter wrote into the sample.
+        SharedArrayModified: the segmenter modified the sample.
     """
 
     def __init__(
@@ -189,10 +199,11 @@ class OpenSample:
         if self._encoding is not None:
             self._predictor = _BatchPredictor(cast, self._encoding.value, limit, sample, batches)
             for session in sessions:
+                # The encoder pass counts against the time budget of every dialogue that uses it.
                 session.spend(self._encoding.seconds)
 
     def _encode(self) -> Encoding | None:
-        """Return the encoding; None if it failed, which is a failure of all dialogues."""
+        """Return the encoding; None if encoding failed, which fails all dialogues."""
         cast = self._cast
         sample = self.sample
         watch = self._limit.watch(
@@ -206,14 +217,14 @@ class OpenSample:
             raise
         except Exception as error:
             for session in self.sessions:
-                session.fail(_describe("encode", error))
+                session.fail(describe_error("encode", error))
             return None
 
     def hold(self, sessions: Sequence[SessionLike]) -> Generator[None]:
-        """Run some of the dialogues to their end, in batches; yields after each round.
+        """Run some of the dialogues to their end in batches; yield after each round.
 
         Raises:
-            SharedArrayModified: a plug-in wrote into the sample.
+            SharedArrayModified: a plug-in modified the sample.
         """
         predictor = self._predictor
         limit = self._limit
@@ -225,7 +236,7 @@ class OpenSample:
                 dialogue = request_prompts(session, limit)
                 if dialogue is not None:
                     open_dialogues.append((session, dialogue))
-            # A round without prompts repeats the answer before it; the segmenter is not called.
+            # A round without prompts repeats the previous answer without calling the segmenter.
             to_predict = [dialogue for _, dialogue in open_dialogues if dialogue.rounds[-1]]
             answers = iter(predictor.predict(to_predict))
             for session, dialogue in open_dialogues:
@@ -235,33 +246,50 @@ class OpenSample:
                     answer = repeat_previous(session)
                     seconds = 0.0
                 submit_answer(session, limit, answer, seconds)
+            # Sessions that gave no dialogue have ended as well, so they are dropped here, too.
             active = [session for session, _ in open_dialogues if not session.is_over]
             yield
 
     def rows(self) -> Rows:
         """Return the rows of the encoder passes and of all dialogues."""
         rows = Rows()
-        # A network that encodes with prompts has no encoder pass of its own.
+        # A network that encodes with prompts has no separate encoder pass.
         is_timed = not segmenter_capabilities(self._cast.segmenter).encodes_with_prompts
         if self._encoding is not None and self._predictor is not None and is_timed:
             rows.timings.extend(_encoder_rows(self.sample.id, self._encoding))
             rows.timings.extend(self._predictor.support_rows)
         for session in self.sessions:
             rows.extend(session.rows())
+        rows.without_dialogue.extend(self._targets_without_dialogue(rows))
         return rows
+
+    def _targets_without_dialogue(self, rows: Rows) -> Iterator[TargetWithoutDialogue]:
+        """Yield the targets that are missing in the records because no user chose them."""
+        abilities = self._cast.user_abilities.values()
+        # One user that takes every target makes the records complete. A challenge has no users here.
+        if not abilities or not all(one.repeats is not None for one in abilities):
+            return
+        recorded = {record.target for record in rows.records}
+        for target in self.sample.targets:
+            if target.id not in recorded:
+                yield TargetWithoutDialogue(sample=self.sample.id, target=target.id)
 
 
 def load_sample(dataset: Dataset, sample_id: str) -> Sample:
-    """Return a sample, checked and read-only; raises like the dataset and like `check_sample`."""
+    """Load a sample, check it and make it read-only; propagates errors of the dataset and of `check_sample`."""
     sample = dataset.load(sample_id)
     check_sample(sample)
     return read_only_sample(sample)
 
 
 def open_sessions(
-    cast: RunCast, sample: Sample, clock: Callable[[], float] = time.perf_counter
+    cast: RunCast,
+    sample: Sample,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
+    # One comparison per target, so that all its dialogues share the cached values of the first
+    # round.
     starts = {target.id: empty_comparison(sample, target) for target in sample.targets}
     sessions: list[Session] = []
     for target in sample.targets:
@@ -289,8 +317,10 @@ def open_sessions(
 
 def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     passes = pass_seconds(encoding.value)
+    # Reading from the cache is one operation, whatever the number of passes that it saved.
     if passes is None or encoding.is_from_cache:
-        return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
+        row = encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)
+        return [row]
     return [encoder_row(sample_id, seconds) for seconds in passes]
 
 
@@ -303,56 +333,73 @@ def repeat_previous(session: SessionLike) -> Prediction:
 
 
 def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
-    """Prepare the turns of users that share an object; on failure, each works alone."""
+    """Prepare the turns of users that share an object; if this fails, each user computes alone."""
     by_object: dict[int, tuple[Any, list[Session]]] = {}
     for session in sessions:
         if isinstance(session, Session) and session.abilities.shared is not None:
             shared = session.abilities.shared
-            # By identity, because an object of a plug-in need not be hashable.
+            # Compare by identity, because an object of a plug-in need not be hashable.
             _, sharing = by_object.setdefault(id(shared), (shared, []))
             sharing.append(session)
     for shared, sharing in by_object.values():
+        # Errors are ignored here: each user then computes alone, and reports the error as its own.
         with suppress(Exception), limit.watch("what users share", times=SLOW_CALLS):
-            shared.prepare([session.turn() for session in sharing])
+            turns = [session.turn() for session in sharing]
+            shared.prepare(turns)
 
 
 def request_prompts(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
-    """Return the dialogue with the next prompts, None at the end; an error fails the session."""
-    with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
+    """Request the next prompts of a session; return its dialogue, or None at the end. An error fails the session."""
+    with _recorded(session, f"user {session.user_name}", limit, f"prompts of {session.user_name}"):
         return session.next()
     return None
 
 
-def submit_answer(session: SessionLike, limit: TimeLimit, answer: Any, seconds: float) -> None:
-    """Submit an answer to a session, or record the exception raised instead."""
+def submit_answer(
+    session: SessionLike,
+    limit: TimeLimit,
+    answer: Any,
+    seconds: float,
+) -> None:
+    """Submit an answer to a session, or record the exception that replaced it."""
     if isinstance(answer, Exception):
-        session.fail(_describe("predict", answer))
+        session.fail(describe_error("predict", answer))
         return
-    with _recorded(session, "judging", limit, f"judging by {session.judges}"):
+    with _recorded(session, "judging", limit, f"scoring by {session.judges}"):
         session.submit(answer, seconds)
 
 
 @contextmanager
-def _recorded(session: SessionLike, where: str, limit: TimeLimit, what: str) -> Generator[None]:
-    """Run the block within a time limit; an error in it becomes a failure of the session."""
+def _recorded(
+    session: SessionLike,
+    where: str,
+    limit: TimeLimit,
+    what: str,
+) -> Generator[None]:
+    """Run the block within a time limit; an error in it fails the session."""
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
             yield
     except (SharedArrayModified, WorkStopped):
         raise
     except Exception as error:
-        session.fail(_describe(where, error))
+        session.fail(describe_error(where, error))
 
 
 class _BatchPredictor:
-    """Calls the segmenter on batches of dialogues about one encoded sample.
+    """Calls of the segmenter on batches of dialogues about one encoded sample.
 
     Attributes:
-        support_rows: timings of the support images encoded on the way.
+        support_rows: timings of support images that were encoded during predictions.
     """
 
     def __init__(
-        self, cast: RunCast, encoded: Any, limit: TimeLimit, sample: Sample, batches: BatchOrder
+        self,
+        cast: RunCast,
+        encoded: Any,
+        limit: TimeLimit,
+        sample: Sample,
+        batches: BatchOrder,
     ) -> None:
         self._cast = cast
         self._batches: BatchOrder = batches
@@ -363,16 +410,21 @@ class _BatchPredictor:
 
     def predict(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         """Return (answer or exception, seconds) for each dialogue."""
+        count = len(dialogues)
         by_index: dict[int, tuple[Any, float]] = {}
-        for indices in batch_indices(len(dialogues), self._batches):
-            answers = self._predict_batch([dialogues[index] for index in indices])
+        for indices in batch_indices(count, self._batches):
+            batch = [dialogues[index] for index in indices]
+            answers = self._predict_batch(batch)
+            # Keyed by index, so that answers of reversed or repeated batches return to their
+            # dialogues.
             by_index.update(zip(indices, answers, strict=True))
-        return [by_index[index] for index in range(len(dialogues))]
+        return [by_index[index] for index in range(count)]
 
     def _predict_batch(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         if not dialogues:
             return []
         started = time.perf_counter()
+        # Encoding on demand has its own timings, so it must not count as prediction time as well.
         encoding_before_s = self._encoding_s()
         try:
             answers = self._call_segmenter(dialogues)
@@ -381,32 +433,39 @@ class _BatchPredictor:
         except Exception as error:
             if len(dialogues) == 1:
                 return [(error, time.perf_counter() - started)]
-            # One by one, so that only the dialogue at fault fails.
+            # Submit one by one, so that only the dialogue that causes the error fails.
             alone: list[tuple[Any, float]] = []
             for dialogue in dialogues:
                 alone.extend(self._predict_batch([dialogue]))
             return alone
         encoding_s = self._encoding_s() - encoding_before_s
         seconds = time.perf_counter() - started - encoding_s
+        # A batch has one duration, which its dialogues share equally.
         return [(answer, seconds / len(dialogues)) for answer in answers]
 
     def _call_segmenter(self, dialogues: Sequence[Dialogue]) -> list[Any]:
         """Return one answer per dialogue.
 
         Raises:
-            PredictionInvalid: the segmenter returned another number of answers.
+            PredictionInvalid: the number of answers differs from the number of dialogues.
         """
         count = len(dialogues)
         who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
         times = self._time_factor(dialogues)
         with self._limit.watch(f"predicting {count} dialogues", times=times, who=who):
-            shown = [self._encode_supports(dialogue) for dialogue in dialogues]
-            given: Any = self._predict_guarded(shown)
-        if given is None:
+            encoded = [self._encode_supports(dialogue) for dialogue in dialogues]
+            predictions: Any = self._predict_guarded(encoded)
+        if predictions is None or isinstance(predictions, (dict, Prediction, str)):
+            kind = "None" if predictions is None else f"a {type(predictions).__name__}"
             raise PredictionInvalid(
-                f"expected a list of {count} predictions, got None; return one each"
+                f"expected a list of {count} predictions, got {kind}; return one for each dialogue"
             )
-        answers = list(given)
+        # Iterating over a single mask would yield its rows as if they were predictions.
+        if isinstance(predictions, np.ndarray) and predictions.shape == self._sample.shape:
+            raise PredictionInvalid(
+                f"expected a list of {count} predictions, got one mask; return a list with one for each dialogue"
+            )
+        answers = list(predictions)
         if len(answers) != count:
             raise PredictionInvalid(f"expected {count} predictions, got {len(answers)}")
         return answers
@@ -419,12 +478,13 @@ class _BatchPredictor:
             return cast.segmenter.predict(self._encoded, dialogues)
 
     def _time_factor(self, dialogues: Sequence[Dialogue]) -> float:
-        """Return the time limit in predictions; a segmenter that encodes on the way needs more."""
+        """Return the time limit as a multiple of one prediction; a segmenter that encodes on demand needs more."""
         encodes = pass_seconds(self._encoded) is not None or any(map(_has_supports, dialogues))
+        # A batch may take as long as its dialogues one by one.
         return len(dialogues) * (1 + SLOW_CALLS * encodes)
 
     def _encoding_s(self) -> float:
-        """Return the seconds spent so far on encoding within predictions."""
+        """Return the seconds that predictions have spent on encoding so far."""
         own_s = sum(pass_seconds(self._encoded) or ())
         return own_s + sum(row.predict_s for row in self.support_rows)
 
@@ -455,9 +515,3 @@ class _BatchPredictor:
 
 def _has_supports(dialogue: Dialogue) -> bool:
     return any(isinstance(prompt, Support) for prompt in dialogue.prompts)
-
-
-def _describe(where: str, error: Exception) -> str:
-    if isinstance(error, SegarenaError):
-        return f"{where}: {error}"
-    return f"{where}: {type(error).__name__}: {error}"

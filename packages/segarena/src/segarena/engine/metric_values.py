@@ -1,4 +1,4 @@
-"""Metric values of one comparison: one per column, and per object and frame for metrics that give them."""
+"""Metric values of one comparison: one value per column, and one per object and frame for some metrics."""
 
 from __future__ import annotations
 
@@ -18,17 +18,21 @@ from segarena.roles import Metric
 
 
 def metric_values(
-    metrics: Sequence[MetricCapabilities], comparison: AnyComparison, *, check: bool = False
+    metrics: Sequence[MetricCapabilities],
+    comparison: AnyComparison,
+    *,
+    check: bool = False,
 ) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
 
     Args:
         metrics: metrics of the run.
-        comparison: the prediction against the target.
-        check: whether to detect metrics that write into the comparison.
+        comparison: the prediction compared with the target.
+        check: whether to detect metrics that modify the comparison.
 
     Raises:
-        PluginError: a metric gives other columns than it names, or changed the comparison.
+        PluginError: a metric returns columns other than those it declares, or modified the
+            comparison.
     """
     values: dict[str, float] = {}
     for metric in metrics:
@@ -38,25 +42,26 @@ def metric_values(
 
 
 def _values_of(metric: MetricCapabilities, comparison: AnyComparison) -> dict[str, float]:
-    """Return the values of one metric; the mean over the objects if it judges one at a time."""
+    """Return the values of one metric; if it handles one object at a time, the mean over the objects."""
     if isinstance(comparison, Comparison) or metric.judges_objects:
         return _call(metric.metric, comparison)
     by_object = [_call(metric.metric, one) for one in comparison.each()]
     means: dict[str, float] = {}
     for column in metric.metric.columns:
-        means[column] = fmean(values[column] for values in by_object)
+        column_values = [values[column] for values in by_object]
+        means[column] = fmean(column_values)
     return means
 
 
 def part_values(
     metrics: Sequence[MetricCapabilities], comparison: AnyComparison
 ) -> list[tuple[int, int, dict[str, float]]]:
-    """Return (object, frame, values) of the metrics that judge each part, frame by frame.
+    """Return (object, frame, values) of the metrics that score each object and frame, ordered by frame.
 
-    Objects count from 1, frames from 0.
+    Object labels start at 1, frame indices at 0.
 
     Raises:
-        PluginError: two metrics give values of other objects or frames.
+        PluginError: two metrics return values for different objects or frames.
     """
     columns: dict[str, NDArray[np.float64]] = {}
     for metric in metrics:
@@ -81,9 +86,12 @@ def part_values(
 
 def _call(metric: Metric, comparison: Any) -> dict[str, float]:
     value = metric(comparison)
-    named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
+    if isinstance(value, Mapping):
+        named = dict(value)
+    else:
+        named = {metric.columns[0]: value}
     if set(named) != set(metric.columns):
         raise PluginError(
-            f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}"
+            f"metric {type(metric).__name__} declares columns {metric.columns}, returned {tuple(named)}"
         )
     return {column: float(number) for column, number in named.items()}

@@ -1,7 +1,8 @@
-"""Detect plug-ins that write into shared arrays, for `--check-plugins`: hash them before and after each call.
+"""Detection of plug-ins that modify shared arrays, for `--check-plugins`: hash arrays before and after each call.
 
-Plug-ins get read-only arrays (`segarena.readonly`), which stops mistakes; this guard finds code that removes the
-flag or writes past NumPy. It reads every shared array twice per call, so it is off by default.
+Plug-ins get read-only arrays (`segarena.readonly`), which prevent mistakes; this guard finds code
+that removes the flag or bypasses NumPy. It reads every shared array twice per call, so it is off by
+default.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from segarena.errors import SharedArrayModified
 from segarena.readonly import ReadOnlyFrames
 
 _PLAIN_CLASSES = (Memory, ReadOnlyFrames)
-"""Classes that are no dataclasses, and whose attributes are searched for arrays all the same."""
+"""Classes that are not dataclasses but whose attributes are searched for arrays, too."""
 
 
-def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
-    """Return a context for a call to `who` that raises if the call changed a shared array.
+def forbid_mutation(
+    who: str,
+    *shared: Any,
+    is_on: bool,
+) -> Any:
+    """Return a context for a call to `who` that raises an error if the call modifies a shared array.
 
     Args:
         who: name in the error: "segmenter Mine", "user centre".
@@ -32,7 +37,8 @@ def forbid_mutation(who: str, *shared: Any, is_on: bool) -> Any:
         is_on: False returns a context that does nothing.
 
     Raises:
-        SharedArrayModified: names `who` and the first array that changed, also when the call itself failed.
+        SharedArrayModified: a shared array changed; names `who` and the first such array, even if the call itself
+            failed.
     """
     return _compare_hashes(who, shared) if is_on else nullcontext()
 
@@ -43,16 +49,20 @@ def _compare_hashes(who: str, shared: tuple[Any, ...]) -> Generator[None]:
     try:
         yield
     finally:
-        # In `finally`, because a call that failed may have written before it did.
+        # In `finally`, because a call may have modified an array before it failed.
         changed = [name for name, array, digest in before if _digest(array) != digest]
         if changed:
             raise SharedArrayModified(
-                f"{who} changed {changed[0]}, which others read; a plug-in writes to copies only"
+                f"{who} changed {changed[0]}, which others read; a plug-in may only modify copies"
             )
 
 
-def reachable_arrays(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield (path, array) for every array reachable from `thing`, each once.
+def reachable_arrays(
+    thing: Any,
+    name: str,
+    seen: set[int],
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield (path, array) for every array reachable from `thing`, each only once.
 
     Args:
         thing: any value.
@@ -63,7 +73,7 @@ def reachable_arrays(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[st
         return
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
-        # Arrays of objects have no bytes to hash.
+        # Object arrays have no bytes to hash.
         if not thing.dtype.hasobject:
             yield name.removesuffix("._values") or "an array", thing
         return
@@ -78,8 +88,11 @@ def _children(thing: Any) -> list[tuple[Any, Any]]:
         return [(type(each).__name__, each) for each in thing]
     if is_dataclass(thing):
         return [(field.name, getattr(thing, field.name)) for field in fields(thing)]
-    return list(vars(thing).items()) if isinstance(thing, _PLAIN_CLASSES) else []
+    if isinstance(thing, _PLAIN_CLASSES):
+        return list(vars(thing).items())
+    return []
 
 
 def _digest(array: NDArray[Any]) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
+    contiguous = np.ascontiguousarray(array)
+    return hashlib.blake2b(contiguous.data, digest_size=16).digest()

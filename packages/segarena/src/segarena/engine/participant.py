@@ -1,4 +1,4 @@
-"""Sessions for a script of your own, which runs the loop and requests the prompts."""
+"""Sessions for user scripts that run the loop themselves and request the prompts."""
 
 from __future__ import annotations
 
@@ -31,22 +31,28 @@ def sessions(
             while (dialogue := session.next()) is not None:
                 session.submit(my_model(session.sample.image, dialogue.clicks))
 
-    Prompts, rules and records are those of `segarena.evaluate`. The sessions about one sample come one after
-    the other, and their rows are written when the last of them is over; a script that is started again skips
-    finished samples. A session that is left before its end is recorded as failed.
+    Prompts, rules and records are those of `segarena.evaluate`. The sessions about one sample come
+    one after the other, and their rows are written when the last of them is over; a restarted
+    script skips finished samples. If the script leaves a session before its end, the session is
+    recorded as failed.
 
     Args:
-        benchmark: as in `segarena.evaluate`.
-        challenge: as in `segarena.evaluate`; yields the sessions of a run at a server.
-        name: of your model in tables.
+        benchmark: see `segarena.evaluate`.
+        challenge: see `segarena.evaluate`; yields the sessions of a run at a server.
+        name: name of your model in tables.
         out: folder of the run.
-        overwrite: start anew where `out` holds a run.
-        options: any further option of a run that `segarena.evaluate` takes.
+        overwrite: replace a run that `out` contains.
+        options: any further option of a run that `segarena.evaluate` accepts.
     """
     if challenge is not None:
         rules = {"benchmark": benchmark}
         yield from remote_evaluation().sessions(
-            challenge, rules=rules, name=name, out=out, overwrite=overwrite, **options
+            challenge,
+            rules=rules,
+            name=name,
+            out=out,
+            overwrite=overwrite,
+            **options,
         )
         return
     plan = make_plan(benchmark, segmenter=None, name=name, **options)
@@ -63,13 +69,15 @@ def sessions(
                 rows = failed_rows(cast, sample_id, str(error))
             for session in opened:
                 yield session
-                # The script took the next session, so it will not answer this one any more.
+                # The script has requested the next session, so it will not answer this one any
+                # more.
                 if not session.is_over:
                     session.fail(
-                        f"left by the participant after {session.answered} answered rounds"
+                        f"abandoned by the participant after {session.answered} answered rounds"
                     )
                 rows.extend(session.rows())
-            # After its last session: a script that stops before runs the whole sample again.
+            # Written after the last session of the sample: a script that stops earlier runs the
+            # whole sample again.
             folder.write(index, rows)
         finish(folder)
 

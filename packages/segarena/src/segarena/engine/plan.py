@@ -1,6 +1,7 @@
 """The plan of a run: its plug-ins by name, its rules, and its description in run.json.
 
-A plan is small and consists of names, so that every worker process can build the same cast from it.
+A plan is small and refers to plug-ins by name, so that every worker process can build the same
+objects from it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from segarena.capabilities import is_person, prompt_kinds, sample_kind, segmenter_capabilities
+from segarena.datasets.folder_detection import dataset_spec
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import RunCast
 from segarena.engine.session import Rules
@@ -37,10 +39,17 @@ from segarena.records.identity import FingerprintBy
 from segarena.records.parquet_tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
+from segarena.segmenters.workers.isolation import (
+    IsolatedWorker,
+    check_isolation,
+    describe_isolated,
+    hidden_files,
+    isolation_kind,
+)
 from segarena.version import NUMERIC_PACKAGES, __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
-"""Default of the rounds after which masks are kept; the mask of the last round always is."""
+"""Default for the rounds after which masks are stored; the mask of the last round is always stored."""
 
 
 _PROMPTS = {
@@ -51,10 +60,10 @@ _PROMPTS = {
     "scribble": "scribbles",
     "support": "examples",
 }
-"""Plurals of the kinds of prompts for messages; other kinds are named as they are."""
+"""Plurals of prompt kinds for messages; other kinds are used unchanged."""
 
 LONGEST_S = 1e6
-"""The longest time limit, about 11 days; an alarm cannot be infinite."""
+"""Maximum time limit, about 11 days; an alarm cannot be infinite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +76,19 @@ class Plan:
         dataset: a plug-in, or an object.
         seed: seed of all random streams.
         repeats: number of dialogues of each user about each target.
-        limit: number of samples, from the first on; None takes all.
-        keep_rounds: rounds after which masks are kept.
+        limit: number of samples to take from the start of the dataset; None takes all.
+        keep_rounds: rounds after which masks are stored.
         time_limit_s: time limit of one prediction.
-        name: name of the segmenter in tables if it is not a plug-in.
+        name: name of the segmenter in reports and boards; by default that of the plug-in, or of the object's class.
+        note: remark about the run, for people.
+        tags: words by which people sort their runs.
         cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
         cache_gb: maximum size of that folder.
-        check_plugins: whether to detect plug-ins that write into shared arrays (`segarena.engine.mutation_guard`).
-        fingerprint: fingerprint of the data: their "content" or, on a slow disk, their "names" and
-            sizes.
+        check_plugins: whether to detect plug-ins that modify shared arrays (`segarena.engine.mutation_guard`).
+        isolate: whether the segmenter runs in a process that never has the truth and, with bubblewrap, cannot read the
+            dataset's files (`segarena.segmenters.workers.isolation`).
+        fingerprint: what the fingerprint of the data covers: "content" or, for slow disks, "names" (and
+            sizes).
     """
 
     benchmark: Benchmark
@@ -87,9 +100,12 @@ class Plan:
     keep_rounds: tuple[int, ...] = GALLERY_ROUNDS
     time_limit_s: float = 60.0
     name: str = ""
+    note: str = ""
+    tags: Sequence[str] = ()
     cache: str | Path | None = None
     cache_gb: float = 20.0
     check_plugins: bool = False
+    isolate: bool = False
     fingerprint: FingerprintBy = "content"
 
     def cast(self) -> RunCast:
@@ -110,10 +126,11 @@ class Plan:
         else:
             gives = {name: prompt_kinds(user) for name, user in users.items()}
         try:
-            segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
+            segmenter = _fit(self._built_segmenter(dataset), called, rules)
         except SegarenaError:
-            # Prompts that do not fit are reported before missing weights.
-            if isinstance(self.segmenter, PluginSpec):
+            # Check prompts before building, so that unsuitable prompts are reported before missing
+            # weights.
+            if isinstance(self.segmenter, PluginSpec) and not self.isolate:
                 factory = find("segmenter", self.segmenter.reference)
                 _check_prompt_kinds(gives, factory, called, rules)
             raise
@@ -139,15 +156,16 @@ class Plan:
         )
 
     def _judges_and_users(self) -> tuple[tuple[Metric, ...], dict[str, User]]:
-        """Return the metrics and users; none if a server runs the dialogues."""
+        """Return the metrics and users; both are empty if a server runs the dialogues."""
         if isinstance(self.dataset, RemoteDataset):
             return (), {}
         metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
         _check_columns(self.benchmark, metrics)
-        return metrics, {spec.name: build("user", spec) for spec in self.benchmark.users}
+        users = {spec.name: build("user", spec) for spec in self.benchmark.users}
+        return metrics, users
 
     def describe(self, dataset: Dataset) -> RunConfiguration:
-        """Return the configuration of this plan for run.json, without its circumstances."""
+        """Return the configuration for run.json, without settings that do not affect the results."""
         rules = self.benchmark
         samples = list(dataset.sample_ids)[: self.limit]
         if not samples:
@@ -162,7 +180,7 @@ class Plan:
         return RunConfiguration(
             version=__version__,
             benchmark=_describe_benchmark(rules),
-            segmenter=PluginRecord(**self._describe("segmenter", self.segmenter)),
+            segmenter=self._segmenter_record(),
             dataset=DatasetRecord(**data, fingerprint=dataset.fingerprint, samples=tuple(samples)),
             users=tuple(users),
             metrics=tuple(PluginRecord(**describe("metric", name)) for name in rules.metrics),
@@ -171,12 +189,21 @@ class Plan:
             seed=self.seed,
             keep_rounds=tuple(self.keep_rounds),
             time_limit_s=self.time_limit_s,
+            note=self.note,
+            tags=tuple(dict.fromkeys(self.tags)),
         )
+
+    @property
+    def _label(self) -> str:
+        # For a script that runs the loop itself, this is the only name.
+        return "" if self.segmenter is None else self.name
 
     def _encoder(self, segmenter: Any) -> Encoder:
         if self.cache is None:
             return Encoder(segmenter)
-        if isinstance(self.segmenter, PluginSpec):
+        if self.isolate:
+            described = describe_isolated(PluginSpec.of(str(self.segmenter)))
+        elif isinstance(self.segmenter, PluginSpec):
             described = describe("segmenter", self.segmenter)
         else:
             described = None
@@ -188,13 +215,40 @@ class Plan:
             limit_bytes=int(self.cache_gb * 1e9),
         )
 
+    def _segmenter_record(self) -> PluginRecord:
+        if not self.isolate:
+            return PluginRecord(**self._describe("segmenter", self.segmenter), label=self._label)
+        check_isolation(self.segmenter)
+        described = describe_isolated(PluginSpec.of(str(self.segmenter)))
+        return PluginRecord(**described, label=self._label, isolation=isolation_kind())
+
+    def _built_segmenter(self, dataset: Dataset) -> Any:
+        """Return the segmenter; with `isolate`, a worker that runs it.
+
+        Raises:
+            InvalidInput: the segmenter cannot be isolated.
+            PluginError: it cannot be built.
+        """
+        if not self.isolate:
+            return self._built("segmenter", self.segmenter)
+        check_isolation(self.segmenter)
+        if isinstance(dataset, RemoteDataset):
+            raise InvalidInput(
+                "isolate: a challenge keeps the truth on its server; leave out isolate"
+            )
+        options: Mapping[str, Any] = {}
+        if isinstance(self.dataset, PluginSpec):
+            options = self.dataset.options
+        spec = PluginSpec.of(str(self.segmenter))
+        return IsolatedWorker(str(spec), hidden_files(dataset, options, spec))
+
     def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
         if isinstance(plugin, PluginSpec):
             return describe(kind, plugin)
         return {"kind": kind, "name": self._called(kind, plugin), "options": {}}
 
     def _built(self, kind: str, plugin: Any) -> Any:
-        """Return a built plug-in or a given object, checked for the methods of its role."""
+        """Return a plug-in object, built if necessary, after checking that it has the methods of its role."""
         if isinstance(plugin, PluginSpec):
             spec = _with_absolute_paths(plugin) if kind == "dataset" else plugin
             return build(kind, spec)
@@ -205,15 +259,16 @@ class Plan:
     def _called(self, kind: str, plugin: Any) -> str:
         if isinstance(plugin, PluginSpec):
             return str(plugin)
-        if kind == "segmenter" and self.name:
-            return self.name
-        return "participant" if plugin is None else type(plugin).__name__
+        # A script that runs the loop itself passes no segmenter.
+        if plugin is None:
+            return self.name or "participant"
+        return type(plugin).__name__
 
 
 def _with_absolute_paths(dataset: PluginSpec) -> PluginSpec:
     """Return a dataset with absolute paths, because a plug-in may change the working directory."""
     options = dataset.options
-    # Wrong options are reported when the dataset is built.
+    # Invalid options are reported later, when the dataset is built.
     with suppress(InvalidInput):
         options = name_first_option(find("dataset", dataset.reference), options)
     resolved = resolve_paths(PluginRecord(name="", options=options), str(Path.cwd()))
@@ -235,17 +290,18 @@ def make_plan(
     Args:
         benchmark: a benchmark, or the plug-in that makes it.
         segmenter: see `Plan`.
-        dataset: instead of the benchmark's default.
+        dataset: dataset that replaces the benchmark's default.
         users: instead of the benchmark's users; plug-ins, or NAME=PLUGIN.
-        metrics: in addition to the benchmark's metrics.
-        rounds: instead of the benchmark's rounds.
+        metrics: further metrics, in addition to the benchmark's.
+        rounds: number of rounds that replaces the benchmark's.
         options: further fields of `Plan`, and options of the benchmark.
 
     Raises:
-        UnknownPlugin: no such benchmark.
-        PluginInvalid: an option that neither has, or the benchmark does not take.
-        InvalidInput: a value of another type; rounds, repeats or limit below 1; no time or no cache space; a text in
-            place of a list of plug-ins; or a user named twice.
+        UnknownPlugin: the benchmark does not exist.
+        PluginInvalid: neither the plan nor the benchmark has an option, or the benchmark rejects its value.
+        InvalidInput: a value has a wrong type; rounds, repeats or limit are below 1; there is no
+            time or cache space; a string is passed instead of a list of plug-ins; or a user is
+            named twice.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
@@ -267,8 +323,13 @@ def make_plan(
     if dataset is None:
         chosen = rules.dataset
     else:
-        chosen = PluginSpec.of(dataset) if isinstance(dataset, str) else dataset
-    plan = Plan(benchmark=rules, segmenter=segmenter, dataset=chosen, **options)
+        chosen = dataset_spec(dataset) if isinstance(dataset, str) else dataset
+    plan = Plan(
+        benchmark=rules,
+        segmenter=segmenter,
+        dataset=chosen,
+        **options,
+    )
     _check_values(plan)
     return plan
 
@@ -284,22 +345,22 @@ def _check_values(plan: Plan) -> None:
         raise InvalidInput(
             f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}"
         )
-    # Written so that NaN fails too.
+    # Written as a negated comparison, so that NaN fails too.
     if not plan.cache_gb > 0:
-        raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
+        raise InvalidInput(f"the cache needs more than 0 GB, got {plan.cache_gb:g}")
     if plan.fingerprint not in get_args(FingerprintBy):
         expected = " or ".join(get_args(FingerprintBy))
         raise InvalidInput(f"fingerprint: expected {expected}, got {plan.fingerprint!r}")
     names = [user.name for user in rules.users]
     if len(set(names)) != len(names):
-        raise InvalidInput(f"each user may be named once, got {', '.join(names)}")
+        raise InvalidInput(f"user names must differ, got {', '.join(names)}")
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
     """Return a user; by default a person gives the kinds of prompts of the benchmark's own users.
 
     Raises:
-        InvalidInput: no page takes such prompts from a person.
+        InvalidInput: no page can collect such prompts from a person.
     """
     has_prompts = bool({"", "prompts"} & user.options.keys())
     if has_prompts or not is_person(find("user", user.reference)):
@@ -309,14 +370,14 @@ def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
         kinds.update(prompt_kinds(build("user", own)) or ())
     options = {"prompts": tuple(sorted(kinds)), **user.options}
     asked = replace(user, options=options, own_name=user.name)
-    # First as given, so that errors in its own options are raised unchanged.
+    # Build it unchanged first, so that errors in its own options are raised as they are.
     build("user", user)
     try:
         build("user", asked)
     except SegarenaError as error:
         given = ", ".join(sorted(kinds)) or "nothing"
         raise InvalidInput(
-            f"{user.name}: people cannot be asked for what users of {rules.name} give ({given}); choose simulated users"
+            f"{user.name}: people cannot give the prompts of {rules.name} ({given}); choose simulated users"
         ) from error
     return asked
 
@@ -330,11 +391,11 @@ def _check_types(given: Mapping[str, Any]) -> None:
 
 
 def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
-    """Return the benchmark, built with options of its own if any are given."""
+    """Return the benchmark object, built with its own options if any are given."""
     if isinstance(benchmark, Benchmark):
         if own:
             raise PluginInvalid(
-                f"{', '.join(sorted(own))}: options of a benchmark go with its name, not with an object"
+                f"{', '.join(sorted(own))}: benchmark options require a benchmark name, not an object"
             )
         return benchmark
     spec = PluginSpec.of(benchmark)
@@ -349,14 +410,14 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
 
 
 def environment() -> dict[str, str]:
-    """Return the versions that can change the results of a run."""
+    """Return the software versions that can change the results of a run."""
     return {"python": platform.python_version(), "machine": platform.machine(), **_versions()}
 
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of the packages that compute."""
-    # Cached: imported packages stay as they are for the life of the process.
+    """Return the versions of the packages used for computation."""
+    # Cached, because imported packages do not change during the life of the process.
     versions: dict[str, str] = {}
     for package in NUMERIC_PACKAGES:
         with suppress(PackageNotFoundError):
@@ -382,33 +443,37 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
     columns = [column for metric in metrics for column in metric.columns]
     if rules.stop_at is not None and rules.stop_at[0] not in columns:
         raise InvalidInput(
-            f"stop_at names {rules.stop_at[0]!r}; the metrics give {', '.join(columns)}"
+            f"stop_at uses {rules.stop_at[0]!r}; the metrics have the columns {', '.join(columns)}"
         )
     for name, metric in zip(rules.metrics, metrics, strict=True):
         keys = [column for column in metric.columns if column in COLUMNS["records"]]
         if keys:
             raise InvalidInput(
-                f"metric {name} gives the column {keys[0]!r}, which records have already; rename it"
+                f"metric {name} has the column {keys[0]!r}, which already exists in the records; rename it"
             )
         twice = [column for column in metric.columns if columns.count(column) > 1]
         if twice:
             raise InvalidInput(
-                f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run"
+                f"metric {name} has the column {twice[0]!r}, which another metric of this run has too"
             )
 
 
 def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
-    # A dataset that does not declare its kind is not checked.
+    # Datasets that do not declare their kind are not checked.
     holds = sample_kind(dataset)
     if holds is not None and holds != rules.sample_kind:
         raise InvalidInput(
-            f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "
+            f"{rules.name} is for {rules.sample_kind}s, dataset {dataset.name} has {holds}s; "
             "choose another -d, or a benchmark that fits: segarena list benchmarks"
         )
 
 
-def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
-    """Return a segmenter for the benchmark's samples: the given one, or the benchmark's adapter around it."""
+def _fit(
+    segmenter: Any,
+    called: str,
+    rules: Benchmark,
+) -> Any:
+    """Return a segmenter for the benchmark's samples: the given one, or one wrapped in the benchmark's adapter."""
     kinds = segmenter_capabilities(segmenter).sample_kinds
     if segmenter is None or rules.sample_kind in kinds:
         return segmenter
@@ -417,13 +482,16 @@ def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
         return build("segmenter", replace(rules.adapter, options=given))
     segments = " and ".join(f"{kind}s" for kind in sorted(kinds))
     raise PluginInvalid(
-        f"{called} segments {segments}; {rules.name} is about "
-        f"{rules.sample_kind}s. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
+        f"{called} segments {segments}; {rules.name} is for "
+        f"{rules.sample_kind}s. A segmenter declares what it accepts by sample_kinds = {{{rules.sample_kind!r}}}"
     )
 
 
 def _check_prompt_kinds(
-    gives: Mapping[str, AbstractSet[str] | None], segmenter: Any, called: str, rules: Benchmark
+    gives: Mapping[str, AbstractSet[str] | None],
+    segmenter: Any,
+    called: str,
+    rules: Benchmark,
 ) -> None:
     understood = prompt_kinds(segmenter)
     if understood is None:
@@ -432,7 +500,7 @@ def _check_prompt_kinds(
         if given is not None and not given <= understood:
             raise PluginInvalid(
                 f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "
-                "Choose another benchmark or -u: 'segarena list' says who takes and gives what"
+                "Choose another benchmark or -u: 'segarena list' shows which prompts each accepts and gives"
             )
 
 

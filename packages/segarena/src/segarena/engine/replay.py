@@ -1,6 +1,7 @@
-"""Replay recorded dialogues: the same prompts, round by round, in other batches or another process.
+"""Replay of recorded dialogues: the same prompts, round by round, in other batches or another process.
 
-Segmenters keep no state between calls, so the circumstances of a request must not change its answer.
+Segmenters keep no state between calls, so their answers must not depend on how requests are batched
+or ordered.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from segarena.roles import Turn, User
 from segarena.samples import Sample
 
 RoundPrompts: TypeAlias = "tuple[Prompt, ...] | None"
-"""Prompts of a round; None if the user must give them again, because masks and examples are not recorded."""
+"""Prompts of a round; None if the user must create them again, because masks and examples are not recorded."""
 
 ReplayKey: TypeAlias = tuple[str, str, int]
 """(target, user, repeat) of a dialogue about a known sample."""
 
 AnswerKey: TypeAlias = tuple[str, str, str, int, int]
-"""(sample, target, user, repeat, round)."""
+"""Key of an answer: (sample, target, user, repeat, round)."""
 
 Answer: TypeAlias = list[MaskRow] | str
-"""The mask of each object, or the reason why there is none."""
+"""The mask of each object, or the reason for its absence."""
 
 _MISSING = "no answer: a round before it failed"
 
@@ -51,28 +52,36 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayJob:
-    """The job of replaying dialogues with a segmenter that each process builds anew."""
+    """Job that replays dialogues; each process builds its own segmenter."""
 
     plan: Plan
 
     def open(self) -> Callable[[ReplayRequest], dict[AnswerKey, Answer]]:
-        """Build the cast, and return the function that replays one request."""
+        """Build the plug-ins, and return the function that replays one request."""
         return partial(replay_dialogues, replay_cast(self.plan), time_limit_of(self.plan))
 
 
 def replay_cast(plan: Plan) -> RunCast:
-    """Return the cast for replays of a plan, without metrics, time budget, early stop or cache."""
+    """Return the plug-ins for replays of a plan, without metrics, time budget, early stop or cache."""
     cast = replace(plan, cache=None).cast()
     rules = cast.rules
     all_rounds = tuple(range(1, rules.rounds + 1))
-    rules = replace(rules, metrics=(), stop_at=None, budget=None, keep_rounds=all_rounds)
+    rules = replace(
+        rules,
+        metrics=(),
+        stop_at=None,
+        budget=None,
+        keep_rounds=all_rounds,
+    )
     return replace(cast, rules=rules)
 
 
 def replay_dialogues(
-    cast: RunCast, limit: TimeLimit, request: ReplayRequest
+    cast: RunCast,
+    limit: TimeLimit,
+    request: ReplayRequest,
 ) -> dict[AnswerKey, Answer]:
-    """Replay dialogues; return the answer to each of their rounds, or why it is missing."""
+    """Replay dialogues; return the answer to each of their rounds, or the reason for its absence."""
 
     def open_replayed(cast: RunCast, sample: Sample) -> list[Session]:
         replayed: list[Session] = []
@@ -101,7 +110,7 @@ def answers_in(rows: Rows) -> dict[AnswerKey, Answer]:
 
 
 def key_of(row: MaskRow | RoundRecord) -> AnswerKey:
-    """Return the key of the answer that a row belongs to."""
+    """Return the key of the answer in a row."""
     return (row.sample, row.target, row.user, row.repeat, row.round)
 
 
@@ -110,7 +119,7 @@ def agreement(
 ) -> Agreement:
     """Compare recorded answers with one or several replays of them.
 
-    Ties in IoU are broken by the name of the answer, so equal comparisons give equal reports.
+    Ties in IoU are broken by the name of the answer, so that equal comparisons give equal reports.
     """
     worst: dict[AnswerKey, tuple[float, str]] = dict.fromkeys(before, (1.0, ""))
     for answers in again:
@@ -131,15 +140,15 @@ def agreement(
 
 
 def name_of(key: AnswerKey) -> str:
-    """Return the name of an answer in messages."""
+    """Return the name of an answer for messages."""
     sample, target, user, repeat, round_ = key
-    # Most runs have no repeats, and a first dialogue needs no number.
+    # Most runs have no repeats, so the first dialogue is named without an index.
     repetition = f"repeat {repeat}, " if repeat else ""
     return f"sample {sample}, target {target}, user {user}, {repetition}round {round_}"
 
 
 class _RecordedUser:
-    """A user that repeats recorded prompts, then has nothing more to correct."""
+    """A user that repeats recorded prompts and then has nothing more to correct."""
 
     def __init__(self, user: User, recorded: Sequence[RoundPrompts]) -> None:
         self._user = user
@@ -149,7 +158,9 @@ class _RecordedUser:
         if turn.round > len(self._recorded):
             return None
         prompts = self._recorded[turn.round - 1]
-        return self._user.next(turn) if prompts is None else prompts
+        if prompts is None:
+            return self._user.next(turn)
+        return prompts
 
 
 def _replay(session: Session, recorded: Sequence[RoundPrompts]) -> Session:
@@ -172,4 +183,7 @@ def _iou_of_object(first: MaskRow, second: MaskRow) -> float:
         return 1.0
     one = decode_rle(first.rle, first.shape)
     other = decode_rle(second.rle, second.shape)
-    return float(np.count_nonzero(one & other) / np.count_nonzero(one | other))
+    intersection = np.count_nonzero(one & other)
+    # The denominator is never 0: two empty masks have equal run lengths and return early.
+    union = np.count_nonzero(one | other)
+    return float(intersection / union)

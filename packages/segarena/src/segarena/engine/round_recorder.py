@@ -1,4 +1,4 @@
-"""Record the rows of one dialogue, round by round, for local and remote judges alike."""
+"""Recording of one dialogue's rows, round by round, for local and remote evaluation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DialogueKey(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDialogue:
-    """The columns of a dialogue that are the same in all its rounds; `objects` is the number in its target."""
+    """Columns of a dialogue that are the same in all its rounds; `objects` is the object count of its target."""
 
     benchmark: str
     dataset: str
@@ -42,11 +42,11 @@ class RecordedDialogue:
 
 
 class RoundRecorder:
-    """The rows of one dialogue.
+    """Rows of one dialogue, collected round by round.
 
     Args:
         about: the dialogue.
-        keep_rounds: rounds after which masks are kept; the mask of the last round always is.
+        keep_rounds: rounds after which masks are stored; the mask of the last round is always stored.
 
     Attributes:
         answered: number of answered rounds.
@@ -65,7 +65,7 @@ class RoundRecorder:
         values: Mapping[str, float],
         parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
     ) -> None:
-        """Record a round: a dialogue whose `previous` answers its last prompts, and the metric values."""
+        """Record a round: a dialogue whose `previous` answers its last prompts, and its metric values."""
         self.answered += 1
         key = self.about.key
         round_ = self.answered
@@ -73,19 +73,25 @@ class RoundRecorder:
         self._rows.timings.append(Timing(**key, round=round_, predict_s=seconds))
         for number, frame, found in parts:
             self._rows.parts.append(
-                PartValues(**key, round=round_, object=number, frame=frame, values=found)
+                PartValues(
+                    **key,
+                    round=round_,
+                    object=number,
+                    frame=frame,
+                    values=found,
+                )
             )
         if round_ in self._keep_rounds:
             self._rows.masks.extend(self._masks(dialogue))
 
     def drop(self, seconds: float) -> None:
-        """Record only the seconds of an answer that came too late."""
+        """Record only the duration in seconds of a late answer."""
         self._rows.timings.append(
             Timing(**self.about.key, round=self.answered + 1, predict_s=seconds)
         )
 
     def failure(self, dialogue: Dialogue, message: str) -> None:
-        """Record why the last prompts have no answer, or could not be obtained."""
+        """Record why the last prompts have no answer, or why there are no prompts."""
         self._record(dialogue, {}, failure=" ".join(message.split()))
 
     def rows(self, dialogue: Dialogue) -> Rows:
@@ -102,7 +108,7 @@ class RoundRecorder:
             return []
         last = dialogue.previous.mask
         objects = range(1, 1 + self.about.objects)
-        # A bool mask has one object; labels have one mask for each.
+        # A bool mask has one object; a label mask gives one mask per object.
         if last.dtype == np.bool_:
             masks = [last.view(np.bool_)]
         else:
@@ -110,12 +116,21 @@ class RoundRecorder:
         key = self.about.key
         round_ = self.answered
         return [
-            MaskRow(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
+            MaskRow(
+                **key,
+                round=round_,
+                object=number,
+                rle=encode_rle(mask),
+                shape=last.shape,
+            )
             for number, mask in enumerate(masks, start=1)
         ]
 
     def _record(
-        self, dialogue: Dialogue, values: Mapping[str, float], failure: str | None = None
+        self,
+        dialogue: Dialogue,
+        values: Mapping[str, float],
+        failure: str | None = None,
     ) -> None:
         about = self.about
         self._rows.records.append(

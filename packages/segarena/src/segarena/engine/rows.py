@@ -1,4 +1,4 @@
-"""Rows of the tables of a run, collected in memory before they are written."""
+"""Rows of a run's tables, collected in memory before they are written."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from segarena.records.row_types import (
     PartValues,
     PersonRound,
     RoundRecord,
+    TargetWithoutDialogue,
     Timing,
     attributes_text,
 )
 
 ENCODER_PASS_ROUND = 0
-"""Value of `round` in the timing of an encoder pass, which belongs to a sample and to no round."""
+"""Value of `round` in the timing of an encoder pass, which belongs to a sample and not to a round."""
 
 CACHE_READ_ROUND = -1
-"""Value of `round` in the timing of an encoding that was read from the cache instead."""
+"""Value of `round` in the timing of an encoding that was read from the cache."""
 
 
 @dataclass(slots=True)
@@ -31,6 +32,9 @@ class Rows:
     masks: list[MaskRow] = field(default_factory=list[MaskRow])
     parts: list[PartValues] = field(default_factory=list[PartValues])
     people: list[PersonRound] = field(default_factory=list[PersonRound])
+    without_dialogue: list[TargetWithoutDialogue] = field(
+        default_factory=list[TargetWithoutDialogue]
+    )
 
     def extend(self, other: Rows) -> None:
         """Append all rows of `other`."""
@@ -39,10 +43,11 @@ class Rows:
         self.masks.extend(other.masks)
         self.parts.extend(other.parts)
         self.people.extend(other.people)
+        self.without_dialogue.extend(other.without_dialogue)
 
     @property
     def causes(self) -> list[FailureCause]:
-        """Failures by cause; a sample that could not be used counts once."""
+        """Failures by cause; an unusable sample counts once."""
         failed = (row for row in self.records if row.failure is not None)
         return group_by_cause(
             Failure(row.sample, row.target, row.user, row.failure or "") for row in failed
@@ -60,16 +65,30 @@ class Rows:
 
 
 def encoder_row(
-    sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False
+    sample_id: str,
+    seconds: float,
+    *,
+    support: str = "",
+    is_from_cache: bool = False,
 ) -> Timing:
     """Return the timing of one encoder pass; the target is empty, or the id of an encoded support image."""
     round_ = CACHE_READ_ROUND if is_from_cache else ENCODER_PASS_ROUND
     return Timing(
-        sample=sample_id, target=support, user="", repeat=0, round=round_, predict_s=seconds
+        sample=sample_id,
+        target=support,
+        user="",
+        repeat=0,
+        round=round_,
+        predict_s=seconds,
     )
 
 
-def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> RoundRecord:
+def failed_sample(
+    benchmark: str,
+    dataset: str,
+    sample_id: str,
+    message: str,
+) -> RoundRecord:
     """Return the record of a sample without dialogues; its target and user are empty."""
     return RoundRecord(
         benchmark=benchmark,

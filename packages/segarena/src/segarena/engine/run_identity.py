@@ -1,4 +1,4 @@
-"""Fingerprints of everything that decides a run's numbers: weights, plug-in sources, packages and data."""
+"""Fingerprints of everything that determines a run's results: weights, plug-in sources, packages and data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from segarena.roles import Dataset
 
 @dataclass(slots=True)
 class _Provenance:
-    """Files and package versions behind the plug-ins of a run, by name."""
+    """Files and package versions that the plug-ins of a run use, by name."""
 
     weights: dict[str, Path] = field(default_factory=dict[str, Path])
     sources: dict[str, Path] = field(default_factory=dict[str, Path])
@@ -40,12 +40,12 @@ def identity_of(
     segmenter: Any = None,
     by: FingerprintBy = "content",
 ) -> tuple[Identity, Fingerprints]:
-    """Return the fingerprints of a run at its start, and the fingerprint of each data file.
+    """Return the fingerprints of a run at its start, and the hash of each data file.
 
     Args:
         config: the plug-ins with all their options, and the samples.
-        dataset: as built.
-        segmenter: as built, if it is; one that works elsewhere knows the fingerprints there.
+        dataset: the dataset object.
+        segmenter: the segmenter object, if it is built; one in another process reports the fingerprints there.
         by: "content" reads the data; "names" relies on names and sizes (in `dataset.fingerprint`).
     """
     found = _Provenance()
@@ -64,7 +64,11 @@ def identity_of(
     if by == "content":
         data, files = _data_hashes(dataset, config.dataset.samples)
     identity = Identity(
-        weights=weights, sources=sources, packages=found.packages, data=data, data_by=by
+        weights=weights,
+        sources=sources,
+        packages=found.packages,
+        data=data,
+        data_by=by,
     )
     return identity, files
 
@@ -74,11 +78,14 @@ def _hashes(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
-    """Return the identity of a segmenter in another process, also of one that another segmenter wraps."""
-    # Adapters and lifts hold the segmenter that they call in `segmenter`.
-    while segmenter is not None and worker_identity(segmenter) is None:
+    """Return the identity of a segmenter in another process, including one that another segmenter wraps."""
+    # Adapters and lifts store the segmenter that they call in `segmenter`.
+    while segmenter is not None:
+        identity = worker_identity(segmenter)
+        if identity is not None:
+            return identity
         segmenter = getattr(segmenter, "segmenter", None)
-    return worker_identity(segmenter) or {}
+    return {}
 
 
 def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
@@ -88,26 +95,31 @@ def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerp
     owned: list[tuple[str, Path]] = []
     for sample in samples:
         for path in dataset.files_of(sample):
-            owned.extend((sample, file) for file in files_below(path))
+            for file in files_below(path):
+                owned.append((sample, file))
     hashes = hash_files([file for _, file in owned])
     lines: list[str] = []
-    # Samples may share a file, which is then listed once.
+    # Samples may share a file, which is then hashed once.
     by_file: dict[Path, str] = {}
     for (sample, file), digest in zip(owned, hashes, strict=True):
         lines.append(f"{sample}\n{file.name}\n{digest}\n")
         by_file[file] = digest
-    fingerprints = [("/".join(file.parts[-2:]), digest) for file, digest in by_file.items()]
+    fingerprints: list[tuple[str, str]] = []
+    for file, digest in by_file.items():
+        # Keep only part of the path, so that a dataset may move.
+        short_name = "/".join(file.parts[-2:])
+        fingerprints.append((short_name, digest))
     return sha256_of_parts(lines), fingerprints
 
 
 def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
-    """Add the files and packages behind a plug-in and behind the plug-ins that its options name."""
+    """Add the files and packages that a plug-in uses, and those of the plug-ins that its options name."""
     if ".py:" in used.name:
-        file = Path(used.name.rpartition(":")[0])
-        sources = [one for one in source_files(file) if one.is_file()]
-        found.sources |= {str(one): one for one in sources}
-        for source in sources:
-            _add_packages(imported_names(source), found)
+        path, _, _ = used.name.rpartition(":")
+        for source in source_files(Path(path)):
+            if source.is_file():
+                found.sources[str(source)] = source
+                _add_packages(imported_names(source), found)
     else:
         _add_packages(_modules_of(used), found)
     is_dataset = isinstance(used, DatasetRecord)
@@ -115,13 +127,14 @@ def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
         nested = _nested_plugin(text)
         if nested is not None:
             _add_plugin(nested, found)
-        # The folders of a dataset hold the samples, which have hashes of their own.
+        # Skip dataset folders: they contain the samples, which are hashed separately.
         elif not is_dataset or Path(text).expanduser().is_file():
-            found.weights |= {str(file): file for file in _files(name, text)}
+            for file in _files(name, text):
+                found.weights[str(file)] = file
 
 
 def _modules_of(used: PluginRecord) -> Iterator[str]:
-    """Yield the modules of all plug-ins of this name; the kind is unknown for one named in an option."""
+    """Yield the modules of all plug-ins with this name; the kind of a plug-in named in an option is unknown."""
     kinds = (used.kind,) if used.kind else KINDS
     for kind in kinds:
         factory = lookup(kind, used.name)
@@ -130,7 +143,7 @@ def _modules_of(used: PluginRecord) -> Iterator[str]:
 
 
 def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (option, text) for every text among options, at any depth."""
+    """Yield (option, text) for every text in the options, at any depth."""
     for key, value in options.items():
         if isinstance(value, dict):
             inner = value.values()
@@ -144,13 +157,15 @@ def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, st
 
 
 def _nested_plugin(text: str) -> PluginRecord | None:
-    """Return the plug-in that an option names, if any: from a file, with options, or registered."""
+    """Return the plug-in that an option names: from a file, with options, or registered; None if there is none."""
     try:
         spec = PluginSpec.parse(text)
     except PluginError:
         return None
-    is_known = ".py:" in text or text.endswith(")") or any(lookup(kind, text) for kind in KINDS)
-    return PluginRecord(name=spec.reference, options=spec.options) if is_known else None
+    is_plugin = ".py:" in text or text.endswith(")")
+    if not is_plugin and not any(lookup(kind, text) for kind in KINDS):
+        return None
+    return PluginRecord(name=spec.reference, options=spec.options)
 
 
 def _files(name: str, text: str) -> list[Path]:
@@ -158,21 +173,27 @@ def _files(name: str, text: str) -> list[Path]:
     if not text:
         return []
     path = Path(text).expanduser()
-    # Words of options ("first", "binary") may happen to be names of folders.
+    # Option values such as "first" or "binary" may coincide with names of folders.
     may_be_folder = "/" in text or name in ("path", "weights")
     if path.is_file() or (may_be_folder and path.is_dir()):
         return files_below(path)
-    return _from_hub(text) if name == "weights" else []
+    if name == "weights":
+        return _from_hub(text)
+    return []
 
 
 def _from_hub(name: str) -> list[Path]:
-    """Return the files of a model on the hub from the local cache; none if it is not loaded."""
-    # The code that loaded the model has imported the hub; importing it here would be slow.
+    """Return the files of a model on the Hugging Face hub from the local cache; none if it is not cached."""
+    # Loading the model has already imported the hub library; importing it here otherwise would be
+    # slow.
     hub: Any = sys.modules.get("huggingface_hub")
     if hub is None or name.count("/") != 1:
         return []
     config = hub.try_to_load_from_cache(name, "config.json")
-    return files_below(Path(config).parent) if isinstance(config, str) else []
+    # For a file that the model does not have, the hub returns None or a special object.
+    if not isinstance(config, str):
+        return []
+    return files_below(Path(config).parent)
 
 
 def _add_packages(module_names: Iterable[str], found: _Provenance) -> None:

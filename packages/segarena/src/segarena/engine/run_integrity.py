@@ -13,45 +13,43 @@ from segarena.registry import import_entry_points
 from segarena.roles import Finding
 
 ENTRY_POINTS = "segarena.checks"
-"""Entry-point group of the modules that check what a package keeps in run folders beside the tables."""
+"""Entry-point group of modules that check files which packages add to run folders."""
 
 RunCheck: TypeAlias = Callable[[RunFolder], Iterable[Finding]]
 _checks: list[RunCheck] = []
 
 
 def register_run_check(check: RunCheck) -> RunCheck:
-    """Register a check of further files, called for every run folder whose tables are undamaged."""
+    """Register a check of additional files, called for every run folder whose tables are undamaged."""
     _checks.append(check)
     return check
 
 
 def check_run(path: str | Path) -> list[Finding]:
-    """Return the errors and oddities of a run folder; nothing is written.
+    """Return the errors and anomalies of a run folder without writing to it.
 
     Raises:
-        RunMissing: there is no run.
-        StoreError: run.json cannot be read, or the ledger cannot be relied on.
+        RunMissing: the folder contains no run.
+        StoreError: run.json cannot be read, or the ledger is unreliable.
     """
     folder = RunFolder.open(path)
     damaged, unsealed = folder.damaged()
     pending = folder.pending()
     found: list[Finding] = []
     if folder.damage:
-        found.append(_error(f"{folder.damage}; --retry-damaged writes it anew"))
+        found.append(_error(f"{folder.damage}; --retry-damaged writes it again"))
     for file, why in damaged.items():
         found.append(_error(f"{file} is damaged: {why}; {RETRY_HINT}"))
     if unsealed:
         found.append(
-            _note(
-                f"{unsealed} files of an earlier version have no checksum and are taken as they are"
-            )
+            _note(f"{unsealed} files of an earlier version have no checksum and were not verified")
         )
     found.extend(_configuration_findings(folder))
     if pending:
         first = folder.samples[pending[0]]
         unfinished = f"{len(pending)} of {len(folder.samples)} samples are not done, {first} first"
         found.append(Finding(is_error=bool(folder.config.finished), message=unfinished))
-    # Damaged tables cannot be read, so what they say is checked only when all are whole.
+    # Damaged tables cannot be read, so contents are checked only if all tables are undamaged.
     if not damaged:
         found.extend(_record_findings(folder))
         import_entry_points(ENTRY_POINTS)
@@ -66,7 +64,7 @@ def check_run(path: str | Path) -> list[Finding]:
 def _configuration_findings(folder: RunFolder) -> Iterator[Finding]:
     fault = fingerprint_damage(folder.path, folder.config.identity)
     if fault:
-        yield _error(f"{fault}; the command of the run writes it anew")
+        yield _error(f"{fault}; repeating the command of the run writes it again")
     for note in folder.notes:
         if note != folder.damage:
             yield _note(note)
@@ -81,7 +79,7 @@ def _record_findings(folder: RunFolder) -> Iterator[Finding]:
         yield _error(f"sample {sample}, {why}; {RETRY_HINT}")
     recorded = set(folder.read("records", ["sample"])["sample"])
     for name in recorded - set(folder.samples):
-        yield _error(f"sample {name} has records and is not in run.json")
+        yield _error(f"sample {name} has records but is not in run.json")
 
 
 def _error(message: str) -> Finding:

@@ -1,4 +1,4 @@
-"""The location and configuration of a run, for processes on other machines."""
+"""Location and configuration of a run, for processes on other machines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from segarena.records.identity import identity_changes
 
 @dataclass(frozen=True, slots=True)
 class RunLocation:
-    """The folder and configuration of a run; travels to other machines.
+    """Folder and configuration of a run, sent to other machines.
 
     Attributes:
-        mark: a file in the run's folder, which shows whether a machine sees that folder.
+        mark: a file in the run's folder that shows whether a machine can access that folder.
         config: configuration of the run.
     """
 
@@ -26,13 +26,13 @@ class RunLocation:
     config: RunConfiguration
 
     def check(self, cast: RunCast) -> None:
-        """Raise if this is another machine with other data, weights or plug-ins than the run has.
+        """Raise an error on another machine whose data, weights or plug-ins differ from those of the run.
 
         Data are compared by names and sizes: reading them all on every machine would take too long.
 
         Raises:
-            DatasetError: the data are not the same.
-            WorkersInvalid: weights, or the source of a plug-in, are not.
+            DatasetError: the data differ.
+            WorkersInvalid: weights or the source of a plug-in differ.
         """
         if self.mark.is_local:
             return
@@ -45,11 +45,11 @@ class RunLocation:
         )
         if not is_same_data:
             raise DatasetError(
-                f"{here}: dataset {cast.dataset.name} has other files than on {self.mark.host}, where the run was "
+                f"{here}: dataset {cast.dataset.name} has different files than on {self.mark.host}, where the run was "
                 "started; give all machines the same data under the same path"
             )
         now, _ = identity_of(config, cast.dataset, segmenter=cast.segmenter, by="names")
-        # Runs of earlier versions have no identity to compare with.
+        # Runs of earlier versions recorded no identity to compare with.
         edited = [] if config.identity is None else identity_changes(config.identity, now)
         if edited:
             raise WorkersInvalid(f"{here}: {'; '.join(edited)}; give all machines the same files")

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from segarena.capabilities import peak_bytes_elsewhere
+from segarena.engine.earlier_rows import DialogueName, EarlierRows, KeptSample, merge_rows
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
 from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.plan import Plan
+from segarena.engine.plugin_errors import collected_tracebacks
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
 from segarena.engine.session import Rules
@@ -30,12 +32,12 @@ from segarena.work.deadline import this_deadline
 from segarena.work.jobs import Executor, UnitFailure
 
 _GRACE_S = 5.0
-"""Delay after the alarm inside a process until a hanging call is ended from outside."""
+"""Seconds between the alarm inside a process and its termination from outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleResult:
-    """The outcome of one sample.
+    """Outcome of one sample.
 
     Attributes:
         index: index of the sample in the run.
@@ -43,10 +45,11 @@ class SampleResult:
         causes: failures by cause.
         encodes: number of encoder passes.
         seconds: duration from loading to writing.
-        peak_bytes: peak memory so far of the process that ran it, plus that of a model elsewhere.
-        opened: the existing dialogues, and the part of them that was run.
+        peak_bytes: peak memory so far of the process that ran it, plus that of a model in another process.
+        opened: the existing dialogues, and the share of them that was run.
         files: files for the parent to write, if the process that ran the sample cannot access the
             run folder.
+        tracebacks: tracebacks of the plug-ins' errors, by message.
     """
 
     index: int
@@ -57,6 +60,7 @@ class SampleResult:
     peak_bytes: int
     opened: SampleWorkload = EMPTY_WORKLOAD
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
+    tracebacks: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
     def failures(self) -> int:
@@ -66,13 +70,13 @@ class SampleResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleJob:
-    """The job of a run; its units are the indices of samples.
+    """The job of a run; its units of work are the indices of samples.
 
     Attributes:
-        plan: the plan, sent to other processes, which build their cast from it.
+        plan: the plan; other processes receive it and build their plug-ins from it.
         path: path of the run folder.
         part: fraction of each sample's rounds to run, below 1 for a forecast.
-        cast: the cast, if this process has already built it; never sent to other processes.
+        cast: the plug-in objects, if this process has already built them; never sent to other processes.
         home: location of the run, for processes on any machine; None if all are on this one.
     """
 
@@ -83,21 +87,25 @@ class SampleJob:
     home: RunLocation | None = None
 
     def open(self) -> Callable[[int], SampleResult]:
-        """Build the cast, and return the function that runs one sample.
+        """Build the plug-ins, and return the function that runs one sample.
 
         Raises:
-            DatasetError, WorkersInvalid: on this machine the run would give other numbers.
+            DatasetError, WorkersInvalid: the run would give other results on this machine.
         """
         cast = self.cast or self.plan.cast()
         if self.home is None or self.home.mark.is_visible:
             folder = RunFolder.open(self.path)
             samples = folder.samples
+            earlier = EarlierRows(self.path)
         else:
             folder = None
+            # All dialogues run again, with the same results.
+            earlier = None
             samples = self.home.config.dataset.samples
         if self.home is not None:
             self.home.check(cast)
-        return partial(_run_one, cast, samples, folder, time_limit_of(self.plan), self.part)
+        limit = time_limit_of(self.plan)
+        return partial(_run_one, cast, samples, folder, earlier, limit, self.part)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -110,22 +118,26 @@ class SampleJob:
 
 
 def time_limit_of(plan: Plan) -> TimeLimit:
-    """Return the limit of each call in this process, which a parent may watch."""
+    """Return the time limit of each call in this process; a parent process may enforce it from outside."""
     seconds = plan.time_limit_s
-    # With a limit below a few seconds, a hanging process should not be waited for much longer.
+    # With a limit below a few seconds, do not wait much longer for a hanging process.
     return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
 def run_samples(
-    job: SampleJob, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
+    job: SampleJob,
+    rules: Rules,
+    folder: RunFolder,
+    indices: Iterable[int],
+    executor: Executor,
 ) -> Generator[SampleResult]:
     """Run samples and yield their results as they finish.
 
     A sample that kills its process is recorded as failed.
 
     Raises:
-        StoreError: something cannot be written.
-        SegarenaError: the cast cannot be built.
+        StoreError: a file cannot be written.
+        SegarenaError: the plug-ins cannot be built.
     """
     with ExitStack() as stack:
         if not executor.is_near:
@@ -143,30 +155,35 @@ def run_samples(
 
 
 def _write_returned_files(folder: RunFolder, result: SampleResult) -> SampleResult:
-    """Write the files of a process that could not write them itself."""
+    """Write the files of worker processes that cannot access the folder."""
     if result.files:
         folder.write_files(result.index, result.files)
     return replace(result, files={})
 
 
 def failure_reason(failed: UnitFailure[Any], plan: Plan) -> str:
-    """Return the reason of a unit's failure in one line."""
+    """Describe in one line why a unit failed."""
     if not isinstance(failed.error, UnitHung):
         return str(failed.error)
     during = f" ({failed.during})" if failed.during else ""
-    return f"a plug-in hung below Python{during}: no answer within {plan.time_limit_s:g} s per call"
+    return (
+        f"a plug-in hung in native code{during}: no answer within {plan.time_limit_s:g} s per call"
+    )
 
 
 def _run_one(
     cast: RunCast,
     samples: Sequence[str],
     folder: RunFolder | None,
+    earlier: EarlierRows | None,
     limit: TimeLimit,
     part: float,
     index: int,
 ) -> SampleResult:
     started = time.perf_counter()
     workload = EMPTY_WORKLOAD
+    kept = KeptSample() if earlier is None else earlier.of_sample(samples[index])
+    order: list[DialogueName] = []
 
     def open_part(cast: RunCast, sample: Sample) -> Sequence[SessionLike]:
         nonlocal workload
@@ -175,13 +192,17 @@ def _run_one(
             return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
         sessions, opened = open_session_subset(cast, sample, part)
         workload = replace(opened, load_s=load_s)
-        return sessions
+        for session in sessions:
+            order.append((session.target.id, session.user_name, session.repeat))
+        return [session for session in sessions if session.user_name not in kept.users]
 
-    rows = run_sample(cast, samples[index], limit, opening=open_part)
+    with collected_tracebacks() as tracebacks:
+        rows = run_sample(cast, samples[index], limit, opening=open_part)
+    rows = merge_rows(kept, rows, order)
     seconds = time.perf_counter() - started
     result = write_sample_rows(folder, index, rows, seconds, workload)
     total_bytes = result.peak_bytes + peak_bytes_elsewhere(cast.segmenter)
-    return replace(result, peak_bytes=total_bytes)
+    return replace(result, peak_bytes=total_bytes, tracebacks=tracebacks)
 
 
 def write_sample_rows(
@@ -193,9 +214,9 @@ def write_sample_rows(
 ) -> SampleResult:
     """Write the rows of a sample and return its result.
 
-    Without a folder, because this process does not see it, the files travel in the result.
+    Without a folder, because this process cannot access it, the result contains the files.
     """
-    # Encoded here, so that workers share the time that takes.
+    # Encode here, so that the workers share this cost.
     files = files_of_rows(rows)
     if folder is not None:
         folder.write_files(index, files)
@@ -214,12 +235,12 @@ def write_sample_rows(
 
 def peak_bytes() -> int:
     """Return the peak memory of this process in bytes."""
-    # On Linux from /proc, because getrusage also counts the process that started this one.
+    # On Linux read /proc, because getrusage also counts the process that started this one.
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         for line in status.splitlines():
             if line.startswith("VmHWM:"):
                 return 1024 * int(line.split()[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # macOS counts bytes where Linux counts kibibytes.
+    # macOS reports bytes, Linux reports kibibytes.
     return peak if sys.platform == "darwin" else 1024 * peak

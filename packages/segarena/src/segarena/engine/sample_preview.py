@@ -2,7 +2,7 @@
 
 seen.json       the `SamplePreview`, written last
 00000.png       an image, or the frames of a video
-voxels.gz       a volume: 16 bits for each voxel, the low byte first, plane by plane, compressed by gzip
+voxels.gz       a volume: 16 bits per voxel, low byte first, plane by plane, compressed with gzip
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class SamplePreview(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: "image", "volume" or "video".
         shape: shape of the sample.
-        spacing_mm, affine, modality: of a volume; the affine is empty if it is unknown.
-        offset, step, low, high: meaning of its 16 bits, see `segarena.arrays.quantization.Quantization`.
+        spacing_mm, affine, modality: properties of a volume; the affine is empty if unknown.
+        offset, step, low, high: meaning of the 16-bit values, see `segarena.arrays.quantization.Quantization`.
     """
 
     kind: str
@@ -54,7 +54,7 @@ def write_preview(sample: Sample, folder: Path) -> None:
     else:
         _write_png(folder, 0, sample.image)
         preview = SamplePreview(kind="image", shape=sample.shape)
-    # Last, because its presence tells readers that all other files are complete.
+    # Written last, because its presence tells readers that all other files are complete.
     write_atomic(folder / "seen.json", msgspec.json.encode(preview))
 
 
@@ -69,22 +69,32 @@ def read_preview(folder: Path) -> SamplePreview | None:
 def _write_volume(sample: VolumeSample, folder: Path) -> SamplePreview:
     levels = fit_quantization(sample.voxels)
     bits = np.empty(sample.shape, "<u2")
-    # Plane by plane, because a whole volume of float64 takes four times as much memory.
+    # Convert plane by plane, because a whole volume of float64 takes four times as much memory.
     for index, plane in enumerate(sample.voxels):
         bits[index] = quantize(plane, levels)
-    # Without a modification time in it, equal volumes give equal files.
-    packed = gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0)
+    octets = bits.view(np.uint8).reshape(-1)
+    # Omit the modification time, so that equal volumes give equal files.
+    packed = gzip.compress(octets.data, compresslevel=1, mtime=0)
     write_atomic(folder / "voxels.gz", packed)
     affine: tuple[tuple[float, ...], ...] = ()
     if sample.affine is not None:
         affine = tuple(tuple(row) for row in sample.affine.tolist())
     return SamplePreview(
-        kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, affine=affine, modality=sample.modality,
+        kind="volume",
+        shape=sample.shape,
+        spacing_mm=sample.spacing_mm,
+        affine=affine,
+        modality=sample.modality,
         **asdict(levels),
-    )  # fmt: skip
+    )
 
 
-def _write_png(folder: Path, number: int, pixels: NDArray[np.uint8]) -> None:
+def _write_png(
+    folder: Path,
+    number: int,
+    pixels: NDArray[np.uint8],
+) -> None:
     buffer = BytesIO()
+    # Use the fastest level, because a person is waiting for the page.
     Image.fromarray(pixels).save(buffer, "png", compress_level=1)
     write_atomic(folder / f"{number:05d}.png", buffer.getvalue())

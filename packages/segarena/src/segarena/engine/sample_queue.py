@@ -1,6 +1,7 @@
-"""Queues of the samples of a run, for one process alone and for several that share the run.
+"""Queues of a run's samples, for a single process and for several processes that share the run.
 
-The caller takes turns of samples until there is none, notes each result, and lets the queue finish the run.
+The caller requests batches of samples until there are none, reports each result, and lets the queue
+finish the run.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The samples of a run that this process may run; a context in which it holds them."""
+    """The samples of a run that this process may run; used as a context that locks them."""
 
     @property
     def folder(self) -> RunFolder:
-        """The run folder, once the context was entered."""
+        """The run folder, available inside the context."""
         ...
 
     @property
     def count_done(self) -> int:
-        """Number of finished samples, here and elsewhere."""
+        """Number of samples finished by all processes."""
         ...
 
     @property
@@ -44,11 +45,11 @@ class SampleQueue(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return indices of samples to run; None when all are done. May wait for other processes."""
+        """Return indices of samples to run; None when all are done. This may wait for other processes."""
         ...
 
     def note(self, result: SampleResult) -> None:
-        """Note a finished sample."""
+        """Report a finished sample."""
         ...
 
     def undo(self) -> None:
@@ -56,12 +57,12 @@ class SampleQueue(Protocol):
         ...
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
-        """Call `finishing` unless another process finishes the run, and return the run."""
+        """Call `finishing` unless another process finishes the run; return the run."""
         ...
 
 
 class ExclusiveSampleQueue:
-    """The samples of a run that one process holds alone.
+    """The samples of a run that one process locks alone.
 
     Args:
         folder: folder of the run.
@@ -70,7 +71,11 @@ class ExclusiveSampleQueue:
     """
 
     def __init__(
-        self, folder: RunFolder, *, retry_failed: bool = False, retry_damaged: bool = False
+        self,
+        folder: RunFolder,
+        *,
+        retry_failed: bool = False,
+        retry_damaged: bool = False,
     ) -> None:
         self.folder = folder
         self.count_done = 0
@@ -102,12 +107,12 @@ class ExclusiveSampleQueue:
         return iter(self._pending)
 
     def note(self, result: SampleResult) -> None:
-        """Count a finished sample, and compact the files of its block if all of it is done."""
+        """Count a finished sample, and compact the files of its block if the whole block is done."""
         self.count_done += 1
         self.folder.gather(result.index)
 
     def undo(self) -> None:
-        """Discard the samples of this turn."""
+        """Discard the samples of this queue."""
         self.folder.discard(self._pending)
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
@@ -121,7 +126,7 @@ class SharedSampleQueue:
 
     Args:
         path: path of the run.
-        config: configuration of a new run; that of an existing run must agree with it.
+        config: configuration of a new run; an existing run must have an equal one.
         data: fingerprints of the data files.
         beside: see `RunFolder.create`.
         workers: number of worker processes of this process.
@@ -166,7 +171,7 @@ class SharedSampleQueue:
 
     @property
     def sharers(self) -> int:
-        """Number of processes that take part."""
+        """Number of processes that share the run."""
         return self._claims.count_sharers
 
     def __enter__(self) -> SharedSampleQueue:
@@ -185,12 +190,12 @@ class SharedSampleQueue:
         self._stack.close()
 
     def _pending(self) -> list[int]:
-        """Return the pending samples; called by the process that starts the work."""
+        """Return the pending samples; only the process that starts the work calls this."""
         with self._folder.keep(self._claims.check_kept, retry_damaged=self._retry_damaged):
             if self._retry_failed:
                 self._folder.discard(self._folder.failed())
             pending = self._folder.pending()
-        # Without counts, so that the process that finishes the run counts anew.
+        # Remove the counts, so that the process that finishes the run counts again.
         if pending and self._folder.config.counts is not None:
             self._folder.write_config(replace(self._folder.config, counts=None))
         return pending
@@ -201,11 +206,12 @@ class SharedSampleQueue:
         return set(indices) - set(RunFolder.open(self._path).pending())
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return samples, each claimed when it is taken; None once all are done everywhere."""
+        """Return samples that are claimed one by one; None once all processes have finished."""
         while not self._claims.wait(on_wait):
             self._keeping.enter_context(self._claims.keeping(on_wait))
             missing = [] if self._claims.is_over else self._folder.pending()
-            # The folder stays held here: this process finishes the run, unless it is finished.
+            # Keep the folder locked here: this process finishes the run, unless it is already
+            # finished.
             if not missing:
                 return None
             self._claims.undo(missing)
@@ -213,7 +219,7 @@ class SharedSampleQueue:
         return self._claims.units()
 
     def note(self, result: SampleResult) -> None:
-        """Publish a finished sample, and compact the blocks that all processes know to be done."""
+        """Publish a finished sample, and compact the blocks that are done for all processes."""
         self._done_here.append(result.index)
         self._loose_blocks.add(result.index // BLOCK_SAMPLES)
         self._claims.done(result.index, result.seconds)
@@ -221,7 +227,7 @@ class SharedSampleQueue:
 
     def _compact(self) -> None:
         whole = [block for block in self._loose_blocks if self._is_done(block)]
-        # If another process holds the folder, the next finished sample tries again.
+        # If another process has locked the folder, the next finished sample tries again.
         if not whole or not self._claims.try_keeping():
             return
         try:
@@ -238,14 +244,14 @@ class SharedSampleQueue:
         return self._claims.are_done(first, stop)
 
     def undo(self) -> None:
-        """Discard the samples that were run here, so that any process runs them again."""
+        """Discard the samples that this process ran, so that any process runs them again."""
         with self._claims.keeping(), self._folder.keep(self._claims.check_kept):
             self._folder.discard(self._done_here)
             self._claims.undo(self._done_here)
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
         """Finish the run, unless another process did, and return it."""
-        # A process that was given up and came back may have written loose files since.
+        # A process that was presumed dead and came back may have written single files since.
         if self._claims.is_over:
             with suppress(PresenceLapsed), self._folder.keep(self._claims.check_kept):
                 pass
@@ -257,7 +263,7 @@ class SharedSampleQueue:
                     finishing(self._folder)
                 self._claims.end()
             except PresenceLapsed:
-                # Another process took over; wait until it has finished or is gone.
+                # Another process finishes the run; wait until it is done or gone.
                 self._keeping.close()
                 self._keeping.enter_context(self._claims.keeping())
         self._keeping.close()

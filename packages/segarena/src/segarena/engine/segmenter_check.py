@@ -1,4 +1,4 @@
-"""Check whether a segmenter's answers depend on the prompts alone, by repeating requests in other ways."""
+"""Test of whether a segmenter's answers depend only on the prompts, by repeating requests in other ways."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
 
 DIALOGUES = 4
-"""Number of dialogues about a sample, at most two about each target and user."""
+"""Maximum dialogues about a sample, with at most two about each target and user."""
 
 ROUNDS = 2
-"""Rounds of each dialogue: one without and one with a previous answer."""
+"""Rounds of each dialogue: one without a previous answer and one with it."""
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -49,7 +49,7 @@ class DependenceCheck:
 
     Attributes:
         on: the circumstance, as in "answers depend on ...".
-        how: difference to the first request.
+        how: how the repeated requests differ from the first ones.
         found: agreement of the answers.
     """
 
@@ -60,7 +60,7 @@ class DependenceCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Variation:
-    """A way to repeat the requests in the process of the first ones."""
+    """A way to repeat the requests within the process of the first ones."""
 
     on: str
     how: str
@@ -70,10 +70,12 @@ class _Variation:
 
 
 _VARIATIONS = (
-    _Variation("hidden state or chance", "the same instance is asked once more", is_fresh=False),
+    _Variation(
+        "hidden state or randomness", "the same instance gets the prompts once more", is_fresh=False
+    ),
     _Variation("the instance", "another instance in the same process"),
     _Variation(
-        "batches", "each dialogue by itself, then beside its own copy", batches=("alone", "paired")
+        "batches", "each dialogue alone, then in a batch with its copy", batches=("alone", "paired")
     ),
     _Variation(
         "order",
@@ -86,7 +88,7 @@ _VARIATIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessChecks:
-    """The first requests to a segmenter, its answers, and the checks that one process allows."""
+    """The first requests to a segmenter, its answers, and the checks that are possible in one process."""
 
     questions: list[ReplayRequest]
     answers: dict[AnswerKey, Answer]
@@ -103,25 +105,30 @@ def check_segmenter(
 ) -> list[DependenceCheck]:
     """Repeat requests to a segmenter in several ways; return the agreement for each.
 
-    Users of the benchmark hold a few dialogues of up to two rounds about a few samples; then the same prompts
-    are given again. Each variation but the first has an instance of its own. A segmenter with hidden state or
-    chance also differs in the later ones.
+    Users of the benchmark run a few dialogues of up to two rounds about a few samples; then the
+    same prompts are sent again. Each variation but the first uses a new segmenter instance. Hidden
+    state or randomness of a segmenter shows up in the later variations as well.
 
     Args:
-        segmenter: a plug-in as written.
-        dataset: by default that of the benchmark.
+        segmenter: specification of a plug-in.
+        dataset: the dataset; by default that of the benchmark.
         benchmark: source of the users; by default the first one that fits the segmenter's samples and prompts.
-        samples: number of samples, from the first on.
-        seed: chooses the dialogues.
+        samples: number of samples to take from the start of the dataset.
+        seed: seed of the choice of dialogues.
 
     Raises:
         PluginInvalid: no benchmark fits the segmenter.
-        SegmenterError: it answers nothing, or ends its process.
+        SegmenterError: the segmenter gives no answer, or its process ends.
     """
     written = PluginSpec.of(segmenter)
     chosen = benchmark or fitting_benchmark(written)
     plan = make_plan(
-        chosen, segmenter=written, dataset=dataset, repeats=2, limit=samples, seed=seed
+        chosen,
+        segmenter=written,
+        dataset=dataset,
+        repeats=2,
+        limit=samples,
+        seed=seed,
     )
     rules = plan.benchmark
     plan = replace(plan, benchmark=replace(rules, rounds=min(ROUNDS, rules.rounds)))
@@ -135,10 +142,10 @@ def check_segmenter(
 def fitting_benchmark(segmenter: PluginSpec) -> str:
     """Return the first benchmark that fits the samples and prompts of a segmenter.
 
-    Benchmarks of segarena come before those of other packages, otherwise the order is alphabetical.
+    Benchmarks of segarena come before those of other packages; otherwise the order is alphabetical.
 
     Raises:
-        PluginInvalid: there is none.
+        PluginInvalid: no benchmark fits.
     """
     built: Any = build("segmenter", segmenter)
     kinds = segmenter_capabilities(built).sample_kinds
@@ -156,11 +163,15 @@ def fitting_benchmark(segmenter: PluginSpec) -> str:
                 plan.cast()
                 return name
     raise PluginInvalid(
-        f"{segmenter}: no benchmark's users and samples fit it; name one with --benchmark"
+        f"{segmenter}: no benchmark has matching users and samples; choose one with --benchmark"
     )
 
 
-def _in_another_process(call: Callable[[Unit], Result], unit: Unit, plan: Plan) -> Result:
+def _in_another_process(
+    call: Callable[[Unit], Result],
+    unit: Unit,
+    plan: Plan,
+) -> Result:
     with closing(ProcessExecutor(1).map(FunctionJob(call), [unit])) as outcomes:
         (outcome,) = outcomes
     if isinstance(outcome, UnitFailure):
@@ -176,7 +187,8 @@ def check_in_process(plan: Plan) -> InProcessChecks:
     dependences: list[DependenceCheck] = []
     for way in _VARIATIONS:
         if way.is_fresh:
-            # Before the next is built, because two large models may not fit into memory.
+            # Free it before building the next one, because two large models may not fit into
+            # memory.
             del cast
             cast = replay_cast(plan)
         order = questions[::-1] if way.is_backwards else questions
@@ -194,7 +206,10 @@ def _replay_with_new_cast(
 
 
 def _replay_all(
-    cast: RunCast, limit: TimeLimit, questions: Sequence[ReplayRequest], batches: BatchOrder
+    cast: RunCast,
+    limit: TimeLimit,
+    questions: Sequence[ReplayRequest],
+    batches: BatchOrder,
 ) -> dict[AnswerKey, Answer]:
     found: dict[AnswerKey, Answer] = {}
     for question in questions:
@@ -203,16 +218,20 @@ def _replay_all(
 
 
 def _first_answers(
-    cast: RunCast, limit: TimeLimit, plan: Plan
+    cast: RunCast,
+    limit: TimeLimit,
+    plan: Plan,
 ) -> tuple[list[ReplayRequest], dict[AnswerKey, Answer]]:
-    """Run a few dialogues with users about each sample; return their prompts and all answers."""
+    """Run a few dialogues of simulated users about each sample; return their prompts and all answers."""
     questions: list[ReplayRequest] = []
     answers: dict[AnswerKey, Answer] = {}
     for sample in cast.dataset.sample_ids[: plan.limit]:
         opened: list[Session] = []
 
         def open_some(
-            cast: RunCast, sample: Sample, opened: list[Session] = opened
+            cast: RunCast,
+            sample: Sample,
+            opened: list[Session] = opened,
         ) -> list[Session]:
             sessions = open_sessions(cast, sample)
             random = random_stream(plan.seed, "check", sample.id)
@@ -235,6 +254,6 @@ def _first_answers(
         else:
             answered[key] = answer
     if not answered:
-        why = failures[0] if failures else "there is no target"
-        raise SegmenterError(f"nothing was answered; the first failure: {why}")
+        why = failures[0] if failures else "the samples have no target"
+        raise SegmenterError(f"the segmenter gave no answer; the first failure: {why}")
     return questions, answered

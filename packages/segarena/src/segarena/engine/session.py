@@ -1,8 +1,8 @@
-"""A session: the rounds of one dialogue, and the only implementation of its rules.
+"""Sessions: the rounds of a dialogue, and the only implementation of its rules.
 
 The caller runs the loop: it calls `next()`, lets a model answer and calls `submit()`. The engine
-does so with a segmenter, and the script of a participant with its own model. The records are the
-same.
+does so with a segmenter, the script of a participant with its own model. The records are the same
+in both cases.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Rules:
         benchmark: name of the benchmark; part of every random stream.
         dataset: name of the dataset.
         metrics: metrics computed after each round.
-        measures: the same metrics, with their capabilities.
+        measures: the metrics with their capabilities.
         judges: names of the metrics in error messages.
         rounds: maximum number of rounds in a dialogue.
-        stop_at: (column, value): end a dialogue as soon as the column reaches the value; None:
-            never.
+        stop_at: (column, value): a dialogue ends as soon as the column reaches the value; None:
+            no early stop.
         budget: time budget of a dialogue; None: no limit.
         seed: seed of all random streams.
-        keep_rounds: rounds whose masks are kept, besides the last round of each dialogue.
+        keep_rounds: rounds whose masks are stored, in addition to the last round of each dialogue.
         most_prompts: maximum number of prompts from a user in one round.
         check_plugins: whether to check shared arrays for changes after each call
             (`segarena.engine.mutation_guard`).
@@ -72,7 +72,7 @@ class Rules:
     judges: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Determine the capabilities and names of the metrics, once per run."""
+        """Read the capabilities and names of the metrics, once per run."""
         object.__setattr__(self, "measures", tuple(map(metric_capabilities, self.metrics)))
         object.__setattr__(
             self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics)
@@ -80,18 +80,18 @@ class Rules:
 
 
 class Session:
-    """The rounds of one dialogue between a user and a segmenter, or a participant in its place.
+    """The rounds of one dialogue between a user and a segmenter or participant.
 
     Args:
         rules: settings of the run.
         sample: the sample to segment.
         target: the ground truth.
-        start: comparison of the empty prediction with the target; shared by all sessions about it.
+        start: comparison of the empty prediction with the target; all sessions about the target share it.
         user: the user that gives the prompts.
         user_name: name of the user in the records.
         abilities: capabilities of the user, if they are already known.
-        repeat: number of this repetition, from 0.
-        clock: returns seconds; times judging, and answers submitted without their duration.
+        repeat: index of this repetition, from 0.
+        clock: returns seconds; measures scoring, and answers that are submitted without their duration.
 
     Attributes:
         dialogue: all prompts so far and the last answer.
@@ -125,7 +125,12 @@ class Session:
         self.failure = ""
         self.last_values: Mapping[str, float] = {}
         self.spent_s = 0.0
-        key = DialogueKey(sample=sample.id, target=target.id, user=user_name, repeat=repeat)
+        key = DialogueKey(
+            sample=sample.id,
+            target=target.id,
+            user=user_name,
+            repeat=repeat,
+        )
         about = RecordedDialogue(
             benchmark=rules.benchmark,
             dataset=rules.dataset,
@@ -186,7 +191,7 @@ class Session:
         )
 
     def spend(self, seconds: float) -> None:
-        """Charge time outside of answers to the budget, such as that of encoding."""
+        """Charge time outside of answers, such as encoding time, to the budget."""
         self.spent_s += seconds
 
     def turn(self) -> Turn:
@@ -199,26 +204,29 @@ class Session:
                 dialogue=self.dialogue,
                 comparison=self._comparison,
                 repeat=self.repeat,
+                # A stream per round, so that random choices do not depend on earlier rounds or on
+                # other dialogues.
                 rng=random_stream(self.rules.seed, *self.key.values(), round_),
             )
         return self._turn
 
     def next(self) -> Dialogue | None:
-        """Get the next prompts from the user; return the dialogue to answer, None at the end.
+        """Get the next prompts from the user; return the dialogue, or None at its end.
 
         Raises:
             ProtocolViolation: the previous round has not been answered.
             InvalidPrompt: the user gave a prompt outside the sample.
-            InvalidInput: several objects are judged together, but the user can correct only one; or
+            InvalidInput: several objects are scored together, but the user can correct only one; or
                 the user gave more than `most_prompts` prompts.
         """
         if self._is_asked:
             raise ProtocolViolation(
                 f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first"
             )
+        # Checked here and not at the start, because only the dialogues of such users should fail.
         if self.target.mask.dtype != np.bool_ and not self.abilities.corrects_objects:
-            several = f"target {self.target.id} has {self.target.objects} objects judged together"
-            raise InvalidInput(f"{several}; {self.user_name} corrects one")
+            several = f"target {self.target.id} has {self.target.objects} objects that are scored together"
+            raise InvalidInput(f"{several}, but {self.user_name} corrects only one")
         self.is_over = self.is_over or self.is_late
         with self._judging():
             prompts = None if self.is_over else self._ask_user()
@@ -228,6 +236,7 @@ class Session:
         for prompt in prompts:
             check_prompt(prompt, self.sample.shape)
             if isinstance(prompt, MaskPrompt | Support):
+                # The record and later rounds refer to this mask, so its owner must not change it.
                 freeze(prompt.mask)
         self.dialogue = self.dialogue.ask(prompts)
         self._is_asked = True
@@ -239,6 +248,8 @@ class Session:
         most = self.rules.most_prompts
         with forbid_mutation(f"user {self.user_name}", turn, is_on=self.rules.check_plugins):
             prompts = self.user.next(turn)
+            # Take one prompt more than allowed to detect an excess, because a generator may be
+            # endless.
             given = None if prompts is None else tuple(islice(prompts, most + 1))
         if given is not None and len(given) > most:
             raise InvalidInput(
@@ -253,7 +264,7 @@ class Session:
         is recorded, and the returned mapping is empty.
 
         Args:
-            answer: a `Prediction` or a bare mask of the sample's shape.
+            answer: a `Prediction`, or a mask of the sample's shape.
             seconds: duration of answering; by default the time since `next()` returned.
 
         Raises:
@@ -267,8 +278,10 @@ class Session:
         objects = self._kept.about.objects
         prediction = as_prediction(answer, self.sample.shape, objects=objects, name=name)
         mask = freeze_mask(prediction.mask)
+        # Freeze the mask, because a segmenter may reuse its buffer for the next round.
         prediction = prediction if mask is prediction.mask else replace(prediction, mask=mask)
         self.spent_s += elapsed_s
+        # Checked before scoring, so that a late answer gets no values.
         if self.is_late:
             self.drop(elapsed_s)
             return {}
@@ -278,6 +291,7 @@ class Session:
             with forbid_mutation("parts of a metric", comparison, is_on=self.rules.check_plugins):
                 parts = part_values(self.rules.measures, comparison)
         self._comparison = comparison
+        # The next round needs a turn with the new comparison.
         self._turn = None
         self.dialogue = self.dialogue.answer(prediction)
         self._is_asked = False
@@ -302,12 +316,12 @@ class Session:
         self.is_over = True
 
     def rows(self) -> Rows:
-        """Return the rows of this dialogue; always with the mask of the last answered round."""
+        """Return the rows of this dialogue; they always include the mask of the last answered round."""
         return self._kept.rows(self.dialogue)
 
     @contextmanager
     def _judging(self) -> Generator[None]:
-        """Charge the time of the block to the budget, if the budget counts judging."""
+        """Charge the time of the block to the budget, if the budget includes scoring."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
             yield
             return

@@ -1,7 +1,8 @@
-"""Interfaces of sessions whose user and judge are remote, and of the datasets that open them.
+"""Interfaces of sessions whose user and metrics run on a server, and of the datasets that open them.
 
-A `segarena.engine.session.Session` has its user, its target and its metrics at hand. If these are hidden from the
-segmenter's side, the dataset opens sessions of its own, and the engine runs them like any others.
+A `segarena.engine.session.Session` has direct access to its user, target and metrics. If these must
+be hidden from the segmenter's side, the dataset opens its own sessions, and the engine runs them
+like any others.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from segarena.errors import PluginError
 from segarena.samples import Sample
 
 ENTRY_POINTS = "segarena.remote_evaluation"
-"""Entry-point group of the module that takes part in challenges; the first one by name is used."""
+"""Entry-point group of the module that runs participation in challenges; the engine uses the first one by name."""
 
 
 class SessionLike(Protocol):
-    """The rounds of one dialogue, as the code that runs the loop sees them; `Session` documents each member.
+    """The rounds of one dialogue, as seen by the code that runs the loop; `Session` documents each member.
 
     Attributes:
         user_name: name of the user in the records.
@@ -40,7 +41,7 @@ class SessionLike(Protocol):
 
     @property
     def judges(self) -> str:
-        """Name of the judges in error messages."""
+        """Name of the scoring side in error messages."""
         ...
 
     @property
@@ -54,11 +55,11 @@ class SessionLike(Protocol):
         ...
 
     def next(self) -> Dialogue | None:
-        """Return the dialogue with the next prompts, None at the end."""
+        """Return the dialogue with the next prompts, or None at its end."""
         ...
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Submit the answer to the last prompts; return the metric values that are known on this side."""
+        """Submit the answer to the last prompts; return the metric values that this side may see."""
         ...
 
     def fail(self, message: str) -> None:
@@ -66,7 +67,7 @@ class SessionLike(Protocol):
         ...
 
     def spend(self, seconds: float) -> None:
-        """Charge time that belongs to no answer to the budget of the dialogue."""
+        """Charge time that does not belong to an answer to the budget of the dialogue."""
         ...
 
     def rows(self) -> Rows:
@@ -76,35 +77,41 @@ class SessionLike(Protocol):
 
 @runtime_checkable
 class RemoteDataset(Protocol):
-    """A dataset without truth, which opens the dialogues about its samples itself.
+    """A dataset without ground truth that opens the dialogues about its samples itself.
 
-    Its runs build neither users nor metrics. An error that makes it impossible to go on, such as a lost connection, is
-    raised as `WorkStopped` and not recorded.
+    Its runs build neither users nor metrics. An error that prevents the run from continuing, such
+    as a lost connection, is raised as `WorkStopped` instead of being recorded.
 
     Attributes:
-        prompt_kinds: by user, the kinds of prompts that they give; None if that is unknown.
-        beside: names of its own files in the run's folder, which may exist before the run begins.
+        prompt_kinds: kinds of prompts by user; None if unknown.
+        beside: names of the dataset's own files in the run's folder, which may exist before the run begins.
+        needs_trial: whether the segmenter must answer about a synthetic sample before the run begins.
     """
 
     prompt_kinds: Mapping[str, AbstractSet[str] | None]
     beside: AbstractSet[str]
 
+    @property
+    def needs_trial(self) -> bool:  # noqa: D102 -- among the attributes above
+        ...
+
     def open_sessions(self, sample: Sample, keep_rounds: tuple[int, ...]) -> Sequence[SessionLike]:
-        """Return the sessions about a sample; masks are kept after the rounds `keep_rounds`."""
+        """Return the sessions about a sample; masks are stored after the rounds `keep_rounds`."""
         ...
 
 
 def remote_evaluation() -> Any:
-    """Return the module that evaluates at challenges, with the functions `evaluate` and `sessions`.
+    """Return the module that runs participation in challenges, with the functions `evaluate` and `sessions`.
 
-    It is found by its entry point, because it stands above the engine and imports it.
+    It is loaded through its entry point, because it is in a higher layer than the engine and
+    imports it.
 
     Raises:
-        PluginError: nothing installed has such an entry point.
+        PluginError: no installed package has such an entry point.
     """
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
         raise PluginError(
-            f"challenge: nothing installed has an entry point of {ENTRY_POINTS}; reinstall segarena"
+            f"challenge: no installed package has an entry point of {ENTRY_POINTS}; reinstall segarena"
         )
     return found[0].load()

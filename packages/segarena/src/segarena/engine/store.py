@@ -6,14 +6,17 @@
       timings/       seconds per round; round 0 is the encoder pass of the sample
       masks/         predictions after chosen rounds, as run lengths
       parts/         metric values of each object and frame; only for metrics that give them
+      without_dialogue/  targets that no user chose; only if all users choose their targets
       people/        person and effort of each round; only for runs with human users
       pieces.jsonl   files of the samples; see `segarena.records.pieces`
+      tracebacks.txt  where plug-ins failed; only if some did
       data.parquet   SHA-256 of each data file; only for datasets that know their files
       seats/         prompts of people; see `segarena.engine.human_queue`
       claims/        division of work, while several processes share the run; see `segarena.work.sharing`
+      earlier/       rows to keep, while the run is extended by users; see `segarena.engine.earlier_rows`
 
-A sample is done when its records exist, whatever happened to the process. Seconds are not in the records, so equal
-runs have equal record files, byte for byte.
+A sample is done when its records exist, whatever happened to the process. Durations are not in the
+records, so equal runs have equal record files, byte for byte.
 """
 
 from __future__ import annotations
@@ -24,58 +27,90 @@ from dataclasses import replace
 from html import escape
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
-from segarena.capabilities import ValueChecker
+from segarena.capabilities import ValueChecker, is_person
+from segarena.engine.earlier_rows import EarlierRows, forget_earlier_rows, keep_rows
 from segarena.engine.human_queue import clear_seats
+from segarena.engine.plugin_errors import TRACEBACKS_FILE
 from segarena.engine.rows import Rows
+from segarena.engine.run_change import (
+    START_ANEW,
+    RunChange,
+    compare_configurations,
+    samples_to_continue,
+    with_growth,
+    with_mended_plugins,
+)
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.atomic_write import clear_leftovers, is_leftover, write_atomic
 from segarena.records.compaction import WritablePieces
 from segarena.records.configuration import (
-    CIRCUMSTANCES,
     RunConfiguration,
     configuration_text,
-    plain_configuration,
     read_configuration,
 )
 from segarena.records.consistency import contradictions
 from segarena.records.fingerprints import FINGERPRINTS_FILE as FINGERPRINTS
 from segarena.records.fingerprints import (
     Fingerprints,
-    describe_changes,
     read_fingerprints,
     write_fingerprints,
 )
-from segarena.records.identity import has_data_changed, identity_changes, version_changes
+from segarena.records.identity import version_changes
 from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, table_frame
 from segarena.records.pieces import PIECES_LEDGER, Pieces, sample_files
 from segarena.records.report_manifest import REPORT_FOLDER, remove_report
 from segarena.records.trust import rebuild_plugin
-from segarena.work.ledger import Ledger, first_difference, open_exclusive
+from segarena.registry import find
+from segarena.work.ledger import Ledger, open_exclusive
 from segarena.work.sharing.claims import CLAIMS
 from segarena.work.sharing.locks import is_claim_file, refuse_sharers, remove_claims
 
 ENTRY_POINTS = "segarena.run_views"
-"""Entry-point group of the module that shows runs; the first one by name is used."""
+"""Entry-point group of the module that presents runs; the engine uses the first one by name."""
 
-_START_ANEW = "--overwrite starts anew, another --out keeps both"
+_FOR_READERS = (
+    "path",
+    "config",
+    "note",
+    "notes",
+    "samples",
+    "is_complete",
+    "pending",
+    "failed",
+    "summary",
+    "tags",
+    "compare",
+    "records",
+    "timings",
+    "masks",
+    "parts",
+    "people",
+    "read",
+)
+"""Attributes that completion offers; the others are only for the process that writes the run."""
 
 
 class RunFolder:
-    """One run on disk. `open` reads an existing one, `create` starts or continues one.
+    """A run on disk. `open` reads an existing run, `create` starts or continues one.
 
     Attributes:
         path: the folder.
         config: contents of run.json.
         damage: message about a checksum mismatch of run.json; "" for none.
-        notes: messages for the reader of the run; for a continued run also what changed since its start.
+        notes: messages for the reader of the run, including changes since the start of a continued run.
     """
 
     def __init__(
-        self, path: Path, config: RunConfiguration, *, damage: str = "", is_sealed: bool = True
+        self,
+        path: Path,
+        config: RunConfiguration,
+        *,
+        damage: str = "",
+        is_sealed: bool = True,
     ) -> None:
         # Absolute, because a plug-in may change the working directory.
         self.path = path.absolute()
@@ -85,7 +120,8 @@ class RunFolder:
             earlier = ""
         else:
             earlier = f"{path}: an earlier version wrote its run.json, without a checksum"
-        self.notes: tuple[str, ...] = tuple(filter(None, (damage, earlier)))
+        messages = (damage, earlier, *config.dataset.assumptions)
+        self.notes: tuple[str, ...] = tuple(filter(None, messages))
         self._pieces = Pieces(self.path, config.dataset.samples)
 
     @classmethod
@@ -113,19 +149,23 @@ class RunFolder:
         data: Fingerprints = (),
         overwrite: bool = False,
         beside: Collection[str] = (),
+        may_change: bool = False,
     ) -> RunFolder:
-        """Start the run `config` in `path`, or continue it if it was started there.
+        """Start the run `config` in `path`, or continue it if the folder already contains it.
 
         Args:
             path: the folder.
-            config: configuration of a new run; that of an existing run must agree with it.
-            data: fingerprints of the data files, stored beside run.json to name files that change.
+            config: configuration of a new run; an existing run must have an equal one.
+            data: fingerprints of the data files, stored next to run.json so that messages can name changed files.
             overwrite: replace the run in the folder, if there is one; other files in it stay.
             beside: names of files that may exist before the run begins.
+            may_change: whether an existing run may continue with more samples, rounds or users, and after failures
+                with fixed plug-ins; see `segarena.engine.run_change`.
 
         Raises:
-            RunConflict: the folder holds another run (the first difference is named) or other files.
-            StoreError: the folder cannot be written; or is to be overwritten, and its run.json is not one of segarena.
+            RunConflict: the folder contains another run (the message names the first difference) or other files.
+            StoreError: the folder cannot be written, or it is to be overwritten and its run.json was not written by
+                segarena.
         """
         folder = Path(path)
         if (folder / "run.json").is_file():
@@ -133,13 +173,15 @@ class RunFolder:
             if overwrite:
                 existing._start_anew(config, data)
             else:
-                _refuse_other(folder, existing.config, config, data)
+                existing._apply_change(config, data, may_change=may_change)
                 existing._note_changes(config)
-                # An earlier version began the run, or the file is damaged.
+                # Either an earlier version began the run, or the file is damaged.
                 if not read_fingerprints(folder):
                     write_fingerprints(folder, data)
             return existing
         contents = list(folder.iterdir()) if folder.is_dir() else []
+        # Refuse to mix a run with other files, but accept the empty folders of a start that was
+        # killed.
         others = [path for path in contents if path.name not in beside]
         if not all(_is_startup_leftover(path) for path in others):
             raise RunConflict(
@@ -154,32 +196,157 @@ class RunFolder:
             raise StoreError(
                 f"{folder} cannot be written: {error.strerror}; choose another --out"
             ) from error
-        # After the folders, because a folder with run.json counts as a run.
+        # Write run.json after the folders, because a folder with run.json counts as a run.
         run.write_config(config)
         write_fingerprints(folder, data)
         return run
 
     def _start_anew(self, config: RunConfiguration, data: Fingerprints) -> None:
-        """Remove all files of the run and its report, and become the run `config`."""
+        """Remove all files of the run and its report, and start the run `config`."""
         refuse_sharers(self.path / CLAIMS)
+        # The lock on the ledger is the lock on the run.
         with open_exclusive(self.path / PIECES_LEDGER) as ledger:
             remove_claims(self.path / CLAIMS)
             ledger.truncate(0)
-            # Records first, so that a process killed meanwhile leaves pending samples.
+            # Remove records first, so that the samples are pending if the process is killed
+            # meanwhile.
             for table in reversed(TABLES):
                 for file in (self.path / table).glob("*.parquet"):
                     file.unlink()
             (self.path / FINGERPRINTS).unlink(missing_ok=True)
+            forget_earlier_rows(self.path)
+            (self.path / TRACEBACKS_FILE).unlink(missing_ok=True)
             clear_seats(self.path)
             self._pieces = Pieces(self.path, config.dataset.samples)
-            self.notes = ()
+            self.notes = config.dataset.assumptions
             if remove_report(self.path):
-                self.notes = (f"{self.path / REPORT_FOLDER} is still the report of the run before",)
+                self.notes = (
+                    *self.notes,
+                    f"{self.path / REPORT_FOLDER} is still the report of the previous run",
+                )
             self.write_config(config)
             write_fingerprints(self.path, data)
 
+    def _apply_change(
+        self,
+        asked: RunConfiguration,
+        data: Fingerprints,
+        *,
+        may_change: bool,
+    ) -> None:
+        """Continue the run with the requested configuration `asked`.
+
+        Raises:
+            RunConflict: `asked` describes another run, or a change with which this run may not continue.
+        """
+        change = compare_configurations(self.path, self.config, asked, data)
+        described = _with_description(self.config, asked)
+        if may_change and described != self.config:
+            with self.lock():
+                self.write_config(_with_description(RunFolder.open(self.path).config, asked))
+        if not change.edited and not change.grows:
+            return
+        repeats = change.edited or change.more_rounds or change.more_users
+        has_people = bool(repeats and self.people().height)
+        if change.edited and (has_people or not may_change or not self._may_be_mended(change)):
+            raise RunConflict(f"{self.path}: {change.edited}; {START_ANEW}")
+        if not may_change:
+            raise RunConflict(
+                f"{self.path} holds a run, and this one has {change.in_words}; only one process, "
+                f"without --share, can extend a run; {START_ANEW}"
+            )
+        if has_people:
+            raise RunConflict(
+                f"{self.path}: people gave prompts in this run, and more rounds or users would repeat their dialogues; "
+                f"{START_ANEW}"
+            )
+        self._check_more_users(change, asked)
+        with self.lock():
+            # Another process may have changed the run before this one got the lock.
+            self.config = RunFolder.open(self.path).config
+            change = compare_configurations(self.path, self.config, asked, data)
+            self._check_more_users(change, asked)
+            if change.edited:
+                self._mend(change, asked)
+            if change.grows:
+                self._grow(change, asked, data)
+        self._pieces = Pieces(self.path, self.config.dataset.samples)
+
+    def _check_more_users(self, change: RunChange, asked: RunConfiguration) -> None:
+        """Raise RunConflict if the run cannot be extended by these users, or by rounds while users are added."""
+        for user in asked.users:
+            if user.written in change.more_users and is_person(find("user", user.name)):
+                raise RunConflict(
+                    f"{self.path}: {user.written} is a person, whom only a new run can ask; choose another --out"
+                )
+        earlier = EarlierRows(self.path).config
+        if earlier is None or not (change.more_users or change.more_rounds):
+            return
+        # An extension that was interrupted before run.json named the new users can start again.
+        if earlier.users != self.config.users:
+            names = ", ".join(user.written for user in self.config.users)
+            raise RunConflict(
+                f"{self.path}: this run is being extended to the users {names}; repeat that command first"
+            )
+
+    def _may_be_mended(self, change: RunChange) -> bool:
+        """Return whether a plug-in fix could help: some sample failed, or there are no results to keep."""
+        done = len(self.samples) - len(self.pending())
+        failed = len(self.failed())
+        # Weights determine every answer, so results of different weights must not be mixed.
+        if change.weights:
+            return done == failed and EarlierRows(self.path).config is None
+        return bool(failed) or not done
+
+    def _mend(self, change: RunChange, asked: RunConfiguration) -> None:
+        failed = self.failed()
+        finished = len(self.samples) - len(self.pending()) - len(failed)
+        # Save before discarding samples: once there are no failures, changed files would raise an
+        # error.
+        self.write_config(with_mended_plugins(self.config, asked))
+        self.discard(failed)
+        # The tracebacks quote lines of the previous file.
+        (self.path / TRACEBACKS_FILE).unlink(missing_ok=True)
+        names = ", ".join((*change.sources, *change.weights))
+        note = f"{names} changed since this run; failed samples run again: {len(failed)}"
+        if finished:
+            note += f"; finished samples used the previous file and are kept: {finished}"
+        self.notes = (*self.notes, note)
+
+    def _grow(
+        self,
+        change: RunChange,
+        asked: RunConfiguration,
+        data: Fingerprints,
+    ) -> None:
+        note = f"this run continues with {change.in_words}"
+        if change.more_rounds:
+            records = self.read("records", ["sample", "round", "failure"])
+            names = samples_to_continue(records, self.config.rounds)
+            indices = [index for index, sample in enumerate(self.samples) if sample in names]
+            # Discard first, because a run with more rounds must not keep dialogues that ended too
+            # early.
+            self.discard(indices)
+            note += f"; samples run again because their dialogues continue: {len(indices)}"
+        if change.more_users:
+            self._keep_for_more_users()
+        write_fingerprints(self.path, data)
+        self.write_config(with_growth(self.config, asked))
+        self.notes = (*self.notes, note)
+
+    def _keep_for_more_users(self) -> None:
+        """Keep the rows of all samples, and make the samples pending for the dialogues of more users."""
+        pending = set(self.pending())
+        earlier = EarlierRows(self.path).config
+        done = [index for index in range(len(self.samples)) if index not in pending]
+        # After an interruption, the rows are kept already, and their samples partly discarded.
+        if earlier is None or not pending:
+            keep_rows(self.path, self.config)
+        # Discard before run.json names the new users: they are missing in these samples.
+        self.discard(done)
+
     def _note_changes(self, continued: RunConfiguration) -> None:
-        """Note changes since the start of the run, and add the fingerprints of an earlier version's run."""
+        """Note changes since the start of the run, and add fingerprints if an earlier version recorded none."""
         before = self.config.identity
         now = continued.identity
         versions = dict(self.config.environment)
@@ -197,6 +364,16 @@ class RunFolder:
         self.notes = (*self.notes, *filter(None, notes))
 
     @property
+    def note(self) -> str:
+        """Remark about the run, as given with `--note`; "" for none."""
+        return self.config.note
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words by which people sort their runs, as given with `--tag`."""
+        return self.config.tags
+
+    @property
     def samples(self) -> tuple[str, ...]:
         """All sample ids of the run, in order."""
         return self.config.dataset.samples
@@ -207,24 +384,26 @@ class RunFolder:
         return not self.pending()
 
     def pending(self) -> list[int]:
-        """Return the indices of the samples that are not done, without opening a table."""
+        """Return the indices of the samples that are not done, without reading a table."""
         return [index for index, is_done in enumerate(self._pieces.done()) if not is_done]
 
     @contextmanager
     def lock(self, *, retry_damaged: bool = False) -> Generator[None]:
-        """Lock the run for this process; the lock ends with the process.
+        """Lock the run for this process; the lock is released when the process ends.
 
         Args:
-            retry_damaged: remove damaged files, samples with contradictory values, and samples about which a damaged
+            retry_damaged: remove damaged files, samples with contradictory values, and samples for which a damaged
                 ledger may be out of date.
 
         Raises:
-            RunConflict: another process works on this run, or several share it.
+            RunConflict: another process uses this run, or several processes share it.
             StoreError: the ledger is damaged, and `retry_damaged` is False.
         """
         refuse_sharers(self.path / CLAIMS)
+        # Flush each line at once: the files that a new piece replaces are removed right after its
+        # line.
         with Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
-            # Processes that shared the run and died left their claims.
+            # Processes that died while sharing the run left their claims behind.
             remove_claims(self.path / CLAIMS)
             self.clear_leftovers()
             with self._writable_pieces(
@@ -234,11 +413,11 @@ class RunFolder:
 
     @contextmanager
     def keep(self, check: Callable[[], None], *, retry_damaged: bool = False) -> Generator[None]:
-        """Write to a shared run for a moment, while the other processes keep out.
+        """Lock a shared run briefly for writing, while the other processes stay out.
 
         Args:
-            check: raises an error when the others no longer keep out.
-            retry_damaged: as for `lock`.
+            check: raises an error if the other processes no longer stay out.
+            retry_damaged: see `lock`.
         """
         with (
             Ledger(self.path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0, is_locked=False) as ledger,
@@ -250,7 +429,7 @@ class RunFolder:
             yield
 
     def clear_leftovers(self) -> None:
-        """Remove unfinished files of killed processes; only while nobody writes."""
+        """Remove incomplete files of killed processes; only allowed while no process writes."""
         for written in (self.path, *(self.path / table for table in TABLES)):
             clear_leftovers(written)
 
@@ -269,22 +448,22 @@ class RunFolder:
             self._pieces = reading
 
     def write(self, index: int, rows: Rows) -> None:
-        """Write the tables of sample `index`, which is done then; needs no lock on the run.
+        """Write the tables of sample `index`, which completes the sample; this needs no lock on the run.
 
         Raises:
-            StoreError: the disk is full or cannot be written. Samples written before stay.
+            StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
         """
         self.write_files(index, files_of_rows(rows))
 
     def write_files(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the files of sample `index` made by `files_of_rows`; otherwise as `write`."""
+        """Write the files of sample `index` made by `files_of_rows`; otherwise like `write`."""
         self._pieces.write(index, files)
 
     def gather(self, index: int | None = None) -> None:
-        """Compact the files of single samples into pieces; only while the run is locked.
+        """Compact the files of single samples into pieces; only allowed while the run is locked.
 
         Args:
-            index: compacts the block of this sample, if all of it is done; None compacts a finished run.
+            index: a sample whose block is compacted if the whole block is done; None compacts a finished run.
         """
         if index is None:
             self._locked_pieces().gather_all()
@@ -292,7 +471,7 @@ class RunFolder:
             self._locked_pieces().gather_around(index)
 
     def discard(self, indices: Sequence[int]) -> None:
-        """Discard samples, which become pending again; only while the run is locked."""
+        """Discard samples, which become pending again; only allowed while the run is locked."""
         self._locked_pieces().discard(indices)
 
     def damaged(self) -> tuple[dict[Path, str], int]:
@@ -300,18 +479,25 @@ class RunFolder:
         return self._pieces.damaged()
 
     def _discard_damaged(self) -> None:
-        # The counts may be damaged too; they are computed anew when the run is finished.
+        # The counts may be damaged too; finishing the run computes them again.
         if self.damage:
+            # The counts may be damaged too; finishing the run computes them again.
             self.write_config(replace(self.config, counts=None))
-        self._locked_pieces().remove(self.damaged()[0])
-        indices = {sample: index for index, sample in enumerate(self.samples)}
-        self.discard([indices[sample] for sample in self.contradictions()])
+        damaged_files, _ = self.damaged()
+        self._locked_pieces().remove(damaged_files)
+        # Only here, because the records cannot be read while a file is damaged.
+        contradictory = self.contradictions()
+        indices: list[int] = []
+        for index, sample in enumerate(self.samples):
+            if sample in contradictory:
+                indices.append(index)
+        self.discard(indices)
 
     def contradictions(self) -> dict[str, str]:
-        """Return the samples with contradictory records, with the first contradiction of each."""
+        """Return the samples with contradictory records, and the first contradiction of each."""
         metrics: list[ValueChecker] = []
         for used in self.config.metrics:
-            # Metrics of other packages are not rebuilt, and their values not checked.
+            # Metrics of other packages are not built here, so their values are not checked.
             with suppress(PluginError):
                 built = rebuild_plugin("metric", used)
                 if isinstance(built, ValueChecker):
@@ -321,15 +507,16 @@ class RunFolder:
     def _locked_pieces(self) -> WritablePieces:
         if not isinstance(self._pieces, WritablePieces):
             raise StoreError(
-                f"{self.path}: only the process that holds the run may gather or discard"
+                f"{self.path}: only the process that has locked the run may compact or discard samples"
             )
         return self._pieces
 
     def failed(self) -> list[int]:
         """Return the indices of the samples in which something failed."""
         records = self.read("records", ["sample", "failure"])
-        bad = set(records.filter(pl.col("failure").is_not_null())["sample"].to_list())
-        return [index for index, sample in enumerate(self.samples) if sample in bad]
+        failures = records.filter(pl.col("failure").is_not_null())
+        failed_samples = set(failures["sample"].to_list())
+        return [index for index, sample in enumerate(self.samples) if sample in failed_samples]
 
     def write_config(self, config: RunConfiguration) -> None:
         """Replace the configuration of the run, and write run.json."""
@@ -337,23 +524,41 @@ class RunFolder:
         self.config = config
 
     def summary(self) -> Any:
-        """Return the summary so far, a `segarena.reports.sheets.Sheet`; the verdict is its caption."""
+        """Return the summary so far, a `segarena.reports.sheets.Sheet`; the verdict is its caption.
+
+        `summary()["NoC@90"]` is a float if the run has one user; `summary().to_polars()` has all
+        users and intervals.
+        """
         return _run_views().run_summary_sheet(self.path)
 
     def compare(self, *others: RunFolder) -> Any:
         """Return the differences to other runs, target by target, as a `segarena.reports.sheets.Sheet`.
 
         Raises:
-            RunConflict: they followed other rules.
+            RunConflict: the runs followed different rules.
         """
         paths = [self.path, *(other.path for other in others)]
         return _run_views().comparison_sheet(paths)
 
+    def __dir__(self) -> list[str]:
+        """List the attributes that are useful for reading a run, without the methods of the engine."""
+        return list(_FOR_READERS)
+
     def __repr__(self) -> str:
         done = len(self.samples) - len(self.pending())
         config = self.config
-        about = f"{config.benchmark.name} of {config.segmenter.spec}, {done} of {len(self.samples)} samples"
-        return f"<{about}: {self.path}>"
+        segmenter = config.segmenter
+        name = segmenter.label or segmenter.display_name
+        called = f" ({name})" if name else ""
+        about = [
+            f"{config.benchmark.name} of {segmenter.spec}{called}",
+            f"{done} of {len(self.samples)} samples",
+        ]
+        if config.tags:
+            about.append(f"tags {', '.join(config.tags)}")
+        if config.note:
+            about.append(f"note {config.note!r}")
+        return f"<{', '.join(about)}: {self.path}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.summary()._repr_html_()}"
@@ -367,7 +572,7 @@ class RunFolder:
         return self.read("timings")
 
     def masks(self) -> pl.DataFrame:
-        """Return all kept masks, in the order of the samples."""
+        """Return all stored masks, in the order of the samples."""
         return self.read("masks")
 
     def parts(self) -> pl.DataFrame:
@@ -386,18 +591,29 @@ class RunFolder:
         without: Sequence[str] = (),
         only: Collection[int] | None = None,
     ) -> pl.DataFrame:
-        """Return the table "records", "timings", "masks", "parts" or "people", or some of its columns.
+        """Return a table of the run folder, or some of its columns.
 
         Args:
             table: name of the table.
-            columns: names of the wanted columns, some of which may not exist; None for all.
-            without: names of columns that are left out.
-            only: indices of the wanted samples; None for all.
+            columns: names of columns to read, some of which may not exist; None for all.
+            without: names of columns to omit.
+            only: indices of the samples to read; None for all.
 
         Raises:
-            StoreError: a file is damaged; it is named.
+            StoreError: a file is damaged; the message names it.
         """
         return self._pieces.read(table, columns, without=without, only=only)
+
+
+def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunConfiguration:
+    """Return a configuration with the name, note and tags of another one, where it has any."""
+    renamed = replace(config.segmenter, label=asked.segmenter.label or config.segmenter.label)
+    return replace(
+        config,
+        segmenter=renamed,
+        note=asked.note or config.note,
+        tags=asked.tags or config.tags,
+    )
 
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
@@ -406,23 +622,24 @@ def files_of_rows(rows: Rows) -> dict[str, bytes]:
 
 
 def _run_views() -> Any:
-    """Return the module that shows runs, with `run_summary_sheet` and `comparison_sheet`.
+    """Return the module that presents runs, with `run_summary_sheet` and `comparison_sheet`.
 
-    It is found by its entry point, because it stands above the engine and imports it.
+    It is found by its entry point, because it is in a higher layer than the engine and imports it.
 
     Raises:
         PluginError: nothing installed has such an entry point.
     """
+    # Sorted, because the order of entry points depends on the installation.
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
         raise PluginError(
-            f"summary: nothing installed has an entry point of {ENTRY_POINTS}; reinstall segarena"
+            f"summary: no installed package has an entry point of {ENTRY_POINTS}; reinstall segarena"
         )
     return found[0].load()
 
 
 def _is_startup_leftover(path: Path) -> bool:
-    """Return whether a run that was killed before run.json was complete leaves this path behind."""
+    """Return whether a run that was killed before run.json was complete may have left this path behind."""
     if path.name in TABLES and path.is_dir():
         return not any(path.iterdir())
     if path.name == PIECES_LEDGER and path.is_file():
@@ -430,59 +647,3 @@ def _is_startup_leftover(path: Path) -> bool:
     if path.name == CLAIMS and path.is_dir():
         return all(is_claim_file(file) for file in path.iterdir())
     return is_leftover(path)
-
-
-def _refuse_other(
-    folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints
-) -> None:
-    """Raise RunConflict unless `asked` continues the existing run; edited files are named before options."""
-    before = existing.identity
-    now = asked.identity
-    edited = identity_changes(before, now) if before and now else []
-    # With other plug-ins, other files are no surprise, and the plug-in is the difference to name.
-    if edited and _plugin_names(existing) == _plugin_names(asked):
-        raise RunConflict(f"{folder}: {'; '.join(edited)}; {_START_ANEW}")
-    old = plain_configuration(existing)
-    new = plain_configuration(asked)
-    is_other_data = has_data_changed(before, now)
-    for plain in (old, new):
-        # Runs from before these were recorded can be continued.
-        del plain["segmenter"]["sees_truth"]
-        del plain["segmenter"]["encodes_with_prompts"]
-        # The changed files are named below instead.
-        if is_other_data:
-            del plain["dataset"]["fingerprint"]
-    for key, value in _without_later_options(old, new).items():
-        if key not in CIRCUMSTANCES and old[key] != value:
-            where, has, wants = first_difference(key, old[key], value)
-            raise RunConflict(
-                f"{folder} holds a run with {where} = {has}, this one has {wants}; "
-                "choose another --out, or repeat the options of that run; --overwrite starts anew"
-            )
-    if is_other_data:
-        which = describe_changes(read_fingerprints(folder), data) or "which ones was not recorded"
-        raise RunConflict(
-            f"{folder}: the dataset's files changed since this run ({which}); {_START_ANEW}"
-        )
-
-
-def _without_later_options(old: Any, new: Any) -> Any:
-    """Return `new` without unset options that plug-ins got after the old run began."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        old_values = cast("dict[str, Any]", old)
-        kept: dict[str, Any] = {}
-        for key, value in cast("dict[str, Any]", new).items():
-            if key in old_values or value is not None:
-                kept[key] = _without_later_options(old_values.get(key), value)
-        return kept
-    if isinstance(old, list) and isinstance(new, list):
-        old_items = cast("list[Any]", old)
-        new_items = cast("list[Any]", new)
-        if len(old_items) == len(new_items):
-            return list(map(_without_later_options, old_items, new_items))
-    return new
-
-
-def _plugin_names(config: RunConfiguration) -> list[str]:
-    plugins = (config.segmenter, config.dataset, *config.users, *config.metrics)
-    return [str(used.spec) for used in plugins]

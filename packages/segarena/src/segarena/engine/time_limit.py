@@ -1,8 +1,8 @@
 """Time limits for calls to plug-ins.
 
-Inside one process an alarm interrupts Python code. Code that hangs below Python (in C) never sees the alarm;
-for that, worker processes publish the moment until which they may be silent, and the parent ends those that
-overrun it (see `segarena.work.deadline`).
+Inside a process, an alarm interrupts Python code. Native code that hangs never receives the alarm.
+Worker processes therefore publish the time until which they may be silent, and the parent kills
+those that exceed it (see `segarena.work.deadline`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segarena.errors import PredictTimeout
 from segarena.work.deadline import Deadline
 
 _AT_ONCE_S = 0.001
-"""Shortest alarm; 0 would turn the timer off."""
+"""Shortest alarm in seconds; 0 would turn the timer off."""
 
 
 def _too_slow(what: str, seconds: float) -> BaseException:
@@ -29,16 +29,16 @@ def _too_slow(what: str, seconds: float) -> BaseException:
 
 
 class TimeLimit:
-    """Ends calls that take longer than `seconds`.
+    """Interrupts calls that take longer than `seconds`.
 
     Args:
-        seconds: the limit of one call.
-        deadline: shared with a parent process that watches; None without one.
-        grace_s: delay after the alarm until the parent steps in.
-        clock: seconds since some fixed moment, the same for all processes.
-        error: makes the exception from the name of the call and its limit in seconds.
+        seconds: time limit of one call.
+        deadline: shared with a parent process that enforces it; None without one.
+        grace_s: seconds from the alarm until the parent kills the process.
+        clock: seconds since a fixed moment, the same for all processes.
+        error: creates the exception from the name of the call and its limit in seconds.
 
-    Limits may be nested; the one that expires first rings, whichever it is.
+    Limits may be nested; the alarm goes off for the one that expires first.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class TimeLimit:
         self._clock = clock
         self._error = error
         self._current_call = ("", 0.0)
-        # Identifier of the thread that has the alarm; 0 for none.
+        # Identifier of the thread that owns the alarm; 0 for none.
         self._thread = 0
-        # The handler that the alarm had before.
+        # Handler that the alarm had before.
         self._previous_handler: Any = None
-        # Moment by which the current call must return; 0.0 without one.
+        # Time by which the current call must return; 0.0 for none.
         self._due = 0.0
-        # Moment at which the alarm of the previous handler rings; 0.0 for never.
+        # Time at which the alarm of the previous handler goes off; 0.0 for never.
         self._outer_due = 0.0
 
     @contextmanager
     def ready(self) -> Generator[None]:
-        """Install the alarm once for all calls that are watched in the block."""
+        """Install the alarm once for all calls watched in the block."""
         is_taken = self._take_alarm()
         try:
             yield
@@ -75,15 +75,22 @@ class TimeLimit:
                 self._give_alarm_back()
 
     @contextmanager
-    def watch(self, what: str, times: float = 1.0, *, who: str = "") -> Generator[None]:
-        """Run the block; raise `PredictTimeout` when it takes longer than `times` limits.
+    def watch(
+        self,
+        what: str,
+        times: float = 1.0,
+        *,
+        who: str = "",
+    ) -> Generator[None]:
+        """Run the block; raise `PredictTimeout` if it takes longer than `times` limits.
 
-        Outside the main thread of a process no alarm can be set, and only the parent's watch remains.
+        Outside the main thread of a process, alarms are unavailable, and only the parent enforces
+        the limit.
 
         Args:
-            what: name of the call, in the error.
-            times: factor of the limit.
-            who: the plug-in that is called, named if the process must be ended from outside.
+            what: name of the call for the error message.
+            times: multiple of the time limit.
+            who: the called plug-in, named if the parent kills the process.
         """
         seconds = self.seconds * times
         is_taken = self._take_alarm()
@@ -107,20 +114,22 @@ class TimeLimit:
                     self._deadline.what, self._deadline.value = around
 
     def _publish(self, what: str, seconds: float) -> tuple[str, float] | None:
-        """Publish the current call and its deadline; return those of the call around it, if any."""
+        """Publish the current call and its deadline; return those of the enclosing call, if any."""
         if self._deadline is None:
             return None
         until = self._clock() + seconds + self._grace_s
         outer = self._deadline.value
         around = (self._deadline.what, outer) if outer else None
         self._deadline.what = what
+        # An inner call must not extend the limit of the call around it.
         self._deadline.value = min(until, outer) if outer else until
         return around
 
     def _take_alarm(self) -> bool:
-        """Install the alarm if this thread may and has not yet; return whether it was installed."""
+        """Install the alarm if this thread may and has not done so; return whether it was installed."""
         if (
             self._thread
+            # Python runs signal handlers only in the main thread.
             or threading.current_thread() is not threading.main_thread()
             or not hasattr(signal, "setitimer")
         ):
@@ -135,7 +144,7 @@ class TimeLimit:
         return True
 
     def _set_alarm(self) -> None:
-        """Set the alarm to the end of the current call, or to that of the call around it if earlier."""
+        """Set the alarm to the end of the current call, or of the enclosing call if that is earlier."""
         moments = [moment for moment in (self._due, self._outer_due) if moment]
         if moments:
             _ring_at(min(moments))
@@ -161,5 +170,5 @@ class TimeLimit:
 
 
 def _ring_at(moment: float) -> None:
-    """Set the alarm to a moment of `time.monotonic`; at once if it has passed."""
+    """Set the alarm to a time of `time.monotonic`; trigger it at once if that time has passed."""
     signal.setitimer(signal.ITIMER_REAL, max(moment - time.monotonic(), _AT_ONCE_S))

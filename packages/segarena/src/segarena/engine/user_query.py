@@ -1,4 +1,4 @@
-"""Query a user once: the prompts for one prediction and one target."""
+"""Single query of a user: the prompts for one prediction and one target."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from segarena.capabilities import user_capabilities
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidInput
@@ -50,7 +51,7 @@ def next_prompts(
 ) -> tuple[Prompt, ...]:
     """Return the prompts with which a user corrects `prediction` towards `target`.
 
-    The result is empty when the user has nothing to correct.
+    The result is empty if the user has nothing to correct.
 
     >>> import numpy as np
     >>> square = np.zeros((7, 9), dtype=bool)
@@ -61,20 +62,21 @@ def next_prompts(
     ()
 
     Args:
-        user: a user, or the plug-in that makes one: "centre", "scribble-robot(kernel_size=0.3)".
-        prediction: bool or integer labels, in the shape of the target. None means that nothing is
-            predicted yet, so this is the first round; otherwise it is a later one.
-        target: bool, or integer labels of several objects that are judged together; 255 is
-            excluded from scoring. (H, W) in an image, (D, H, W) in a volume, (T, H, W) in a video.
-        image: the pixels of an image, or any sample, for users that look at it.
-        ignore: bool, shape of the target: pixels excluded from scoring.
-        dialogue: the rounds before this one, for users that look at them.
-        seed: seed of the random choices.
+        user: a user, or the specification of one: "centre", "scribble-robot(kernel_size=0.3)".
+        prediction: bool or integer labels, in the shape of the target. None stands for the
+            first round, without a prediction; a mask stands for a later round.
+        target: bool, or integer labels of several objects that are scored together; 255 is
+            ignored. (H, W) in an image, (D, H, W) in a volume, (T, H, W) in a video.
+        image: the pixels of an image, or any sample, for users that read pixels.
+        ignore: bool, shape of the target: True for ignored pixels.
+        dialogue: the rounds before this one, for users that read them.
+        seed: seed of the random choices. Each seed is another dialogue: a user that simulates people
+            is another person for another seed, and the same person in all rounds with one seed.
 
     Raises:
         UnknownPlugin, PluginInvalid: no user has this name, or it does not accept these options.
-        InvalidInput: masks that do not fit, or a target, an image or a dialogue that this user
-            cannot work with.
+        InvalidInput: masks have different shapes, or this user cannot work with the target, image or
+            dialogue.
     """
     labels, void = without_void(as_labels(target, name="target"), ignore)
     has_several_objects = labels.max(initial=0) > 1
@@ -83,7 +85,7 @@ def next_prompts(
     sample = _make_sample(image, wanted)
     start = empty_comparison(sample, wanted)
     if dialogue is None and prediction is not None:
-        # Users tell a later round from the first by the rounds of the dialogue.
+        # Users distinguish the first round from later ones by the rounds of the dialogue.
         history = Dialogue(rounds=((),))
     else:
         history = dialogue or Dialogue()
@@ -99,21 +101,41 @@ def next_prompts(
         built = user
     session = Session(
         rules=Rules(
-            benchmark="", dataset="", metrics=(), rounds=len(history.rounds) + 1, seed=seed
+            benchmark="",
+            dataset="",
+            metrics=(),
+            rounds=len(history.rounds) + 1,
+            seed=seed,
         ),
         sample=sample,
         target=wanted,
         start=start,
         user=built,
         user_name=name,
+        repeat=_repeat(built, sample, wanted, seed),
     )
     session.dialogue = history
     asked = session.next()
     return () if asked is None else asked.rounds[-1]
 
 
+def _repeat(
+    user: User,
+    sample: Sample,
+    target: Target,
+    seed: int,
+) -> int:
+    """Return the repetition of the dialogue that a seed selects; users choose their person by it."""
+    repeats = user_capabilities(user).repeats
+    if repeats is None:
+        # Random generators accept no negative numbers, but `seed` may be one.
+        return seed % 2**32
+    # A user with its own number of dialogues has one for each of its people, and no more.
+    return seed % repeats(sample, target)
+
+
 def _make_sample(image: Any, target: Target) -> Sample:
-    """Return the given sample, or a sample made of an image, or one that has only a shape."""
+    """Return the given sample, or make one from an image, or make one with only a shape."""
     shape = target.mask.shape
     if isinstance(image, ImageSample | VolumeSample | VideoSample):
         if image.shape != shape:

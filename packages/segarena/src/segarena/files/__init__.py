@@ -1,1 +1,1 @@
-"""File formats and file operations that all packages share: one reader for each format."""
+"""File formats and file operations shared by all packages, with one reader per format."""

@@ -1,8 +1,9 @@
 """Atomic writes: a file is complete or absent, even if the process is killed or the machine stops.
 
-Data are written under a temporary name in the same folder, flushed to disk and then renamed; the
-folder is flushed last, so that the new name survives a power cut too. A killed writer leaves its
-temporary file behind; `clear_leftovers` removes such files when nobody else writes to the folder.
+Data are written under a temporary name in the same folder, flushed to disk and then renamed. The
+folder is flushed last, so that the new name survives a power failure too. A killed writer leaves
+its temporary file behind; `clear_leftovers` removes such files while no other process writes to the
+folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from segarena.errors import StoreError, StoreUnavailable
 
 _LEFTOVER = re.compile(r"\..*\.[0-9a-f]{8}\.part")
 _LONGEST_NAME = 100
-"""Characters of the final name in the temporary one: file systems allow 255 bytes."""
+"""Length to which the final name is cut in the temporary name, because file systems allow 255 bytes."""
 
 
 def write_atomic(path: Path, data: bytes | str) -> Path:
@@ -36,10 +37,10 @@ def write_atomic(path: Path, data: bytes | str) -> Path:
 
 
 def write_if_absent(path: Path, data: bytes | str) -> bool:
-    """Write `data` to `path` unless it exists; return whether this call wrote it. Of concurrent calls, one does.
+    """Write `data` to `path` unless it exists; return whether this call wrote it. Only one of several calls does.
 
     Raises:
-        StoreError: as `write_atomic`; or the file system lacks hard links.
+        StoreError: see `write_atomic`; also if the file system lacks hard links.
     """
     part = _part_of(path)
     try:
@@ -49,7 +50,8 @@ def write_if_absent(path: Path, data: bytes | str) -> bool:
         try:
             os.link(part, path)
         except FileExistsError:
-            # Two links: this call made it, and only the reply of a network file system was lost.
+            # Two links: this call created the file, and only the reply of a network file system was
+            # lost.
             return part.stat().st_nlink == 2
         _flush(path.parent)
     except OSError as error:
@@ -64,7 +66,7 @@ def open_atomic(path: Path) -> Generator[BinaryIO]:
     """Open a stream whose content becomes `path` when the block ends without an error.
 
     Raises:
-        StoreError: as `write_atomic`.
+        StoreError: see `write_atomic`.
     """
     with atomic_path(path) as part, part.open("xb") as file:
         yield file
@@ -78,7 +80,7 @@ def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
 
     Args:
         path: the final path.
-        ending: suffix of the temporary name, for libraries that choose the format by it.
+        ending: suffix of the temporary name, for libraries that derive the format from it.
 
     Raises:
         StoreError: as `write_atomic`.
@@ -101,10 +103,10 @@ def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
 
 
 def write_secret(path: Path, data: str) -> None:
-    """Write `data` to `path`, readable by its owner alone, unless it exists; of concurrent calls the first one wins.
+    """Write `data` to `path`, readable only by its owner, unless it exists; the first of concurrent calls wins.
 
     Raises:
-        OSError: as the operating system says.
+        OSError: any error of the operating system.
     """
     part = _part_of(path)
     try:
@@ -120,7 +122,10 @@ def write_secret(path: Path, data: str) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove temporary files of killed writers in `folder`; it must be locked, since files of live writers go too."""
+    """Remove temporary files in a locked `folder`.
+
+    The lock is necessary, because files of running writers are removed too.
+    """
     for path in folder.glob(".*.part*"):
         if is_leftover(path):
             _remove(path)
@@ -132,12 +137,13 @@ def is_leftover(path: Path) -> bool:
 
 
 def write_error(path: Path, error: OSError) -> StoreError:
-    """Return the error for a `path` that cannot be written, with the reason in one line."""
+    """Return a one-line error for a `path` that cannot be written, with the reason."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     reason = "the disk is full" if is_full else error.strerror or str(error)
     error_type = StoreUnavailable if is_full else StoreError
     return error_type(
-        f"{path} cannot be written: {reason}. Make room or allow writing, and run it again: what is finished is kept"
+        f"{path} cannot be written: {reason}. Free disk space or fix the permissions, and run it again: "
+        "finished work is kept"
     )
 
 
@@ -146,7 +152,7 @@ def _part_of(path: Path, ending: str = "") -> Path:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -154,7 +160,11 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def _is_about(named: Path, path: Path, part: Path) -> bool:
+def _is_about(
+    named: Path,
+    path: Path,
+    part: Path,
+) -> bool:
     return named in (path, part) or named in path.parents or part in named.parents
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of networks: read without running code, and matched by tensor name. Needs torch."""
+"""Network checkpoints: read without running code, and matched by tensor name. Needs torch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_NAMED = 3
 
 
 def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
-    """Return the content of a checkpoint on the CPU, without running code in it.
+    """Load the content of a checkpoint to the CPU without running code in it.
 
     Raises:
-        InvalidInput: there is no such file, it is damaged, it contains code, or it is no mapping.
+        InvalidInput: the file is missing, damaged, contains code, or is not a mapping.
     """
     try:
         with warnings.catch_warnings():
@@ -38,16 +38,16 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
     except pickle.UnpicklingError as error:
         code = re.search(r"GLOBAL (\S+)", str(error))
         if code is None:
-            raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one") from error
+            raise InvalidInput(f"{path} is not a torch checkpoint, or is incomplete") from error
         raise _code_error(path, code.group(1)) from error
     except Exception as error:  # a damaged file may raise any type
         if "TorchScript" in str(error):
             raise _code_error(path, "a TorchScript program") from error
         more = ""
         if isinstance(error, RuntimeError):
-            # Only the first sentence: torch appends advice about unsafe loading.
+            # Quote only the first sentence: torch appends advice about unsafe loading.
             more = ": " + re.split(r"[.:] |\n", str(error))[0]
-        raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one{more}") from error
+        raise InvalidInput(f"{path} is not a torch checkpoint, or is incomplete{more}") from error
     if not isinstance(content, Mapping):
         raise InvalidInput(f"{path}: expected a state dict, got {type(content).__name__}")
     return content
@@ -55,7 +55,7 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
 
 def _code_error(path: Path | str, content: str) -> InvalidInput:
     return InvalidInput(
-        f"{path} holds more than tensors and plain values ({content}), and is not loaded because it could run code; "
+        f"{path} contains more than tensors and plain values ({content}), and is not loaded because it could run code; "
         "save only its state dict"
     )
 
@@ -64,7 +64,7 @@ def extract_state_dict(content: Mapping[str, Any], path: Path | str) -> dict[str
     """Return the tensors of a checkpoint by name, without wrapper keys and "module." prefixes.
 
     Raises:
-        InvalidInput: there are no tensors, or not only tensors.
+        InvalidInput: the checkpoint has no tensors, or other values besides tensors.
     """
     inner = content
     for wrapper in WRAPPERS:
@@ -85,14 +85,18 @@ def extract_state_dict(content: Mapping[str, Any], path: Path | str) -> dict[str
 
 
 def load_weights(
-    network: nn.Module, weights: Mapping[str, Tensor], path: Path | str, *, hint: str = ""
+    network: nn.Module,
+    weights: Mapping[str, Tensor],
+    path: Path | str,
+    *,
+    hint: str = "",
 ) -> None:
     """Load `weights` into `network`: all of them or none.
 
     Args:
-        network: receives the weights.
+        network: the network to load the weights into.
         weights: tensors by name.
-        path: their file, for the message.
+        path: file of the weights, for the message.
         hint: advice for weights that do not fit; the last sentence of the message.
 
     Raises:
@@ -111,7 +115,7 @@ def load_weights(
 
 
 def describe_mismatch(wanted: Mapping[str, tuple[int, ...]], weights: Mapping[str, Tensor]) -> str:
-    """Return how `weights` differ from the `wanted` shapes by name, in words; "" if they fit."""
+    """Describe how `weights` differ from the `wanted` shapes by name; "" if they fit."""
     reshaped: list[str] = []
     for key, shape in wanted.items():
         if key in weights and tuple(weights[key].shape) != shape:

@@ -1,4 +1,4 @@
-"""Test whether processes, possibly on other machines, see the same folder: they look for a unique file in it."""
+"""Test whether processes, possibly on other machines, share a folder: they look for a unique file in it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from segarena.files.atomic_write import write_error
 
 @dataclass(frozen=True, slots=True)
 class FolderProbe:
-    """A temporary file that identifies a folder; made by `place_probe` and sent to other processes.
+    """A temporary file that identifies a folder; `place_probe` creates it, and other processes receive it.
 
     Attributes:
-        file: its path, with a name that no copy of the folder has.
-        host: name of the machine that made it.
+        file: path of the file, whose name is unique even among copies of the folder.
+        host: name of the machine that created it.
     """
 
     file: Path
@@ -26,18 +26,18 @@ class FolderProbe:
 
     @property
     def is_visible(self) -> bool:
-        """Whether this process sees the same folder, so that files written to it arrive there."""
+        """Whether this process accesses the same folder, so that files written to it arrive there."""
         return self.file.is_file()
 
     @property
     def is_local(self) -> bool:
-        """Whether this machine made it, so that all folders are the same."""
+        """Whether this machine created the file, so that all folders are the same."""
         return socket.gethostname() == self.host
 
 
 @contextmanager
 def place_probe(folder: Path) -> Generator[FolderProbe]:
-    """Keep a probe in a folder while the block runs; a missing folder is created.
+    """Keep a probe in a folder while the block runs; create a missing folder.
 
     Raises:
         StoreError: the folder cannot be written.

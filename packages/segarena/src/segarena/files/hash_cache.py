@@ -1,4 +1,4 @@
-"""Cache of file hashes, keyed by path and valid while size, times and inode of a file are the same."""
+"""Cache of file hashes by path, valid while size, times and inode of a file are unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.files.hashes import sha256_of_file
 
 _THREADS = min(4, os.cpu_count() or 1)
 _SETTLED_NS = 2_000_000_000
-"""Hashes of files changed less than this before reading are not stored: file clocks are coarse."""
+"""Hashes of files that changed less than this before reading are not stored, because file clocks are coarse."""
 
 _TABLE = "CREATE TABLE IF NOT EXISTS hashes (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
 
@@ -32,9 +32,14 @@ def hash_cache_file() -> Path:
 def hash_files(files: Sequence[Path]) -> list[str]:
     """Return the SHA-256 of each file; "" for a file that cannot be read.
 
-    Hashes are cached by path, size, inode, and modification times in nanoseconds. A cache that
-    cannot be used only costs time.
+    Hashes are cached by path, size, inode, and modification times in nanoseconds. If the cache is
+    unusable, files are simply hashed again.
     """
+    distinct = list(dict.fromkeys(files))
+    # All samples of a dataset may share a large file of annotations.
+    if len(distinct) < len(files):
+        digests = dict(zip(distinct, hash_files(distinct), strict=True))
+        return [digests[file] for file in files]
     paths = [str(file.resolve()) for file in files]
     states = [_state(file) for file in files]
     cached = _read_cache(paths)
@@ -46,11 +51,14 @@ def hash_files(files: Sequence[Path]) -> list[str]:
             hashes[index] = sha256
         else:
             missing.append(index)
+    # Threads help, because hashing releases the GIL and reading waits for the disk.
     with ThreadPoolExecutor(_THREADS) as threads:
         computed = threads.map(_hash, [files[index] for index in missing])
         hashes.update(zip(missing, computed, strict=True))
     rows: list[tuple[str, str, str]] = []
     for index in missing:
+        # A file that is still being written could change again without a change of its size and
+        # times.
         if hashes[index] and _is_settled(files[index]):
             rows.append((paths[index], states[index], hashes[index]))
     _write_cache(rows)
@@ -58,7 +66,7 @@ def hash_files(files: Sequence[Path]) -> list[str]:
 
 
 def files_below(path: Path) -> list[Path]:
-    """Return all files below a folder, sorted by path; for a file, the file itself."""
+    """Return all files below a folder, sorted by path; if the path is a file, return only that file."""
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file())
     return [path]
@@ -85,7 +93,7 @@ def _is_settled(file: Path) -> bool:
 
 
 def _read_cache(paths: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return state and hash of the cached paths."""
+    """Return the stored file state and hash of the cached paths."""
     try:
         # Query path by path: the whole table may have millions of rows.
         with closing(sqlite3.connect(f"file:{hash_cache_file()}?mode=ro", uri=True)) as cache:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FINGERPRINT_DIGITS = 16
-"""Hexadecimal digits of a fingerprint: 64 bits, enough to distinguish datasets."""
+"""Number of hexadecimal digits of a fingerprint: 64 bits, enough to distinguish datasets."""
 
 
 def sha256(*parts: bytes | str) -> str:
@@ -20,7 +20,7 @@ def sha256(*parts: bytes | str) -> str:
 
 
 def sha256_of_parts(parts: Iterable[bytes | memoryview | str]) -> str:
-    """Return the hash of many parts, as `sha256` does, without keeping them all in memory."""
+    """Return the hash of many parts, like `sha256`, without storing them all in memory."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)

@@ -1,4 +1,4 @@
-"""Reader of HDF5 arrays that checks sizes before it reads. Needs h5py."""
+"""HDF5 array reader that checks sizes before reading. Needs h5py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_hdf5(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
 
     Raises:
         InvalidMask: the file is missing or damaged; or an array is missing, not numeric, stored in
-            another file, or above the voxel limit.
+            another file, or larger than the voxel limit.
         MissingExtra: h5py is not installed.
     """
     try:
@@ -47,7 +47,12 @@ def read_hdf5(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         ) from error
 
 
-def _array(found: Any, name: str, path: Path, dataset_type: type[Any]) -> NDArray[Any]:
+def _array(
+    found: Any,
+    name: str,
+    path: Path,
+    dataset_type: type[Any],
+) -> NDArray[Any]:
     if not isinstance(found, dataset_type):
         raise InvalidMask(
             f"{path}: expected an array {name!r}, got none; is it a file of this dataset?"

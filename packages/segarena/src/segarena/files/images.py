@@ -1,7 +1,7 @@
-"""Reader of image and mask files, with a one-line error for each problem of a file.
+"""Reader of image and mask files, with a one-line error for every problem of a file.
 
-Images and masks are rotated upright by their EXIF orientation, as viewers show them. They are not
-scaled, thresholded or resized.
+Images and masks are rotated upright according to their EXIF orientation, as in image viewers. They
+are not scaled, thresholded or resized.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ IMAGE_SUFFIXES = frozenset(
 
 LOSSY_SUFFIXES = frozenset({".jpeg", ".jpg"})
 
+# Pillow's modes with at most 8 bits per channel.
 _EIGHT_BIT_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"})
 _ORIENTATION = 0x0112  # the EXIF tag
+_UPRIGHT = 1
 _QUARTER_TURNS = (5, 6, 7, 8)  # orientations that swap rows and columns
+_LAST_ORIENTATION = 8
 
 
 class _Decoded(NamedTuple):
@@ -51,9 +54,10 @@ def list_image_files(folder: Path) -> list[Path]:
 def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
     """Return an image file as uint8 (H, W, 3), RGB, upright.
 
-    Grey is repeated over three channels, palettes are resolved, alpha is dropped, CMYK is converted
-    without a colour profile, and 16-bit colour keeps its high byte. 16-bit and floating-point grey is
-    an error, because the file does not say which values are black and white.
+    Greyscale is repeated over three channels, palettes are resolved, alpha is dropped, CMYK is
+    converted without a colour profile, and 16-bit colour keeps its high byte. 16-bit and
+    floating-point greyscale raises an error, because the file does not define black and white
+    values.
 
     Args:
         path: the file.
@@ -74,7 +78,10 @@ def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
 
 
 def read_mask_values(
-    path: Path, *, palette_must_agree: bool = False, data: bytes | None = None
+    path: Path,
+    *,
+    palette_must_agree: bool = False,
+    data: bytes | None = None,
 ) -> NDArray[np.int32]:
     """Return the stored values of a mask file, int32 (H, W).
 
@@ -83,8 +90,8 @@ def read_mask_values(
 
     Args:
         path: the file.
-        palette_must_agree: raise an error for a palette in which not exactly index 0 is black, because
-            the background is ambiguous then.
+        palette_must_agree: raise an error for a palette unless index 0, and no other, is black, because
+            otherwise the background is ambiguous.
         data: the content, if it is stored in another file; `path` is then only used in messages.
 
     Raises:
@@ -97,6 +104,7 @@ def read_mask_values(
             _check_palette(image, path)
         return np.asarray(image, dtype=np.int32)
     _check_opaque(image, path)
+    # Pillow opens 16-bit greyscale as "I;16" or, in some formats, as "I".
     if image.mode.startswith("I") or image.mode in ("1", "L"):
         return np.asarray(image, dtype=np.int32)
     if image.mode == "LA" and not has_16_bits:
@@ -110,7 +118,7 @@ def read_mask_values(
 
 
 def read_mask_colours(path: Path) -> NDArray[np.uint8]:
-    """Return the colours of a mask file, uint8 (H, W, 3), RGB; palettes are resolved, grey is repeated.
+    """Return the colours of a mask file, uint8 (H, W, 3), RGB; palettes are resolved, greyscale is repeated.
 
     Raises:
         InvalidMask: the file is missing, damaged, partly transparent, or has more than 8 bits per channel.
@@ -126,7 +134,7 @@ def read_mask_colours(path: Path) -> NDArray[np.uint8]:
 
 
 def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
-    """Return the stored values of a grey file, (H, W), uint8 or uint16 by its bit depth; 1 bit as 0 and 255.
+    """Return the stored values of a greyscale file, (H, W), uint8 or uint16 by its bit depth; 1 bit as 0 and 255.
 
     Raises:
         InvalidMask: the file is missing, damaged, coloured, floating-point, or has a palette or alpha.
@@ -144,35 +152,122 @@ def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
     return np.array(image.convert("L"), dtype=np.uint8)
 
 
+def read_opacity(path: Path, data: bytes) -> NDArray[np.uint8]:
+    """Return the opacity of each pixel, uint8 (H, W), 0 is transparent; `data` is the content of the file.
+
+    Raises:
+        InvalidMask: the file is damaged, or has no transparency.
+    """
+    image, _ = _decode(path, InvalidMask, data)
+    if not image.has_transparency_data:
+        raise InvalidMask(
+            f"{path}: expected transparent pixels around the object, got an image without transparency"
+        )
+    return np.array(image.convert("RGBA").getchannel("A"), dtype=np.uint8)
+
+
 def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
     """Return (H, W) of an image file in its upright orientation, from its header alone.
 
     Raises:
-        InvalidImage: or `error`: the file is missing, damaged, or above the pixel limit.
+        InvalidImage: the file is missing, damaged, or above the pixel limit; `error` replaces the type.
     """
     with _opened(path, error) as image:
-        if image.getexif().get(_ORIENTATION) in _QUARTER_TURNS:
+        orientation = image.getexif().get(_ORIENTATION)
+        # A picture that is stored on its side has height and width exchanged when upright.
+        if orientation in _QUARTER_TURNS:
             return image.width, image.height
         return image.height, image.width
 
 
-def read_stored_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
+def read_stored_size(
+    path: Path,
+    *,
+    error: type[InvalidInput] = InvalidImage,
+    data: bytes | None = None,
+) -> tuple[int, int]:
     """Return (H, W) of an image file as stored, before it is rotated upright, from its header alone.
 
+    `data` is the content, as in `read_image`.
+
     Raises:
-        InvalidImage: as `read_size`.
+        InvalidImage: see `read_size`.
     """
-    with _opened(path, error) as image:
+    with _opened(path, error, data) as image:
         return image.height, image.width
 
 
+def read_orientation(path: Path, *, data: bytes | None = None) -> int | None:
+    """Return the EXIF orientation of an image file, 1 to 8, from its header alone.
+
+    None: the file has no such tag, another value, or cannot be opened. `data` is the content, as in `read_image`.
+    """
+    try:
+        with _opened(path, InvalidImage, data) as image:
+            orientation = image.getexif().get(_ORIENTATION)
+    except InvalidImage:
+        return None
+    is_valid = isinstance(orientation, int) and _UPRIGHT <= orientation <= _LAST_ORIENTATION
+    return orientation if is_valid else None
+
+
+def keeps_shape(path: Path, orientation: int | None) -> bool:
+    """Return whether rotating this image file upright moves its pixels and keeps its height and width.
+
+    True for half turns, mirror images, and every rotation of a square image. A mask of the stored
+    pixels then fits the upright image in shape, but not in content.
+    """
+    if orientation is None or orientation == _UPRIGHT:
+        return False
+    if orientation not in _QUARTER_TURNS:
+        return True
+    height, width = read_stored_size(path)
+    return height == width
+
+
+def turn_upright(pixels: NDArray[Any], orientation: int | None) -> NDArray[Any]:
+    """Return stored pixels (H, W) or (H, W, C) rotated upright by an EXIF orientation; None is upright.
+
+    Source: Exif 3.0, tag Orientation; the same rotations as `PIL.ImageOps.exif_transpose`.
+    """
+    match orientation:
+        case 2:
+            return pixels[:, ::-1]
+        case 3:
+            return pixels[::-1, ::-1]
+        case 4:
+            return pixels[::-1]
+        case 5:
+            return pixels.swapaxes(0, 1)
+        case 6:
+            return np.rot90(pixels, -1)
+        case 7:
+            return np.rot90(pixels, 2).swapaxes(0, 1)
+        case 8:
+            return np.rot90(pixels)
+        case _:
+            return pixels
+
+
 def check_same_shape(
-    mask: NDArray[Any], path: Path, image: NDArray[np.uint8], image_path: Path
+    mask: NDArray[Any],
+    path: Path,
+    image: NDArray[np.uint8],
+    image_path: Path,
+    *,
+    if_turned: str = "rotate the mask or remove the tag",
 ) -> None:
     """Raise an error unless a mask has the height and width of its image.
 
+    Args:
+        mask: the mask, (H, W) or (H, W, C).
+        path: file of the mask.
+        image: the upright image.
+        image_path: file of the image.
+        if_turned: remedy if the mask has height and width exchanged.
+
     Raises:
-        InvalidMask: they differ; the message says how, and whether one is only rotated.
+        InvalidMask: the sizes differ; the message says how, and whether one is only rotated.
     """
     shape = mask.shape[:2]
     expected = image.shape[:2]
@@ -181,8 +276,8 @@ def check_same_shape(
     hint = "resize the mask without interpolation, or find the right one"
     if shape == expected[::-1]:
         hint = (
-            "one of them is turned by 90 degrees: images are shown as their EXIF orientation says, "
-            "so turn the mask or remove the tag"
+            "one of them is rotated by 90 degrees: images are rotated by their EXIF orientation, "
+            f"so {if_turned}"
         )
     raise InvalidMask(
         f"{path}: expected the size of {image_path.name}, {expected[1]} x {expected[0]} pixels, "
@@ -190,7 +285,11 @@ def check_same_shape(
     )
 
 
-def _decode(path: Path, error: type[InvalidInput], data: bytes | None = None) -> _Decoded:
+def _decode(
+    path: Path,
+    error: type[InvalidInput],
+    data: bytes | None = None,
+) -> _Decoded:
     with _opened(path, error, data) as image:
         frames = int(getattr(image, "n_frames", 1))
         # Phones write MPO: a photograph followed by its previews.
@@ -205,10 +304,12 @@ def _decode(path: Path, error: type[InvalidInput], data: bytes | None = None) ->
 
 @contextmanager
 def _opened(
-    path: Path, error: type[InvalidInput], data: bytes | None = None
+    path: Path,
+    error: type[InvalidInput],
+    data: bytes | None = None,
 ) -> Generator[Image.Image]:
     """Open an image within the pixel limit; convert exceptions in the block to `error`."""
-    # Our limit replaces Pillow's, which is a warning, and an error only at twice its value.
+    # Our limit replaces Pillow's, which only warns, and raises an error at twice its value.
     Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, pixel_limit())
     try:
         with warnings.catch_warnings():
@@ -227,6 +328,11 @@ def _opened(
         raise error(
             f"{path}: expected at most {pixel_limit():,} pixels; scale it down. {cause}"
         ) from cause
+    except MemoryError as cause:
+        raise error(
+            f"{path}: expected an image that fits into memory, got a larger or a damaged one; "
+            "scale it down, or free memory"
+        ) from cause
     except Exception as cause:  # Pillow's decoders raise many types for damaged data
         problem = str(cause).replace(str(path), "the file") or type(cause).__name__
         raise error(
@@ -240,8 +346,8 @@ def _check_opaque(image: Image.Image, path: Path) -> None:
     lowest, _ = image.convert("RGBA").getchannel("A").getextrema()
     if lowest != 255:
         raise InvalidMask(
-            f"{path}: expected an opaque mask, got one with transparent pixels, so that the object may be the colour "
-            "or the opacity; save it without alpha"
+            f"{path}: expected an opaque mask, got one with transparent pixels, so that the object may be given by the "
+            "colour or by the opacity; save it without alpha"
         )
 
 

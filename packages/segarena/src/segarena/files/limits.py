@@ -1,10 +1,10 @@
 """Limits on the size that a file header may claim, checked before memory is allocated.
 
-A file of a few hundred bytes can claim an image of many gigabytes. The limits are `pixel_limit()` for
-an image, and for the numbers in a file of arrays; `mask_pixel_limit()` for all masks of one annotated
-image, each cropped to its object; `voxel_limit()` for a volume, the labels of a video or a table; and
-`xml_element_limit()` for tags and attributes of XML. All grow with `segarena --max-pixels N ...` or
-the environment variable, which worker processes inherit.
+A file of a few hundred bytes can claim an image of many gigabytes. There are four limits:
+`pixel_limit()` for an image and for the values in a file of arrays; `mask_pixel_limit()` for all
+masks of one annotated image, each cropped to its object; `voxel_limit()` for a volume, the labels
+of a video or a table; and `xml_element_limit()` for XML tags and attributes. All of them scale with
+`segarena --max-pixels N ...` or the environment variable, which worker processes inherit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PIXEL_LIMIT_VARIABLE = "SEGARENA_MAX_PIXELS"
 DEFAULT_PIXEL_LIMIT = 2**30 // 12
 """89 million pixels, the default of Pillow's own warning: a quarter of a GiB as RGB."""
 MASK_FACTOR = 2
-"""All masks of an image may have the pixels of this many images; reading one takes two bytes per pixel."""
+"""All masks of an image together may have the pixels of this many images; reading one takes two bytes per pixel."""
 
 PIXELS_PER_ELEMENT = 40
-"""A tag or attribute of XML counts as this many pixels, because it takes up to 350 bytes."""
+"""An XML tag or attribute counts as this many pixels, because it takes up to 350 bytes."""
 
 DEFAULT_VOXEL_LIMIT = 2**31
-"""All planes or frames together: a cube with edges of 1290 voxels, or 24 images."""
+"""Limit for all planes or frames together: a cube with edges of 1290 voxels, or 24 images."""
 
 
 def pixel_limit() -> int:
@@ -49,7 +49,7 @@ def mask_pixel_limit() -> int:
 
 
 def voxel_limit() -> int:
-    """Return the limit on the numbers in a volume, the labels of a video or a table; it scales with `pixel_limit`."""
+    """Return the limit on the values in a volume, the labels of a video or a table; it scales with `pixel_limit`."""
     return DEFAULT_VOXEL_LIMIT * pixel_limit() // DEFAULT_PIXEL_LIMIT
 
 
@@ -68,21 +68,24 @@ def check_pixels(
     """Raise an error if a header claims more pixels than the limit.
 
     Args:
-        claimed: number of pixels in the header.
+        claimed: number of pixels that the header claims.
         path: the file, or another name for messages.
-        error: the type to raise.
+        error: the exception type to raise.
         most: the limit; None takes `pixel_limit()`.
     """
     limit = pixel_limit() if most is None else most
     if claimed > limit:
         raise error(
-            f"{path}: expected at most {limit:,} pixels, its header promises {claimed:,}; scale it down or crop it, or "
-            f"raise the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
+            f"{path}: expected at most {limit:,} pixels, but the header claims {claimed:,}; scale it down or crop it, "
+            f"or raise the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
         )
 
 
 def check_mask_pixels(
-    claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput
+    claimed: int,
+    path: Path | str,
+    *,
+    error: type[Exception] = InvalidInput,
 ) -> None:
     """Raise an error if the masks of an image exceed their limit; see `check_pixels`."""
     check_pixels(claimed, path, error=error, most=mask_pixel_limit())
@@ -102,5 +105,5 @@ def check_voxels(
             remedy = f"the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
         else:
             remedy = "max_voxels"
-        problem = f"{path}: expected at most {limit:,} voxels, the header promises {claimed:,}"
+        problem = f"{path}: expected at most {limit:,} voxels, but the header claims {claimed:,}"
         raise error(f"{problem}; crop or split it, or raise {remedy}")

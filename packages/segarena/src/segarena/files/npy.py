@@ -1,4 +1,4 @@
-"""Reader of `.npy` and `.npz` files that checks headers before it allocates memory, and unpickles nothing."""
+"""Reader of `.npy` and `.npz` files that checks headers before it allocates memory, and never unpickles."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def read_arrays(
     Args:
         path: the file.
         names: arrays to read; names that the file lacks are ignored. None reads all.
-        most: the limit on numbers in all arrays together. None: the pixel limit of an image.
-        has_text: whether to read arrays of text too; a letter counts as a number.
+        most: limit on the values in all arrays together. None: the pixel limit of an image.
+        has_text: whether to read text arrays too; a character counts as a value.
 
     Raises:
         InvalidMask: the file is missing, damaged, of another format, or above the limit.
@@ -59,27 +59,41 @@ def read_arrays(
 
 
 def _archived(
-    archive: zipfile.ZipFile, path: Path, wanted: set[str] | None, most: int | None, kinds: str
+    archive: zipfile.ZipFile,
+    path: Path,
+    wanted: set[str] | None,
+    most: int | None,
+    kinds: str,
 ) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
+    # The limit applies to the whole file, because many small arrays could fill the memory, too.
+    total = 0
     for entry in archive.infolist():
         name = entry.filename.removesuffix(".npy")
-        if name not in arrays and (wanted is None or name in wanted):
+        is_wanted = wanted is None or name in wanted
+        if is_wanted and name not in arrays:
             with archive.open(entry) as packed:
-                before = sum(_count_numbers(array) for array in arrays.values())
-                arrays[name] = _array(packed, path, before, most, kinds)
+                array = _array(packed, path, total, most, kinds)
+            arrays[name] = array
+            total += _count_numbers(array)
     return arrays
 
 
 def _count_numbers(array: NDArray[Any]) -> int:
-    """Return the number of numbers or letters in an array."""
+    """Return the number of values or characters in an array."""
     if array.dtype.kind == "U":
         return array.nbytes // _LETTER_BYTES
     return array.size
 
 
-def _array(file: IO[bytes], path: Path, before: int, most: int | None, kinds: str) -> NDArray[Any]:
-    """Return the array that starts here; check it and the `before` numbers of this file against the limit."""
+def _array(
+    file: IO[bytes],
+    path: Path,
+    before: int,
+    most: int | None,
+    kinds: str,
+) -> NDArray[Any]:
+    """Read the array at the current position; check it and the `before` values of this file against the limit."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         read = np.lib.format.read_array_header_1_0
@@ -96,13 +110,18 @@ def _array(file: IO[bytes], path: Path, before: int, most: int | None, kinds: st
     else:
         claimed = count
     check_pixels(before + claimed, path, error=InvalidMask, most=most)
-    # A header can promise more than the file holds. Reading in chunks allocates only what is there.
+    # A header can claim more than the file contains. Reading in chunks allocates only what is
+    # there.
     data = read_exactly(file, count * dtype.itemsize, path)
     return np.ndarray(shape, dtype, buffer=data, order="F" if is_fortran else "C")
 
 
-def read_exactly(file: IO[bytes], count: int, path: Path) -> bytearray:
-    """Return the next `count` bytes of a stream, in a buffer that grows as bytes arrive.
+def read_exactly(
+    file: IO[bytes],
+    count: int,
+    path: Path,
+) -> bytearray:
+    """Read the next `count` bytes of a stream into a buffer that grows as bytes arrive.
 
     Raises:
         InvalidMask: the stream ends early.
@@ -112,7 +131,7 @@ def read_exactly(file: IO[bytes], count: int, path: Path) -> bytearray:
         chunk = file.read(min(_CHUNK_BYTES, count - len(data)))
         if not chunk:
             raise InvalidMask(
-                f"{path}: its header promises {count:,} bytes, it has {len(data):,}; copy it again"
+                f"{path}: the header claims {count:,} bytes, but the file has {len(data):,}; copy it again"
             )
         data += chunk
     return data

@@ -1,8 +1,8 @@
-"""Reader of object arrays in `.npy` files that runs no code from their pickles.
+"""Reader of object arrays in `.npy` files that does not run code from their pickles.
 
-Datasets store lists of arrays of different lengths this way. A pickle may call any function, and even
-NumPy's own functions trust their arguments. This reader unpickles into placeholders that only record
-dtype, shape and bytes, and builds the arrays from them.
+Datasets store lists of arrays of different lengths this way. A pickle may call any function, and
+even NumPy's own functions do not validate their arguments. This reader unpickles into placeholders
+that only record dtype, shape and bytes, and builds the arrays from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBERS = "biuf"
 
 
 def read_object_array(path: Path) -> list[NDArray[Any]]:
-    """Return the arrays in a file, one per index of its first axis; a numeric array is split along it.
+    """Return the arrays in a file, one per index of the first axis; a numeric array is split along this axis.
 
     Raises:
         InvalidMask: the file is missing, damaged, above the voxel limit, or contains other objects.
@@ -109,14 +109,14 @@ class _Unpickler(pickle.Unpickler):
 
 def _to_arrays(loaded: Any) -> list[NDArray[Any]]:
     if not isinstance(loaded, _Array) or len(loaded.shape) != 1:
-        raise TypeError("no list of arrays")
+        raise TypeError("something other than a list of arrays")
     if not isinstance(loaded.data, list):
-        raise TypeError("no list of arrays")
+        raise TypeError("something other than a list of arrays")
     return [_to_array(element) for element in cast("list[Any]", loaded.data)]
 
 
 def _to_array(element: Any) -> NDArray[Any]:
-    """Return one array of numbers."""
+    """Build a numeric array from a placeholder."""
     if isinstance(element, list):
         return np.asarray(element, dtype=np.float64)
     if not isinstance(element, _Array):

@@ -1,6 +1,6 @@
-"""Reader of untrusted Parquet tables: a child process reads them first.
+"""Reader of untrusted Parquet tables, which a child process reads first.
 
-A damaged file can make Polars panic or end its process, and a kilobyte can encode a billion equal
+A damaged file can make Polars panic or kill its process, and a kilobyte can encode a billion equal
 rows.
 """
 
@@ -15,13 +15,15 @@ import polars as pl
 from segarena.errors import SegarenaError
 from segarena.files.limits import check_voxels, voxel_limit
 
+_MOST_LETTERS = 160
+
 
 def read_parquet(file: Path, *, error: type[SegarenaError]) -> pl.DataFrame:
-    """Return an untrusted table; takes a quarter of a second longer than Polars alone.
+    """Read an untrusted table; this takes a quarter of a second longer than Polars alone.
 
     Raises:
-        SegarenaError: of type `error`: the file is no Parquet table, is damaged, or has more values
-            than the voxel limit.
+        SegarenaError: of type `error`: the file is not a Parquet table, is damaged, or has more
+            values than the voxel limit.
     """
     command = [sys.executable, "-P", "-m", __name__, str(file.absolute())]
     attempt = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
@@ -34,14 +36,16 @@ def read_parquet(file: Path, *, error: type[SegarenaError]) -> pl.DataFrame:
 
 
 def _try(file: str) -> str:
-    """Read a file within the voxel limit; return the number of values it claims, or the error."""
+    """Read a file within the voxel limit; return the number of values that it claims, or the error."""
     try:
         scan = pl.scan_parquet(file, glob=False)
         values = scan.select(pl.len()).collect().item() * len(scan.collect_schema())
         if values <= voxel_limit():
             scan.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        return (str(error).splitlines() or ["a damaged one"])[0]
+        reason = (str(error).splitlines() or [""])[0]
+        # Behind it, Polars prints the fields of its own error.
+        return reason.partition(": Error {")[0][:_MOST_LETTERS] or "a damaged one"
     return str(values)
 
 

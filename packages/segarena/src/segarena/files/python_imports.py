@@ -8,9 +8,10 @@ from pathlib import Path
 
 
 def source_files(file: Path) -> list[Path]:
-    """Return `file` and the modules and packages in its folder that it imports, directly or not; sorted.
+    """Return `file` and the modules and packages in its folder that it imports, also indirectly; sorted.
 
-    Imports are read from the syntax tree; nothing is executed. A file that is not valid Python has none.
+    Imports are read from the syntax tree without running code. A file that is not valid Python has
+    no imports.
     """
     found: set[Path] = set()
     pending = [file.resolve()]
@@ -46,7 +47,7 @@ def _imports(file: Path, folder: Path) -> Iterator[Path]:
 
 
 def _files_of(parts: list[str], folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder that importing a dotted name reads; its last part may be no module."""
+    """Yield the files in a folder that importing a dotted name reads; its last part may not be a module."""
     for count in range(1, len(parts) + 1):
         path = folder.joinpath(*parts[:count])
         for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):

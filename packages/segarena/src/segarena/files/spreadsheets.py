@@ -1,13 +1,13 @@
-"""Protection against formula injection in tables that spreadsheets open."""
+"""Protection against formula injection in tables that are opened in spreadsheets."""
 
 from __future__ import annotations
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of cells that spreadsheets interpret as formulas."""
+"""First characters of cells that spreadsheets interpret as formulas."""
 
 
 def escape_formula(text: str) -> str:
-    """Return a text that no spreadsheet interprets as a formula: an apostrophe precedes one that would be.
+    """Prepend an apostrophe to text that a spreadsheet would interpret as a formula.
 
     >>> escape_formula("=1+1"), escape_formula("dog")
     ("'=1+1", 'dog')

@@ -14,7 +14,7 @@ from segarena.files.limits import PIXEL_LIMIT_VARIABLE, xml_element_limit
 
 _WORD = re.compile(rb"xmlns")
 _NAMESPACE = re.compile(rb"xmlns[^=]{0,100}=\s{0,9}(\"[^\"]{0,100}\"|'[^']{0,100}')")
-"""A short namespace: expat stores it with each name, so a long one turns a megabyte into gigabytes."""
+"""Maximum length of a namespace: expat stores it with each name, so a long one turns a megabyte into gigabytes."""
 
 
 def parse_xml(data: bytes, source: Path | str) -> Element:
@@ -25,8 +25,8 @@ def parse_xml(data: bytes, source: Path | str) -> Element:
         source: the file or address it comes from, for messages.
 
     Raises:
-        DatasetError: the data are no XML; or have a document type, which could define entities, a
-            namespace of more than 100 letters, or more elements and attributes than the limit.
+        DatasetError: the data are not XML, or have a document type, which could define entities, a
+            namespace of more than 100 characters, or more elements and attributes than the limit.
     """
     marks = data.count(b"<") + data.count(b"=")
     if marks > xml_element_limit():
@@ -34,12 +34,12 @@ def parse_xml(data: bytes, source: Path | str) -> Element:
             f"{source}: expected at most {xml_element_limit():,} tags and attributes, got {marks:,}; "
             f"split it, or raise the limit with segarena --max-pixels or {PIXEL_LIMIT_VARIABLE}"
         )
-    # The search below would miss declarations in UTF-16, whose text contains NULs.
+    # The search below would miss declarations in UTF-16, whose bytes contain NULs.
     is_utf8 = b"\0" not in data
     declarations = _WORD.finditer(data)
     if not is_utf8 or not all(_NAMESPACE.match(data, each.start()) for each in declarations):
         raise DatasetError(
-            f"{source}: expected XML in UTF-8 with short namespaces, got others; get or export it again"
+            f"{source}: expected XML in UTF-8 with short namespaces, got something else; get or export it again"
         )
     try:
         return fromstring(data, forbid_dtd=True)

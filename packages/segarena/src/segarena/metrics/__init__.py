@@ -1,1 +1,1 @@
-"""Metrics of single predictions: overlap, boundary, surface distances, average precision."""
+"""Metrics of single predictions: overlap, boundary, surface distances and average precision."""

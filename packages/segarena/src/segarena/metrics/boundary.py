@@ -1,6 +1,7 @@
-"""Boundary IoU: the overlap of the inner bands along the outlines of two masks.
+"""Boundary IoU: the IoU of the inner bands along the outlines of two masks.
 
-Source: Cheng et al., "Boundary IoU", CVPR 2021; with ignored pixels as in the published RClicks evaluation.
+Source: Cheng et al., "Boundary IoU", CVPR 2021; ignored pixels are handled as in the published
+    RClicks evaluation.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ def boundary_iou(
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.
         ignore: same shape, True for ignored pixels; None if all count. Bands are computed from the
-            full masks before ignored pixels are removed, so the edge of an ignored region is no
-            edge of the object.
+            full masks before ignored pixels are removed, so the edge of an ignored region is not
+            an edge of the object.
         dilation_ratio: width of the bands as a share of the frame's diagonal.
-        empty: value for two empty bands. Published click benchmarks get NaN: `empty=nan`.
+        empty: value for two empty bands. Published click benchmarks return NaN, which is `empty=nan`.
 
     Raises:
-        InvalidMask: shapes differ, or values other than 0 and 1.
+        InvalidMask: the shapes differ, or a mask contains values other than 0 and 1.
     """
     comparison = Comparison.of(prediction, target, ignore)
     return BoundaryIou(dilation_ratio=dilation_ratio, empty=empty)(comparison)["boundary_iou"]
@@ -58,7 +59,7 @@ class BoundaryIou:
 
     Args:
         dilation_ratio: width of the bands as a share of the frame's diagonal.
-        empty: what two empty bands give; "nan" as in published click benchmarks.
+        empty: value for two empty bands; published click benchmarks use "nan".
     """
 
     columns = ("boundary_iou", "boundary_intersection", "boundary_union")
@@ -70,31 +71,37 @@ class BoundaryIou:
         self._empty = float(empty)
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
-        """Return boundary IoU, and counts in pixels, ignored ones apart."""
+        """Return boundary IoU and pixel counts, without ignored pixels."""
         reference = comparison.reference
         width_px = band_width_px(reference.shape, self._dilation_ratio)
-        window, band, area = _judged_band(comparison, width_px)
+        window, band, area = _counted_band(comparison, width_px)
+        # Cached, because the target's band is the same in every round of a dialogue.
         target_window, target, target_area = reference.remember(
-            ("inner_band", width_px), lambda: _judged_band(reference, width_px)
+            ("inner_band", width_px), lambda: _counted_band(reference, width_px)
         )
         both = intersect_windows(window, target_window)
         intersection = 0
         if not is_empty(both):
-            here = band[within_window(both, window)]
-            there = target[within_window(both, target_window)]
-            intersection = int(np.count_nonzero(here & there))
+            band_crop = band[within_window(both, window)]
+            target_crop = target[within_window(both, target_window)]
+            intersection = int(np.count_nonzero(band_crop & target_crop))
         union = area + target_area - intersection
+        value = self._empty
+        if union:
+            value = intersection / union
         return {
-            "boundary_iou": intersection / union if union else self._empty,
+            "boundary_iou": value,
             "boundary_intersection": intersection,
             "boundary_union": union,
         }
 
 
-def _judged_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
-    """Return the band of a prediction or target in its window, ignored pixels apart, and how many pixels it has."""
+def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
+    """Return the band of a prediction or target in its window without ignored pixels, and its pixel count."""
     window = masks.given_window
     band = inner_band(masks.given[window], width_px)
     if masks.ignore is not None:
+        # `band & ~ignore` in one pass.
         band = np.greater(band, masks.ignore[window])
-    return window, band, int(np.count_nonzero(band))
+    area = int(np.count_nonzero(band))
+    return window, band, area

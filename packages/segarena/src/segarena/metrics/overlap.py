@@ -13,10 +13,16 @@ from segarena.comparison import Comparison
 from segarena.registry import metric
 
 TOLERANCE = 1e-9
-"""Of recorded values against what they must agree with."""
+"""Tolerance for comparing recorded values with values recomputed from counts."""
 
 
-def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
+def iou(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    empty: float = 1.0,
+) -> float:
     """Return intersection over union.
 
     >>> iou([[1, 1, 0]], [[0, 1, 1]])
@@ -29,7 +35,7 @@ def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0)
         target: same shape.
         ignore: same shape, True for ignored pixels; None if all count.
         empty: value for two masks without any counted pixel. Published click benchmarks divide 0 by
-            0 here and get NaN: `empty=nan`.
+            0 here and return NaN, which is `empty=nan`.
 
     Raises:
         InvalidMask: shapes differ, or values other than 0 and 1.
@@ -37,7 +43,13 @@ def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0)
     return _iou(Comparison.of(prediction, target, ignore), empty)
 
 
-def dice(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
+def dice(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    empty: float = 1.0,
+) -> float:
     """Return twice the intersection over the sum of both areas.
 
     >>> dice([[1, 1, 0]], [[0, 1, 1]])
@@ -48,8 +60,14 @@ def dice(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0
     return Dice(empty=empty)(Comparison.of(prediction, target, ignore))
 
 
-def precision(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
-    """Return the share of the predicted pixels that are target.
+def precision(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    empty: float = 1.0,
+) -> float:
+    """Return the share of predicted pixels that belong to the target.
 
     >>> precision([[1, 1, 1, 0]], [[0, 0, 1, 1]])
     0.3333333333333333
@@ -60,7 +78,13 @@ def precision(prediction: Any, target: Any, ignore: Any = None, *, empty: float 
     return Precision(empty=empty)(Comparison.of(prediction, target, ignore))
 
 
-def recall(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
+def recall(
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    empty: float = 1.0,
+) -> float:
     """Return the share of the target's pixels that are predicted.
 
     >>> recall([[1, 1, 1, 0]], [[0, 0, 1, 1]])
@@ -74,10 +98,10 @@ def recall(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1
 
 @metric("iou")
 class Iou:
-    """IoU and the four pixel counts from which every measure of overlap can be computed again.
+    """IoU with the four pixel counts from which every overlap measure can be recomputed.
 
     Args:
-        empty: what two empty masks give; "nan" as in published click benchmarks.
+        empty: value for two empty masks; published click benchmarks use "nan".
     """
 
     columns = ("iou", "intersection", "union", "prediction_area", "target_area")
@@ -88,7 +112,7 @@ class Iou:
         self._empty = float(empty)
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
-        """Return IoU, and counts in pixels, ignored ones apart."""
+        """Return IoU and pixel counts, without ignored pixels."""
         return {
             "iou": _iou(comparison, self._empty),
             "intersection": comparison.intersection,
@@ -98,31 +122,33 @@ class Iou:
         }
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where IoU and counts cannot be of one pair of masks."""
+        """Return True for rounds whose IoU and counts cannot come from one pair of masks."""
         del parts
-        value, shared, union, predicted, target = (values[name] for name in self.columns)
+        value = values["iou"]
+        shared = values["intersection"]
+        union = values["union"]
+        predicted = values["prediction_area"]
+        target = values["target_area"]
+        # NaN counts mark a round without values, which is not a contradiction.
         with np.errstate(invalid="ignore", divide="ignore"):
             expected = np.where(union == 0, self._empty, shared / union)
-            is_other = (np.abs(value - expected) > TOLERANCE) | (
-                np.isnan(value) & np.isfinite(expected)
-            )
-            is_odd = (
-                (predicted + target - shared != union)
-                | (shared > np.minimum(predicted, target))
-                | (shared < 0)
-            )
-        return is_other | (is_odd & np.isfinite(union))
+            is_other_value = np.abs(value - expected) > TOLERANCE
+            is_missing = np.isnan(value) & np.isfinite(expected)
+            is_other_union = predicted + target - shared != union
+            is_too_large = shared > np.minimum(predicted, target)
+            is_impossible = is_other_union | is_too_large | (shared < 0)
+        return is_other_value | is_missing | (is_impossible & np.isfinite(union))
 
 
 class _Share:
-    """Pixels in both masks, as a share of those predicted, of those of the target, or of the mean of the two.
+    """Intersection as a share of the predicted pixels, the target's pixels, or a weighted mean of both counts.
 
     Args:
-        empty: what two empty masks give.
+        empty: value for two empty masks.
 
     Attributes:
-        columns: one name, as it appears in the records.
-        predicted_weight: how much the predicted pixels count in the denominator; the target's have the rest of 1.
+        columns: a single name, as it appears in the records.
+        predicted_weight: weight of the predicted pixels in the denominator; the target's pixels have the rest of 1.
     """
 
     columns: tuple[str, ...]
@@ -132,26 +158,30 @@ class _Share:
         self._empty = float(empty)
 
     def _whole(self, predicted: Any, target: Any) -> Any:
-        return self.predicted_weight * predicted + (1 - self.predicted_weight) * target
+        target_weight = 1 - self.predicted_weight
+        return self.predicted_weight * predicted + target_weight * target
 
     def __call__(self, comparison: Comparison) -> float:
-        """Return the share; 0 where it is not defined and only one mask is empty."""
+        """Return the share; 0 if it is undefined and only one mask is empty."""
+        if not comparison.union:
+            return self._empty
         whole = self._whole(comparison.prediction_area, comparison.target_area)
-        if comparison.union:
-            return comparison.intersection / whole if whole else 0.0
-        return self._empty
+        if not whole:
+            return 0.0
+        return comparison.intersection / whole
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where the value is no share, or not the one of the counts that another metric recorded."""
+        """Return True for values that are not a share, or contradict the counts that another metric recorded."""
         del parts
         value = values[self.columns[0]]
         is_wrong = (value < 0) | (value > 1)
-        if {"intersection", "union", "prediction_area", "target_area"} <= values.keys():
+        counts = {"intersection", "union", "prediction_area", "target_area"}
+        if counts <= values.keys():
             whole = self._whole(values["prediction_area"], values["target_area"])
             with np.errstate(invalid="ignore", divide="ignore"):
-                is_wrong |= (whole > 0) & (
-                    np.abs(value - values["intersection"] / whole) > TOLERANCE
-                )
+                expected = values["intersection"] / whole
+                is_other_value = np.abs(value - expected) > TOLERANCE
+                is_wrong |= (whole > 0) & is_other_value
         return is_wrong
 
 
@@ -160,7 +190,7 @@ class Dice(_Share):
     """Dice coefficient.
 
     Args:
-        empty: what two empty masks give.
+        empty: result for two empty masks.
     """
 
     columns = ("dice",)
@@ -170,10 +200,10 @@ class Dice(_Share):
 
 @metric("precision")
 class Precision(_Share):
-    """Share of the predicted pixels that are target; 0 where nothing is predicted and something should be.
+    """Share of predicted pixels that belong to the target; 0 if only the prediction is empty.
 
     Args:
-        empty: what two empty masks give.
+        empty: result for two empty masks.
     """
 
     columns = ("precision",)
@@ -183,10 +213,10 @@ class Precision(_Share):
 
 @metric("recall")
 class Recall(_Share):
-    """Share of the target's pixels that are predicted; 0 where there is no target and something is predicted.
+    """Share of the target's pixels that are predicted; 0 if only the target is empty.
 
     Args:
-        empty: what two empty masks give.
+        empty: result for two empty masks.
     """
 
     columns = ("recall",)
@@ -195,4 +225,6 @@ class Recall(_Share):
 
 
 def _iou(comparison: Comparison, empty: float) -> float:
-    return comparison.intersection / comparison.union if comparison.union else empty
+    if not comparison.union:
+        return empty
+    return comparison.intersection / comparison.union

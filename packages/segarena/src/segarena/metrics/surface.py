@@ -1,9 +1,10 @@
 """Surface distances: NSD (surface Dice), HD95 and the average symmetric surface distance.
 
-Distances are Euclidean, in millimetres, from each element of one surface to the nearest element of the other; where
-a sample has no spacing (photographs), in pixels. See `segarena.arrays.surface` for what an element is. Both masks may
-have any number of parts; an ignored voxel takes the weight of the elements that touch it, not the elements, so the edge
-of an ignored region is no surface of the object.
+Distances are Euclidean and in millimetres, from each element of one surface to the nearest element
+of the other; for samples without spacing (photographs) they are in pixels. See
+`segarena.arrays.surface` for the definition of an element. Both masks may have any number of parts.
+An ignored voxel sets the weight of the elements that touch it to zero but does not remove them, so
+the edge of an ignored region is not a surface of the object.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from segarena.errors import PluginInvalid
 from segarena.registry import metric
 from segarena.samples import Mask
 
+# Relative tolerance, and absolute tolerance in millimetres: far above the rounding of float64 and
+# far below a voxel.
+_ROUNDING = 1e-9
+
 
 def nsd(
     prediction: Any,
@@ -34,7 +39,7 @@ def nsd(
     empty: float = 1.0,
     convention: Convention = "marching-cubes",
 ) -> float:
-    """Return the normalised surface Dice: the share of both surfaces that is at most `tolerance_mm` from the other.
+    """Return the normalised surface Dice: the share of both surfaces within `tolerance_mm` of the other surface.
 
     >>> square = np.zeros((40, 40), bool)
     >>> square[10:30, 10:30] = True
@@ -46,16 +51,15 @@ def nsd(
     Args:
         prediction: bool (or 0 and 1), two or three axes.
         target: same shape.
-        spacing_mm: edge lengths of a voxel along the axes; None makes pixels the unit.
-        ignore: same shape, True where pixels count nowhere; None when all count.
-        tolerance_mm: at least 0, compared with <=, on float64 distances.
+        spacing_mm: edge lengths of a voxel along the axes; None measures in pixels.
+        ignore: same shape, True for ignored pixels; None if all count.
+        tolerance_mm: maximum distance, at least 0, compared by <= with float64 distances.
         empty: value for two masks without any counted surface; surface-distance and the CVPR 2025
-            script get NaN.
-            One mask without surface gives 0.
+            script return NaN. If only one mask has no surface, the result is 0.
         convention: see `segarena.arrays.surface`.
 
     Raises:
-        InvalidInput: shapes, values, spacing, tolerance or convention are not such.
+        InvalidInput: shapes, values, spacing, tolerance or convention are invalid.
 
     Source: Nikolov et al., "Clinically applicable segmentation of head and neck anatomy", 2021.
     """
@@ -68,8 +72,8 @@ class Nsd:
     """NSD, also called surface Dice; see `nsd`.
 
     Args:
-        tolerance_mm: how far the surfaces may be apart; compared with <=. In pixels where there is no spacing.
-        empty: what two masks without surface give; "nan" as in the published challenge scripts.
+        tolerance_mm: largest distance between the surfaces, compared with <=; in pixels for samples without spacing.
+        empty: value for two masks without surface; the published challenge scripts use "nan".
         convention: "marching-cubes" or "voxel-border".
     """
 
@@ -90,23 +94,24 @@ class Nsd:
         self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> float:
-        """Return the share of both surfaces within the tolerance; 0 when one mask is empty."""
+        """Return the share of both surfaces within the tolerance; 0 if only one mask is empty."""
         first, second = _surfaces(comparison, self._convention)
         total = first.area + second.area
         if not total:
             return self._empty
-        near = (
-            one.areas[
-                one.distances_to(other, at_most=self._tolerance_mm) <= self._tolerance_mm
-            ].sum()
-            for one, other in ((first, second), (second, first))
-        )
+        near_area = self._near_area(first, second) + self._near_area(second, first)
         # Sums of the same areas in another order differ in the last digit.
-        return min(1.0, float(sum(near)) / total)
+        return min(1.0, float(near_area) / total)
+
+    def _near_area(self, one: _Elements, other: _Elements) -> np.float64:
+        distances = one.distances_to(other, at_most=self._tolerance_mm)
+        is_near = distances <= self._tolerance_mm
+        return one.areas[is_near].sum()
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where NSD is no share; the surfaces themselves are not recorded."""
+        """Return True for values that are not a share; the surfaces themselves are not recorded."""
         del parts
+        # NaN compares as False, so undefined values are not reported.
         return (values["nsd"] < 0) | (values["nsd"] > 1)
 
 
@@ -114,17 +119,18 @@ class Nsd:
 class SurfaceDistance:
     """HD95 and the average symmetric surface distance (ASSD).
 
-    HD95 is the larger of two directed percentiles: the distance that 95 % of the area of one surface does not exceed.
-    ASSD is the mean distance over the area of both surfaces together.
+    HD95 is the larger of two directed percentiles: the distance within which 95 % of the area of
+    one surface lies from the other. ASSD is the mean distance over the area of both surfaces
+    together.
 
     Args:
-        percentile: the 95 of HD95, above 0 and at most 100; 100 gives the Hausdorff distance.
-        one_empty: what both give when one mask has no surface: "diagonal" (of the sample: no distance is larger),
-            "inf" as in surface-distance, or a number. Two empty masks are 0 apart.
+        percentile: percentile of HD95, above 0 and at most 100; 100 gives the Hausdorff distance.
+        one_empty: value of both measures if one mask has no surface: "diagonal" (of the sample, the upper bound of all
+            distances), "inf" as in surface-distance, or a number. Two empty masks have distance 0.
         convention: "marching-cubes" or "voxel-border".
 
     Raises:
-        PluginInvalid: percentile out of range, another word for `one_empty`, or another convention.
+        PluginInvalid: the percentile is out of range, or `one_empty` or the convention is unknown.
     """
 
     columns = ("hd95_mm", "assd_mm")
@@ -143,35 +149,42 @@ class SurfaceDistance:
                 f"surface_distance: expected a percentile above 0 and at most 100, got {percentile}"
             )
         self._percentile = percentile
-        self._one_empty = None if one_empty == "diagonal" else _number(one_empty)
+        self._one_empty: float | None = None
+        if one_empty != "diagonal":
+            self._one_empty = _number(one_empty)
         self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
-        """Return both distances, in millimetres; in pixels where there is no spacing."""
+        """Return both distances in millimetres, or in pixels for samples without spacing."""
         first, second = _surfaces(comparison, self._convention)
-        if not (first.area and second.area):
-            far = 0.0 if not (first.area or second.area) else self._far(comparison)
-            return {"hd95_mm": far, "assd_mm": far}
-        there = first.distances_to(second)
-        back = second.distances_to(first)
-        total = float((there * first.areas).sum() + (back * second.areas).sum())
+        if not first.area and not second.area:
+            return {"hd95_mm": 0.0, "assd_mm": 0.0}
+        if not first.area or not second.area:
+            distance = self._distance_to_empty(comparison)
+            return {"hd95_mm": distance, "assd_mm": distance}
+        to_second = first.distances_to(second)
+        to_first = second.distances_to(first)
+        first_percentile = _percentile(to_second, first.areas, self._percentile)
+        second_percentile = _percentile(to_first, second.areas, self._percentile)
+        first_sum = (to_second * first.areas).sum()
+        second_sum = (to_first * second.areas).sum()
+        total = float(first_sum + second_sum)
         return {
-            "hd95_mm": max(
-                _percentile(there, first.areas, self._percentile),
-                _percentile(back, second.areas, self._percentile),
-            ),
+            "hd95_mm": max(first_percentile, second_percentile),
             "assd_mm": total / (first.area + second.area),
         }
 
-    def _far(self, comparison: Comparison) -> float:
+    def _distance_to_empty(self, comparison: Comparison) -> float:
+        """Return the distance between a surface and an empty one: the option, or the sample's diagonal."""
         if self._one_empty is not None:
             return self._one_empty
         shape = comparison.reference.shape
-        return math.hypot(*(n * edge for n, edge in zip(shape, _spacing(comparison), strict=True)))
+        sides = zip(shape, _spacing(comparison), strict=True)
+        return math.hypot(*(size * edge for size, edge in sides))
 
 
 class _Elements:
-    """The elements of a surface with the search structures for distances, cached with the mask."""
+    """Elements of a surface with the search structures for distances, cached with the mask."""
 
     def __init__(self, found: Surface, spacing: tuple[float, ...]) -> None:
         self._positions = found.positions
@@ -179,57 +192,67 @@ class _Elements:
         self.areas = found.areas
         self.area = float(found.areas.sum())
 
+    # Cached, because the target's surface is compared with a prediction in every round.
     @cached_property
     def _tree(self) -> Any:
         return _tree(self._positions * self._spacing)
 
     @cached_property
     def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self._positions.min(axis=0), self._positions.max(axis=0)
+        first = self._positions.min(axis=0)
+        last = self._positions.max(axis=0)
+        return first, last
 
     def distances_to(self, other: _Elements, *, at_most: float = math.inf) -> NDArray[np.float64]:
-        """Return the distance of each element to the nearest of `other`; inf where that is above `at_most`.
+        """Return the distance of each element to the nearest element of `other`; inf if it is above `at_most`.
 
-        The nearest element is searched in floating-point coordinates, but its distance is computed from whole steps, so
-        that it does not depend on the position in the frame.
+        The nearest element is found in floating-point coordinates, but its distance is computed
+        from whole voxel steps, so that it does not depend on the position in the frame.
         """
         distances = np.full(len(self.areas), math.inf)
         if not (len(self.areas) and len(other.areas)):
             return distances
-        is_mine = self._near(other, at_most)
-        is_theirs = other._near(self, at_most)
-        mine = self._positions[is_mine]
-        theirs = other._positions[is_theirs]
-        tree = other._tree if is_theirs.all() else _tree(theirs * self._spacing)
-        # Rounding in the search must not lose an element at exactly `at_most`.
-        reach = at_most * (1 + 1e-9) + 1e-9
-        nearest = tree.query(mine * self._spacing, distance_upper_bound=reach)[1]
+        may_be_near = self._near(other, at_most)
+        is_other_near = other._near(self, at_most)
+        own_positions = self._positions[may_be_near]
+        other_positions = other._positions[is_other_near]
+        if is_other_near.all():
+            tree = other._tree
+        else:
+            tree = _tree(other_positions * self._spacing)
+        # Widen the search, because rounding must not lose an element at exactly `at_most`.
+        reach = at_most * (1 + _ROUNDING) + _ROUNDING
+        _, nearest = tree.query(own_positions * self._spacing, distance_upper_bound=reach)
+        # SciPy returns the number of elements if none is within reach.
         is_found = nearest < tree.n
-        steps = mine[is_found] - theirs[nearest[is_found]]
+        steps = own_positions[is_found] - other_positions[nearest[is_found]]
         squared = np.square(steps * self._spacing).sum(axis=1)
-        distances[np.flatnonzero(is_mine)[is_found]] = np.sqrt(squared)
+        found = np.flatnonzero(may_be_near)[is_found]
+        distances[found] = np.sqrt(squared)
         return distances
 
     def _near(self, other: _Elements, at_most: float) -> Mask:
-        """Return which elements lie in the box around `other`, grown by `at_most`: no others can be as near.
+        """Return which elements lie in the box around `other`, grown by `at_most`; all others are farther away.
 
-        A prediction may have specks all over the volume; a small target needs only those around it.
+        A prediction may have specks throughout the volume; a small target needs only those near it.
         """
         low, high = other._ends
+        # Grow by one more voxel, so that rounding of the quotient cannot exclude an element at
+        # exactly `at_most`.
         reach = at_most / self._spacing + 1
         is_above = self._positions >= low - reach
         is_below = self._positions <= high + reach
         return np.all(is_above & is_below, axis=1)
 
 
-def _tree(places: NDArray[Any]) -> Any:
+def _tree(points: NDArray[Any]) -> Any:
     from scipy.spatial import cKDTree
 
-    return cKDTree(places)
+    return cKDTree(points)
 
 
 def _surfaces(comparison: Comparison, convention: Convention) -> tuple[_Elements, _Elements]:
-    """Return the surfaces of prediction and target, each found once."""
+    """Return the surfaces of prediction and target, each computed once."""
     reference = comparison.reference
     spacing = _spacing(comparison)
 
@@ -239,10 +262,11 @@ def _surfaces(comparison: Comparison, convention: Convention) -> tuple[_Elements
         )
         return _Elements(found, spacing)
 
+    # NSD and surface distances of one round share the surfaces; the target's serve all rounds.
     key = ("surface", convention)
-    return comparison.remember(key, lambda: elements(comparison)), reference.remember(
-        key, lambda: elements(reference)
-    )
+    predicted = comparison.remember(key, lambda: elements(comparison))
+    target = reference.remember(key, lambda: elements(reference))
+    return predicted, target
 
 
 def _spacing(comparison: Comparison) -> tuple[float, ...]:
@@ -250,13 +274,18 @@ def _spacing(comparison: Comparison) -> tuple[float, ...]:
 
 
 def _percentile(
-    distances: NDArray[np.float64], areas: NDArray[np.float64], percentile: float
+    distances: NDArray[np.float64],
+    areas: NDArray[np.float64],
+    percentile: float,
 ) -> float:
-    """Return the least distance that at least `percentile` % of the area does not exceed."""
+    """Return the smallest distance that at least `percentile` % of the area does not exceed."""
+    # Order equal distances by area, so that the sums do not depend on the order of the elements.
     order = np.lexsort((areas, distances))
     shares = np.cumsum(areas[order]) / areas.sum()
     index = int(np.searchsorted(shares, percentile / 100))
-    return float(distances[order][min(index, len(order) - 1)])
+    # The last share may be rounded to less than 1.
+    last = len(order) - 1
+    return float(distances[order][min(index, last)])
 
 
 def _number(text: float | str) -> float:

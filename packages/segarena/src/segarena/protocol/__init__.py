@@ -9,7 +9,7 @@
     coco_labels.py           labels of a video as COCO strings
     frames.py                the frames of the worker protocol, in memory and with limits
 
-Prompts have the same form as for a worker (`segarena.serialization`, docs/workers.md). The input may come
-from a stranger: these modules raise `InvalidInput` and nothing else, and their memory use is proportional
-to the size of the input.
+Prompts have the same format as for a worker (`segarena.serialization`, docs/workers.md). The input
+may come from an untrusted sender: these modules only raise `InvalidInput`, and their memory use is
+proportional to the size of the input.
 """

@@ -1,9 +1,9 @@
-"""Labels of a video as other programs send them: a COCO string for each frame and object, in JSON.
+"""Video labels in the format of other programs: JSON with a COCO string for each frame and object.
 
     {"size": [frames, rows, columns], "frames": [[{"object_id": 1, "counts": "..."}, ...], ...]}
 
-The text comes from a stranger. Its commas are counted before it is parsed, so that memory use is
-proportional to the sample and not to what the text claims.
+The text comes from an untrusted sender. Its commas are counted before parsing, so that memory use
+is proportional to the sample and not to the size that the text claims.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.samples import Labels, Shape
 
+# Labels are uint8, with 0 for the background.
 MAX_OBJECTS = 255
 _OBJECT_OVERHEAD = 64
-"""Bytes of an object in a frame that are not run lengths."""
+"""Maximum bytes of an object in a frame besides its run lengths."""
 _VIDEO_OVERHEAD = 1024
 
 
@@ -35,22 +36,26 @@ class _VideoLabels(msgspec.Struct):
 
 
 def max_coco_bytes(shape: Shape) -> int:
-    """Return the largest size of the labels of a video (frames, rows, columns): two bytes per pixel at worst."""
+    """Return the size limit for the labels of a video (frames, rows, columns): two bytes per pixel at worst."""
     return 2 * math.prod(shape) + _OBJECT_OVERHEAD * MAX_OBJECTS * shape[0] + _VIDEO_OVERHEAD
 
 
-def decode_coco_labels(text: bytes, shape: Shape, objects: int) -> Labels:
-    """Return the labels of a video; where objects overlap, the highest number wins.
+def decode_coco_labels(
+    text: bytes,
+    shape: Shape,
+    objects: int,
+) -> Labels:
+    """Decode the labels of a video; if objects overlap, the highest label wins.
 
     Args:
         text: JSON, untrusted.
         shape: (frames, rows, columns).
-        objects: higher object numbers are ignored.
+        objects: number of objects; higher labels are ignored.
 
     Raises:
-        InvalidInput: not the labels of a video of this shape.
+        InvalidInput: the text does not contain labels of a video of this shape.
     """
-    # Each object of a frame adds two commas, each frame one.
+    # Each object in a frame adds two commas, and each frame adds one.
     max_commas = shape[0] * (2 * MAX_OBJECTS + 1) + len(shape) + 2
     is_too_long = len(text) > max_coco_bytes(shape) or text.count(b",") > max_commas
     if len(shape) != 3 or is_too_long:
@@ -71,7 +76,12 @@ def decode_coco_labels(text: bytes, shape: Shape, objects: int) -> Labels:
     return labels
 
 
-def _draw_objects(frame_objects: list[_FrameObject], frame: Any, objects: int, where: str) -> None:
+def _draw_objects(
+    frame_objects: list[_FrameObject],
+    frame: Any,
+    objects: int,
+    where: str,
+) -> None:
     numbers = [one.object_id for one in frame_objects]
     if len({*numbers}) < len(numbers) or min(numbers, default=1) < 1:
         raise InvalidInput(f"{where}: expected objects from 1 on, each once, got {numbers[:20]}")

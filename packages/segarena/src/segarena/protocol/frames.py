@@ -1,4 +1,4 @@
-"""Frames of the worker protocol in memory, from an untrusted sender: every length is checked against a limit."""
+"""In-memory frames of the worker protocol, from an untrusted sender: every length is checked against a limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from segarena.samples import Shape
 from segarena.worker import ProtocolError, Stream, restore
 
 ArrayAnnouncement: TypeAlias = tuple[str, Shape, str | None]
-"""An array as a header announces it: dtype ("bits" for bool), shape, and a file, which no frame here may name."""
+"""Array description in a header: dtype ("bits" for bool), shape, and a file, which these frames may not name."""
 
 CONTENT_TYPE = "application/x-segarena-frames"
 
 MAX_HEADER_BYTES = 16 * 2**20
+# A colour video has the most axes: time, rows, columns and colours.
 MAX_AXES = 4
-# Far above any real side, and low enough that the product of four sides is a Python int of sane size.
+# Far above any real side length, and low enough that the product of four sides stays a small Python
+# int.
 _MAX_SIDE = 2**40
 _MAX_ERROR_LETTERS = 200
 
@@ -47,11 +49,11 @@ class _MemoryStream(Stream):
         self.written += data
 
     def before_arrays(self, announced: Sequence[ArrayAnnouncement]) -> None:
-        """Reject files, arrays with many axes, and whatever the caller's check rejects."""
+        """Reject files, arrays with too many axes, and everything that the caller's check rejects."""
         for dtype, shape, file in announced:
             is_too_large = len(shape) > MAX_AXES or max(shape, default=0) >= _MAX_SIDE
             if file is not None or is_too_large:
-                raise ProtocolError(f"an array that is not taken here: {dtype} {shape}")
+                raise ProtocolError(f"an array that is not accepted here: {dtype} {shape}")
         if self.check is not None:
             self.check(announced)
 
@@ -61,7 +63,7 @@ class _MemoryStream(Stream):
 
 
 def write_frame(header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> bytes:
-    """Return a frame. The same content gives the same bytes."""
+    """Serialize a frame. The same content gives the same bytes."""
     stream = _MemoryStream()
     stream.send(header, arrays)
     return bytes(stream.written)
@@ -74,18 +76,19 @@ def read_frame(
     most_header: int = MAX_HEADER_BYTES,
     check: Callable[[Sequence[ArrayAnnouncement]], None] | None = None,
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return the header and the arrays of a frame.
+    """Parse a frame into its header and arrays.
 
-    Arrays take at most eight times the bytes of the frame, because bool arrays are transmitted as bits.
+    Arrays take at most eight times the size of the frame, because bool arrays are transmitted as
+    bits.
 
     Args:
-        data: exactly one frame.
+        data: the bytes of exactly one frame.
         what: the name of the message in errors.
-        most_header: the limit of the header, in bytes.
-        check: inspects the announced arrays before memory is allocated; raises `InvalidInput`.
+        most_header: size limit of the header, in bytes.
+        check: function that checks the announced arrays before memory is allocated; raises `InvalidInput`.
 
     Raises:
-        InvalidInput: not a frame, or one that exceeds a limit.
+        InvalidInput: the data are not a frame, or exceed a limit.
     """
     stream = _MemoryStream(data, most_header=min(most_header, len(data)), most_body=len(data))
     stream.check = check
@@ -97,15 +100,19 @@ def read_frame(
         reason = " ".join(str(error).split())[:_MAX_ERROR_LETTERS]
         raise InvalidInput(f"{what}: {reason}") from error
     if not stream.is_exhausted:
-        raise InvalidInput(f"{what}: expected one frame, more bytes follow it")
+        raise InvalidInput(f"{what}: expected one frame, got more bytes after it")
     return header, arrays
 
 
-def restore_fields(encoded: Any, arrays: Sequence[Any], what: str) -> dict[str, Any]:
-    """Return the fields of an object in a header, with their arrays.
+def restore_fields(
+    encoded: Any,
+    arrays: Sequence[Any],
+    what: str,
+) -> dict[str, Any]:
+    """Return the fields of an object in a header, including its arrays.
 
     Raises:
-        InvalidInput: not an object, or it refers to an array that is not there.
+        InvalidInput: the value is not an object, or refers to a missing array.
     """
     try:
         fields = dict(encoded)
@@ -114,11 +121,15 @@ def restore_fields(encoded: Any, arrays: Sequence[Any], what: str) -> dict[str, 
         raise InvalidInput(f"{what}: {str(error)[:_MAX_ERROR_LETTERS]}") from error
 
 
-def convert_field(value: Any, kind: type[Kind], what: str) -> Kind:
-    """Return a value of a header as a type.
+def convert_field(
+    value: Any,
+    kind: type[Kind],
+    what: str,
+) -> Kind:
+    """Convert a value of a header to a type.
 
     Raises:
-        InvalidInput: another type; the message names the field.
+        InvalidInput: the value has another type; the message names the field.
     """
     try:
         return msgspec.convert(value, kind)

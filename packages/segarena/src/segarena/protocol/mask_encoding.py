@@ -16,11 +16,11 @@ from segarena.samples import Labels, Mask, Shape, as_labels
 from segarena.worker import flatten
 
 _MAX_QUOTED = 80
-"""Letters of a stranger's input that an error repeats."""
+"""Maximum number of characters of untrusted input that an error message quotes."""
 
 
 def max_mask_bytes(shape: Shape, objects: int = 1) -> int:
-    """Return the largest size of a mask: its bits, or one byte per pixel for labels of several objects."""
+    """Return the size limit of a mask in bytes: its bits, or one byte per pixel for labels of several objects."""
     return math.prod(shape) // 8 + 1 if objects == 1 else math.prod(shape)
 
 
@@ -28,11 +28,11 @@ def encode_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     """Return the header of a mask or of labels, and append its bytes to `arrays`.
 
     Args:
-        mask: bool, any shape; or whole numbers 0 to 255, the labels of several objects.
-        arrays: of the frame.
+        mask: bool, any shape; or integers 0 to 255, the labels of several objects.
+        arrays: arrays of the frame, to which the bytes are appended.
 
     Raises:
-        InvalidMask: other values.
+        InvalidMask: the mask has other values.
     """
     given = np.asarray(mask)
     header: dict[str, Any] = {"shape": list(given.shape)}
@@ -41,15 +41,19 @@ def encode_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     labels = as_labels(given)
     lengths = encode_labels_rle(labels)
     sizes = [len(each) for each in lengths.values()]
-    # Scattered labels are shorter as plain bytes than as run lengths.
+    # Scattered labels take less space as plain bytes than as run lengths.
     if sum(sizes) > labels.size or max(sizes, default=0) > max_mask_bytes(labels.shape):
         return {**header, "values": flatten(labels, arrays)}
     encoded = [[number, _encode_lengths(each, arrays)] for number, each in lengths.items()]
     return {**header, "labels": encoded}
 
 
-def encode_coco_labels(text: bytes, shape: Shape, arrays: list[Any]) -> dict[str, Any]:
-    """Return the header of video labels that are kept as received; see `segarena.protocol.coco_labels`."""
+def encode_coco_labels(
+    text: bytes,
+    shape: Shape,
+    arrays: list[Any],
+) -> dict[str, Any]:
+    """Return the header of video labels that are stored as received; see `segarena.protocol.coco_labels`."""
     return {"shape": list(shape), "coco": flatten(np.frombuffer(text, np.uint8), arrays)}
 
 
@@ -65,18 +69,21 @@ def _encode_lengths(lengths: bytes, arrays: list[Any]) -> dict[str, Any]:
 
 
 def decode_mask(
-    header: Any, arrays: Sequence[Any], shape: Shape, objects: int = MAX_OBJECTS
+    header: Any,
+    arrays: Sequence[Any],
+    shape: Shape,
+    objects: int = MAX_OBJECTS,
 ) -> Mask | Labels:
-    """Return the mask or the labels that `encode_mask` encoded.
+    """Decode a mask or labels that `encode_mask` encoded.
 
     Args:
-        header: untrusted, as are the arrays.
-        arrays: of the frame.
-        shape: of the sample.
-        objects: how many objects are evaluated.
+        header: untrusted, like the arrays.
+        arrays: arrays of the frame.
+        shape: shape of the sample.
+        objects: number of objects that are evaluated.
 
     Raises:
-        InvalidInput: not a mask of this shape, or labels that name an object twice or share a pixel.
+        InvalidInput: the value is not a mask of this shape, or contains labels that list an object twice or overlap.
     """
     if not isinstance(header, dict) or header.get("shape") != list(shape):
         raise InvalidInput(
@@ -94,7 +101,11 @@ def decode_mask(
     return _decode_one(body, arrays, shape)
 
 
-def _decode_labels(pairs: Any, arrays: Sequence[Any], shape: Shape) -> Labels:
+def _decode_labels(
+    pairs: Any,
+    arrays: Sequence[Any],
+    shape: Shape,
+) -> Labels:
     if not isinstance(pairs, list) or len(pairs) > MAX_OBJECTS:
         raise InvalidInput(
             f"labels: expected a list of at most {MAX_OBJECTS} objects, got {str(pairs)[:_MAX_QUOTED]}"
@@ -114,7 +125,11 @@ def _decode_labels(pairs: Any, arrays: Sequence[Any], shape: Shape) -> Labels:
     return labels
 
 
-def _decode_one(header: Any, arrays: Sequence[Any], shape: Shape) -> Mask:
+def _decode_one(
+    header: Any,
+    arrays: Sequence[Any],
+    shape: Shape,
+) -> Mask:
     encoding = ""
     reference = None
     if isinstance(header, dict) and len(header) == 1:
@@ -133,7 +148,12 @@ def _decode_one(header: Any, arrays: Sequence[Any], shape: Shape) -> Mask:
     return decode_rle(lengths.tobytes(), tuple(shape))
 
 
-def _array_at(reference: Any, arrays: Sequence[Any], dtype: Any, shape: Shape | None = None) -> Any:
+def _array_at(
+    reference: Any,
+    arrays: Sequence[Any],
+    dtype: Any,
+    shape: Shape | None = None,
+) -> Any:
     index = None
     if isinstance(reference, dict) and len(reference) == 1:
         index = reference.get("array")
@@ -150,11 +170,15 @@ def _array_at(reference: Any, arrays: Sequence[Any], dtype: Any, shape: Shape | 
     return found
 
 
-def check_announced_masks(announced: Sequence[ArrayAnnouncement], shape: Shape, most: int) -> None:
-    """Check that a frame announces nothing but masks of a shape, and at most so many.
+def check_announced_masks(
+    announced: Sequence[ArrayAnnouncement],
+    shape: Shape,
+    most: int,
+) -> None:
+    """Check that a frame announces only masks of a shape, and no more than a maximum number.
 
     Raises:
-        InvalidInput: too many arrays, or others.
+        InvalidInput: there are too many arrays, or arrays that are not such masks.
     """
     if len(announced) > most:
         raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")

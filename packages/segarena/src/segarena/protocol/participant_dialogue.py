@@ -16,17 +16,17 @@ from segarena.samples import Shape, Support
 
 
 class ParticipantDialogue:
-    """A dialogue, rebuilt from the turns that were sent and the replies that came back.
+    """A dialogue reconstructed from the sent turns and the received replies.
 
     Args:
         about: the columns that identify the dialogue in records.
-        shape: of the sample.
+        shape: shape of the sample.
         lift: how to spread the user's prompts over slices.
-        keep_rounds: the rounds whose masks are recorded.
+        keep_rounds: rounds whose masks are stored.
 
     Attributes:
         dialogue: all prompts so far and the last answer.
-        is_over: whether it has ended.
+        is_over: whether the dialogue has ended.
         is_late: whether the last answer exceeded the time limit and was dropped.
     """
 
@@ -45,14 +45,17 @@ class ParticipantDialogue:
         self._recorder = RoundRecorder(about, keep_rounds)
 
     def receive(
-        self, reply: DialogueReply, sent: DialogueAnswer | None, seconds: float = 0.0
+        self,
+        reply: DialogueReply,
+        sent: DialogueAnswer | None,
+        seconds: float = 0.0,
     ) -> None:
         """Add a reply and the answer that was sent before it.
 
         Args:
-            reply: of the server.
+            reply: reply of the server.
             sent: the answer; None if the turn opened the dialogue.
-            seconds: the time that the answer took.
+            seconds: duration of the answer.
         """
         values = _values(reply)
         self.is_over = reply.over
@@ -61,7 +64,7 @@ class ParticipantDialogue:
             self._record(sent, reply, values, seconds)
         silent_rounds = reply.rounds if reply.over else reply.rounds[:-1]
         for _ in silent_rounds:
-            # The user gave no prompt: the previous answer counts for this round, too.
+            # The user gave no prompt, so the previous answer counts for this round, too.
             previous = self.dialogue.previous
             if previous is None:
                 previous = Prediction(self.dialogue.previous_mask(self._shape))
@@ -95,7 +98,8 @@ class ParticipantDialogue:
         if reply.late:
             self._recorder.drop(seconds)
             return
-        # Record the mask that was sent. Before a kill and resume the dialogue may have held another one.
+        # Record the mask that was sent. Before an interruption the dialogue may have had another
+        # one.
         current = self.dialogue.previous
         if current is None:
             self.dialogue = self.dialogue.answer(sent.prediction)

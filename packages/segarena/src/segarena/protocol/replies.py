@@ -1,4 +1,4 @@
-"""Replies of a server: the next prompts of each dialogue, or that it has ended."""
+"""Replies of a server: the next prompts of each dialogue, or its end."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class DialogueReply:
     """The reply to one dialogue.
 
     Attributes:
-        dialogue: its index among the dialogues of the sample, from 0.
+        dialogue: index among the dialogues of the sample, from 0.
         rounds: the prompts since the last answer, by round. All but the last are empty: in those rounds the user gave
             no prompt, and the previous answer counts again.
         over: whether the dialogue has ended.
-        late: whether the last answer exceeded the time limit; the server dropped it and ended the dialogue.
-        failed: why it ended early, in words for the participant; "" if it did not.
-        objects: how many objects are evaluated together.
+        late: whether the last answer exceeded the time limit, so that the server dropped it and ended the dialogue.
+        failed: why the dialogue ended early, as a message for the participant; "" if it did not.
+        objects: number of objects that are evaluated together.
         lift: how to spread the user's prompts over slices.
         values: the scores of the last answer, if the phase shows them.
     """
@@ -54,7 +54,7 @@ class Reply:
 
     Attributes:
         dialogues: the dialogues that the turn answered or opened.
-        charged_s: the time charged for the turn, over all dialogues, in seconds.
+        charged_s: the time charged for the turn, summed over all dialogues, in seconds.
     """
 
     dialogues: Sequence[DialogueReply] = field(default_factory=list[DialogueReply])
@@ -78,7 +78,7 @@ class _EncodedReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pack_reply(reply: Reply) -> bytes:
-    """Return a reply as a frame. The same reply gives the same bytes."""
+    """Serialize a reply as a frame. The same reply gives the same bytes."""
     arrays: list[Any] = []
     dialogues = [_encode_dialogue_reply(one, arrays) for one in reply.dialogues]
     return write_frame({"dialogues": dialogues, "charged_s": reply.charged_s}, arrays)
@@ -101,9 +101,9 @@ def _encode_dialogue_reply(reply: DialogueReply, arrays: list[Any]) -> dict[str,
 
 
 def _anonymous(prompt: Prompt) -> Prompt:
-    """Return a prompt in which the name of a support example is the hash of its pixels.
+    """Replace the name of a support example in a prompt by the hash of its pixels.
 
-    File names of support examples could give away the class or the answer.
+    File names of support examples could reveal the class or the answer.
     """
     if not isinstance(prompt, Support):
         return prompt
@@ -113,14 +113,14 @@ def _anonymous(prompt: Prompt) -> Prompt:
 
 
 def _no_handle(_encoded: Any) -> int:
-    raise InvalidInput("an encoding does not travel to participants")
+    raise InvalidInput("an encoding cannot be sent to participants")
 
 
 def unpack_reply(data: bytes, shape: Shape) -> Reply:
-    """Return the reply that `pack_reply` packed; its prompts are in a sample of `shape`.
+    """Parse a reply that `pack_reply` serialized; its prompts refer to a sample of `shape`.
 
     Raises:
-        InvalidInput: not a reply.
+        InvalidInput: the data are not a reply.
     """
     header, arrays = read_frame(data, what="reply")
     encoded = convert_field(header, _EncodedReply, "reply")
@@ -129,7 +129,9 @@ def unpack_reply(data: bytes, shape: Shape) -> Reply:
 
 
 def _decode_dialogue_reply(
-    encoded: _EncodedDialogueReply, arrays: Sequence[Any], shape: Shape
+    encoded: _EncodedDialogueReply,
+    arrays: Sequence[Any],
+    shape: Shape,
 ) -> DialogueReply:
     rounds: list[tuple[Prompt, ...]] = []
     for prompts in encoded.rounds:
@@ -146,7 +148,11 @@ def _decode_dialogue_reply(
     )
 
 
-def _decode_prompt(encoded: dict[str, Any], arrays: Sequence[Any], shape: Shape) -> Prompt:
+def _decode_prompt(
+    encoded: dict[str, Any],
+    arrays: Sequence[Any],
+    shape: Shape,
+) -> Prompt:
     own = {name: value for name, value in encoded.items() if name != "sample"}
     fields = restore_fields(own, arrays, "prompt")
     kind = fields.pop("kind", None)
@@ -163,7 +169,11 @@ def _decode_prompt(encoded: dict[str, Any], arrays: Sequence[Any], shape: Shape)
     return prompt
 
 
-def _decode_support(fields: Mapping[str, Any], sample: Any, arrays: Sequence[Any]) -> Support:
+def _decode_support(
+    fields: Mapping[str, Any],
+    sample: Any,
+    arrays: Sequence[Any],
+) -> Support:
     image = decode_sample(sample, arrays)
     if not isinstance(image, ImageSample):
         raise InvalidInput("a support example: expected an image")
@@ -184,5 +194,5 @@ def _decode_drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
 def _mask(mask: Any) -> Any:
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
         dtype = getattr(mask, "dtype", type(mask).__name__)
-        raise InvalidInput(f"a mask that is given: expected bool, got {dtype}")
+        raise InvalidInput(f"a mask prompt: expected bool, got {dtype}")
     return mask

@@ -1,4 +1,4 @@
-"""Samples as participants receive them."""
+"""Serialized samples for participants."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from segarena.serialization import encode_sample
 
 _Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
 _MAX_TEXT = 200
-# A frame begins with two lengths, of the header (4 bytes) and of the body (8 bytes).
+# A frame starts with two lengths, those of the header (4 bytes) and of the body (8 bytes).
 _HEADER_START = 12
-# The field that holds the pixels of a kind of sample, and how many of its axes are positions.
+# The field with the pixels of each kind of sample, and the number of its axes that are positions.
 _PIXELS = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}
 
 
 def pack_sample(sample: Sample) -> bytes:
-    """Return a sample as participants receive it: without ground truth and without its name.
+    """Serialize a sample for participants: without ground truth and without its name.
 
-    The same sample gives the same bytes in each run, so that it is transmitted once and identified by its hash.
+    The same sample gives the same bytes in each run, so it is transmitted only once and identified
+    by its hash.
     """
     arrays: list[Any] = []
     anonymous = replace(without_truth(sample), id="")
@@ -35,17 +36,17 @@ def pack_sample(sample: Sample) -> bytes:
 
 
 def unpack_sample(data: bytes, key: str) -> Sample:
-    """Return the sample that `pack_sample` packed, with a key in place of its name.
+    """Parse a sample that `pack_sample` serialized, with a key in place of its name.
 
     Raises:
-        InvalidInput: not a sample.
+        InvalidInput: the data are not a sample.
     """
     header, arrays = read_frame(data, what="sample")
     return replace(decode_sample(header.get("sample"), arrays), id=key)
 
 
 def packed_sample_shape(data: bytes) -> Shape:
-    """Return the shape of a packed sample without building its arrays; only for our own data.
+    """Return the shape of a packed sample without building its arrays; only for trusted data.
 
     Raises:
         InvalidInput: not a sample.
@@ -62,10 +63,10 @@ def packed_sample_shape(data: bytes) -> Shape:
 
 
 def decode_sample(encoded: Any, arrays: Sequence[Any]) -> Sample:
-    """Return the sample that a header describes.
+    """Build the sample that a header describes.
 
     Raises:
-        InvalidInput: it describes none.
+        InvalidInput: the header does not describe a sample.
     """
     fields = restore_fields(encoded, arrays, "sample")
     kind = fields.get("kind")

@@ -1,7 +1,7 @@
 """Published tables as data: figures with their sources, and the requirements to reproduce them.
 
-A package names the module that adds its tables in the entry point group `segarena.tables`; the module
-is imported when tables are first looked up.
+A package names the module that adds its tables in the entry point group `segarena.tables`; the
+module is imported at the first lookup of a table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reader of TOML files with the tables of a paper, in which figures are text tables as printed.
+"""Reader of TOML files that contain the tables of a paper as text tables with the figures as printed.
 
 Cells of a text table are separated by `|`. Headings with a slash are for figures: `DATASET/MEASURE`,
 `/MEASURE` if the row names the dataset, or `DATASET/MEASURE±OTHER` if a cell has two figures. Columns
@@ -39,7 +39,7 @@ _NAME = re.compile(r"{([\w -]+)}")
 _FIGURE = re.compile(r"(?P<number>-?\d*\.?\d+(?:[eE][-+]?\d+)?)%?(?P<doubt>\??)")
 
 Columns: TypeAlias = list[tuple[str, tuple[str, ...]]]
-"""Dataset and measures of each heading; a key column has no measures, and its name instead of the dataset."""
+"""Dataset and measures of each heading; a key column has no measures, and its own name instead of the dataset."""
 
 
 class BenchmarkSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ def read_paper(path: Path) -> PaperFile:
     """Read the file of a paper.
 
     Raises:
-        InvalidInput: the file is missing or invalid; the message names the place.
+        InvalidInput: the file is missing or invalid; the message names the faulty field.
     """
     try:
         return msgspec.toml.decode(path.read_bytes(), type=PaperFile)
@@ -101,7 +101,7 @@ def read_paper(path: Path) -> PaperFile:
         raise InvalidInput(
             f"{path}: expected a file of published tables, {error.strerror}"
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path}: expected TOML with published tables; {error}") from error
 
 
@@ -111,28 +111,33 @@ def read_tables(
     """Return the tables of a paper by number; `measuring` has functions for tables without a benchmark.
 
     Raises:
-        InvalidInput: as `read_paper`; or a figure is invalid, or a measure or dataset is not declared.
+        InvalidInput: see `read_paper`; also if a figure is invalid, or a measure or dataset is not declared.
     """
-    form = read_paper(path)
-    for name in form.datasets:
-        _check_mean(form.datasets, name, path)
-    made: dict[str, PublishedTable] = {}
-    for number in form.tables:
+    paper = read_paper(path)
+    for name in paper.datasets:
+        _check_mean(paper.datasets, name, path)
+    measurers = measuring or {}
+    tables: dict[str, PublishedTable] = {}
+    for number in paper.tables:
+        builder = _TableBuilder(paper, number, measurers.get(number))
         try:
-            made[number] = _Maker(form, number, (measuring or {}).get(number)).table
+            tables[number] = builder.table
         except InvalidInput as error:
             raise InvalidInput(f"{path}, table {number}: {error}") from error
-    return made
+    return tables
 
 
 def _check_mean(
-    datasets: Mapping[str, DatasetEntry], name: str, path: Path, within: tuple[str, ...] = ()
+    datasets: Mapping[str, DatasetEntry],
+    name: str,
+    path: Path,
+    within: tuple[str, ...] = (),
 ) -> None:
     """Raise an error for a mean over undeclared datasets or over itself."""
     if name not in datasets:
         hint = suggest_names(name, datasets) or f"known: {', '.join(datasets)}"
         raise InvalidInput(
-            f"{path}: {within[-1]} is the mean over {name!r}, which is not declared; {hint}"
+            f"{path}: {within[-1]} is a mean over {name!r}, which is not declared; {hint}"
         )
     if name in within:
         raise InvalidInput(f"{path}: {name} is a mean over itself: {' of '.join((*within, name))}")
@@ -141,7 +146,7 @@ def _check_mean(
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _TableBuilder:
     """Builder of one table from the sections of the file."""
 
     paper: PaperFile
@@ -149,50 +154,51 @@ class _Maker:
     measuring: TableMeasurer | None
 
     @property
-    def form(self) -> TableSection:
+    def section(self) -> TableSection:
         return self.paper.tables[self.number]
 
     @property
     def table(self) -> PublishedTable:
         paper = self.paper
-        form = self.form
+        section = self.section
         figures, rows = self._figures_of(self.number)
-        if form.same_as:
-            figures, rows = self._figures_of(form.same_as)
-        elif form.models_of:
-            _, rows = self._figures_of(form.models_of)
-        measures = form.measures or tuple(dict.fromkeys(figure.measure for figure in figures))
+        if section.same_as:
+            figures, rows = self._figures_of(section.same_as)
+        elif section.models_of:
+            _, rows = self._figures_of(section.models_of)
+        measures = section.measures or tuple(dict.fromkeys(figure.measure for figure in figures))
         figures = [figure for figure in figures if figure.measure in measures]
-        datasets = form.datasets or tuple(dict.fromkeys(figure.dataset for figure in figures))
+        datasets = section.datasets or tuple(dict.fromkeys(figure.dataset for figure in figures))
         self._check(datasets, paper.datasets, "dataset")
-        self._check(form.takes, paper.inputs, "input")
+        self._check(section.takes, paper.inputs, "input")
         return PublishedTable(
             name=f"{paper.system}:{self.number}",
-            title=form.title,
+            title=section.title,
             paper=paper.paper,
-            where=form.where,
+            where=section.where,
             read_from=paper.read_from,
             figures=tuple(figures),
             rows=tuple(rows),
             datasets=datasets,
             measures={name: self._measure(name) for name in measures},
-            absent=form.absent,
-            notes=form.notes,
+            absent=section.absent,
+            notes=section.notes,
             models=paper.models,
             data=paper.datasets,
             conditions=paper.conditions,
             inputs=paper.inputs,
-            takes=form.takes,
+            takes=section.takes,
+            # A function that measures the table replaces the benchmark of the paper.
             benchmark="" if self.measuring else paper.benchmark.name,
-            options={**paper.benchmark.options, **form.options},
-            needs={**paper.benchmark.needs, **form.needs},
+            options={**paper.benchmark.options, **section.options},
+            needs={**paper.benchmark.needs, **section.needs},
             stand_in=self._stand_in(),
             measuring=self.measuring,
         )
 
     def _stand_in(self) -> StandIn:
-        """Return the stand-in of the paper, overridden by that of the table."""
-        own = self.form.stand_in
+        """Merge the stand-ins of the paper and of the table; the table takes precedence."""
+        own = self.section.stand_in
         shared = self.paper.stand_in
         return StandIn(
             segmenter=own.segmenter or shared.segmenter,
@@ -205,76 +211,104 @@ class _Maker:
         self._check([name], self.paper.measures, "measure")
         return self.paper.measures[name]
 
-    def _check(self, names: Any, known: Mapping[str, Any], kind: str) -> None:
-        for name in names if known else ():
+    def _check(
+        self,
+        names: Any,
+        known: Mapping[str, Any],
+        kind: str,
+    ) -> None:
+        # A file without a section for such entries may use any names.
+        if not known:
+            return
+        for name in names:
             if name not in known:
-                raise InvalidInput(
-                    f"no {kind} {name!r} is declared; {suggest_names(name, known) or 'known: ' + ', '.join(known)}"
-                )
+                hint = suggest_names(name, known) or f"known: {', '.join(known)}"
+                raise InvalidInput(f"no {kind} {name!r} is declared; {hint}")
 
     def _figures_of(self, number: str) -> tuple[list[PublishedFigure], list[TableRow]]:
         if number not in self.paper.tables:
             raise InvalidInput(
                 f"there is no table {number!r}; {suggest_names(number, self.paper.tables)}"
             )
-        form = self.paper.tables[number]
-        lines = [line for line in map(str.strip, form.figures.splitlines()) if line]
+        section = self.paper.tables[number]
+        lines = [line for line in map(str.strip, section.figures.splitlines()) if line]
         if not lines:
             return [], []
-        columns = self._columns(_cells(lines[0]), form)
+        heading_line, *row_lines = lines
+        columns = self._columns(_cells(heading_line), section)
         figures: list[PublishedFigure] = []
         rows: dict[str, TableRow] = {}
-        for line in lines[1:]:
+        for line in row_lines:
             cells = _cells(line)
             if len(cells) != len(columns):
                 raise InvalidInput(f"expected {len(columns)} cells, got {len(cells)}: {line}")
-            row = self._row(form, columns, cells)
+            row = self._row(section, columns, cells)
+            # Rows contain dictionaries, which cannot be set members; equal rows have equal `repr`
+            # texts.
             rows.setdefault(repr(row), row)
             figures += self._figures_in(row, columns, cells)
         return figures, list(rows.values())
 
-    def _columns(self, headings: list[str], form: TableSection) -> Columns:
+    def _columns(self, headings: list[str], section: TableSection) -> Columns:
         columns: Columns = []
         for heading in headings:
             dataset, slash, measures = heading.rpartition("/")
-            if slash:
-                names = tuple(form.read_as.get(name, name) for name in measures.split("±"))
-            else:
-                names = ()
+            if not slash:
+                columns.append((heading, ()))
+                continue
+            names = tuple(section.read_as.get(name, name) for name in measures.split("±"))
             self._check(names, self.paper.measures, "measure")
-            columns.append((dataset if slash else heading, names))
+            columns.append((dataset, names))
         return columns
 
-    def _row(self, form: TableSection, columns: Columns, cells: list[str]) -> TableRow:
-        printed = {
-            heading: cell
-            for (heading, names), cell in zip(columns, cells, strict=True)
-            if not names
-        }
-        patterns = {"model": form.model, "condition": form.condition, "dataset": form.dataset}
-        words = {**dict.fromkeys(KEY_COLUMNS, ""), **printed}
-        named = {
-            key: " ".join(fill_placeholders(pattern, words).split())
-            for key, pattern in patterns.items()
-        }
-        translated = {
-            key: self.paper.words.get(key, {}).get(cell, cell) for key, cell in printed.items()
-        }
-        condition = self.paper.conditions.get(named["condition"])
+    def _row(
+        self,
+        section: TableSection,
+        columns: Columns,
+        cells: list[str],
+    ) -> TableRow:
+        key_cells: dict[str, str] = {}
+        row_words: dict[str, str] = {}
+        for (heading, names), cell in zip(columns, cells, strict=True):
+            if not names:
+                key_cells[heading] = cell
+                translations = self.paper.words.get(heading, {})
+                row_words[heading] = translations.get(cell, cell)
+        placeholders = {**dict.fromkeys(KEY_COLUMNS, ""), **key_cells}
+        model = _fill_template(section.model, placeholders)
+        condition = _fill_template(section.condition, placeholders)
+        dataset = _fill_template(section.dataset, placeholders)
+        entry = self.paper.conditions.get(condition)
+        if entry:
+            row_words["user"] = entry.user
         return TableRow(
-            **named, words={**translated, **({"user": condition.user} if condition else {})}
+            model=model,
+            condition=condition,
+            dataset=dataset,
+            words=row_words,
         )
 
     def _figures_in(
-        self, row: TableRow, columns: Columns, cells: list[str]
+        self,
+        row: TableRow,
+        columns: Columns,
+        cells: list[str],
     ) -> Iterator[PublishedFigure]:
         for (dataset, names), cell in zip(columns, cells, strict=True):
-            parts = _parted(cell, len(names)) if names else []
+            if not names:
+                continue
+            parts = _split_figures(cell, len(names))
             for name, printed in zip(names, parts, strict=True):
                 if printed.lower() not in NO_FIGURE:
                     yield self._figure(row, dataset or row.dataset, name, printed)
 
-    def _figure(self, row: TableRow, dataset: str, measure: str, printed: str) -> PublishedFigure:
+    def _figure(
+        self,
+        row: TableRow,
+        dataset: str,
+        measure: str,
+        printed: str,
+    ) -> PublishedFigure:
         match = _FIGURE.fullmatch(printed)
         try:
             number = Decimal(match["number"] if match else "")
@@ -282,11 +316,11 @@ class _Maker:
             raise InvalidInput(
                 f"{row.model}, {measure}: expected a figure, got {printed!r}"
             ) from error
+        exponent = int(number.as_tuple().exponent)
         if measure in self.paper.measures:
             decimals = self.paper.measures[measure].decimals
-        else:
-            decimals = None
-        exponent = number.as_tuple().exponent
+            if decimals is not None:
+                exponent = -decimals
         return PublishedFigure(
             model=row.model,
             dataset=dataset,
@@ -294,7 +328,8 @@ class _Maker:
             measure=measure,
             printed=printed,
             value=float(number),
-            step=float(Decimal(1).scaleb(int(exponent) if decimals is None else -decimals)),
+            # Use a decimal, which is exact for any number of digits.
+            step=float(Decimal(1).scaleb(exponent)),
             is_certain=not (match and match["doubt"]),
             words=row.words,
         )
@@ -304,20 +339,30 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("|")]
 
 
-def _parted(cell: str, count: int) -> list[str]:
-    """Return the `count` figures of a cell such as "6.44±0.85"."""
+def _fill_template(template: str, words: RowWords) -> str:
+    """Fill in a template, and remove the extra spaces of empty cells."""
+    return " ".join(fill_placeholders(template, words).split())
+
+
+def _split_figures(cell: str, count: int) -> list[str]:
+    """Split a cell such as "6.44±0.85" into its `count` figures."""
     if cell.lower() in NO_FIGURE:
         return [""] * count
     parts = [part.strip() for part in cell.split("±")]
     if len(parts) != count:
-        raise InvalidInput(f"expected {count} figures parted by ±, got {cell!r}")
+        raise InvalidInput(f"expected {count} figures separated by ±, got {cell!r}")
     return parts
 
 
-def condition_label(condition: str, words: RowWords, measure: Measure) -> str:
+def condition_label(
+    condition: str,
+    words: RowWords,
+    measure: Measure,
+) -> str:
     """Return a label that distinguishes figures of a measure: the condition and the placeholders of its column."""
     named = [words[name] for name in placeholders_in(measure.column) if name in words]
-    return ", ".join(filter(None, [condition, *named]))
+    parts = [condition, *named]
+    return ", ".join(part for part in parts if part)
 
 
 def placeholders_in(text: object) -> list[str]:
@@ -326,20 +371,20 @@ def placeholders_in(text: object) -> list[str]:
     >>> placeholders_in("folder(path='{path}', pairs='{tiers}/a')")
     ['path', 'tiers']
     """
-    return _NAME.findall(text) if isinstance(text, str) else []
+    if not isinstance(text, str):
+        return []
+    return _NAME.findall(text)
 
 
 def fill_placeholders(pattern: str, words: RowWords) -> str:
-    """Return a text in which the cell under heading `name` replaces `{name}`.
+    """Replace `{name}` in a text with the cell under heading `name`.
 
     Raises:
-        InvalidInput: there is no such heading.
+        InvalidInput: a placeholder has no heading.
     """
     for name in placeholders_in(pattern):
         if name not in words:
             known = ", ".join(words) or "none"
-            raise InvalidInput(
-                f"{pattern!r}: no column of the figures is called {name!r}; there are {known}"
-            )
+            raise InvalidInput(f"{pattern!r}: there is no column {name!r}; the columns are {known}")
         pattern = pattern.replace(f"{{{name}}}", words[name])
     return pattern

@@ -1,4 +1,4 @@
-"""Registry of published tables: those of packages by name, and files of users."""
+"""Registry of published tables: tables of packages by name, and files of users."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ def table_names() -> tuple[str, ...]:
 
 
 def find_table(reference: str) -> PublishedTable:
-    """Return a table by name, or from a file: `mine.toml`, or `mine.toml:NUMBER` where that holds several.
+    """Return a table by name, or from a file: `mine.toml`, or `mine.toml:NUMBER` if the file has several.
 
     Raises:
-        UnknownPlugin: there is no such table; the message suggests similar names.
+        UnknownPlugin: the table is unknown; the message suggests similar names.
         InvalidInput: the file is invalid.
     """
     path, is_file, number = reference.rpartition(f"{SUFFIX}:")
-    if is_file or reference.endswith(SUFFIX):
-        return _from_file(Path(path + SUFFIX if is_file else reference), number if is_file else "")
+    if is_file:
+        return _from_file(Path(path + SUFFIX), number)
+    if reference.endswith(SUFFIX):
+        return _from_file(Path(reference), "")
     known = _all()
     if reference in known:
         return known[reference]
@@ -55,8 +57,8 @@ def find_table(reference: str) -> PublishedTable:
         hint = suggest_names(reference, known)
     problems = "".join(f"{problem}; " for problem in broken_tables())
     raise UnknownPlugin(
-        f"{problems}no table is called {reference!r}; "
-        f"{hint or 'segarena list tables shows what there is'}. A file works too: my_tables.toml"
+        f"{problems}there is no table {reference!r}; "
+        f"{hint or 'segarena list tables shows all'}. A file works too: my_tables.toml"
     )
 
 
@@ -70,19 +72,23 @@ def _all() -> Mapping[str, PublishedTable]:
     return _tables()[0]
 
 
+# Cached, because parsing the files of all papers takes longer than most commands; `add_paper`
+# clears the cache.
 @cache
 def _tables() -> tuple[Mapping[str, PublishedTable], tuple[str, ...]]:
-    found: dict[str, PublishedTable] = {}
+    """Return all registered tables by name, and the errors of files that cannot be read."""
+    tables: dict[str, PublishedTable] = {}
     problems: list[str] = []
     for path, measuring in _papers.items():
+        # An error in another package must not affect segarena's own tables.
         try:
             for table in read_tables(path, measuring).values():
-                if table.name in found:
-                    raise PluginError(f"{path}: table {table.name} is there already")
-                found[table.name] = table
-        except SegarenaError as error:  # an error of another package must not affect our tables
+                if table.name in tables:
+                    raise PluginError(f"{path}: table {table.name} exists already; rename it")
+                tables[table.name] = table
+        except SegarenaError as error:
             problems.append(str(error))
-    return found, tuple(problems)
+    return tables, tuple(problems)
 
 
 def _from_file(path: Path, number: str) -> PublishedTable:

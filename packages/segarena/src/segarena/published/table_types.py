@@ -14,23 +14,23 @@ from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
 
 RowWords: TypeAlias = Mapping[str, str]
-"""Cells of the key columns of a row, by heading, and the `user` of its condition."""
+"""Cells of a row's key columns by heading, plus the `user` of its condition."""
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A measure of a paper, and its place in our reports.
+    """A measure of a paper, and where segarena's reports contain it.
 
     Attributes:
-        title: as printed.
+        title: title as printed.
         unit: "%", "ms", ...; empty where there is none.
-        scale: factor from our number to the printed one.
+        scale: factor from segarena's value to the printed one.
         decimals: decimal places, if the paper omits trailing zeros; None counts the printed ones.
-        higher_is_better: None if neither direction is better.
+        higher_is_better: whether higher values are better; None if neither direction is.
         sheet: name of the table in the report; "" if no report has it.
-        column: its column. Here and in `row`, the cell of the paper under heading `name` replaces `{name}`.
+        column: column of that table. Here and in `row`, the cell of the paper under heading `name` replaces `{name}`.
         row: required cells in other columns, as printed.
-        needs: facts of a run that the measure requires; see `PublishedTable.needs`.
-        why_not: why it cannot be measured here.
+        needs: properties of a run that the measure requires; see `PublishedTable.needs`.
+        why_not: why segarena cannot measure it.
     """
 
     title: str
@@ -46,13 +46,13 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model of a table, and its source.
+    """A model of a table, with the source of its weights and code.
 
     Attributes:
-        segmenter: plug-in text, in which the path of the weights replaces `{weights}`; "" if there is none.
-        adapter: its folder in adapters/; "" if it needs none.
+        segmenter: plug-in specification, in which the path of the weights replaces `{weights}`; "" if there is none.
+        adapter: folder of its adapter in adapters/; "" if it needs none.
         weights: file name of its weights.
-        get: source of weights or code.
+        get: where to get weights or code.
     """
 
     segmenter: str = ""
@@ -62,15 +62,16 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dataset of a table, and its source.
+    """A dataset of a table, with its source.
 
     Attributes:
         what: description.
-        plugin: plug-in text, in which its folder replaces `{path}` and an input `{name}`; "" if there is none.
+        plugin: plug-in specification, in which the folder replaces `{path}` and an input replaces `{name}`; ""
+            if there is none.
         folder: name of its folder inside --data.
-        samples: number of samples; None if not stated.
-        get: where it is to be had.
-        mean_of: datasets whose mean it is; empty for a real dataset.
+        samples: number of samples; None if the paper does not state it.
+        get: where to get it.
+        mean_of: datasets over which this entry is a mean; empty for a real dataset.
     """
 
     what: str = ""
@@ -85,10 +86,10 @@ class ConditionEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A user, or another condition, named in the rows of a table.
 
     Attributes:
-        user: its name in our records.
+        user: name of the user in segarena's records.
         options: options of the benchmark that select the user.
-        around: text of a wrapper plug-in, in which the model replaces `{segmenter}`.
-        why_not: why it cannot be measured here.
+        around: specification of a wrapper plug-in, in which the model replaces `{segmenter}`.
+        why_not: why segarena cannot measure it.
     """
 
     user: str = ""
@@ -101,8 +102,8 @@ class InputEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A file or folder that runs need in addition to data and weights.
 
     Attributes:
-        file: its name inside --data.
-        get: where it is to be had.
+        file: name inside --data.
+        get: where to get it.
     """
 
     file: str
@@ -110,11 +111,11 @@ class InputEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Substitutes for models and data in a dry run; None keeps those of the paper.
+    """Substitutes for models and data in a dry run; None keeps the paper's own.
 
     Attributes:
-        segmenter: one that needs no weights.
-        dataset: one that needs no download.
+        segmenter: a segmenter that needs no weights.
+        dataset: a dataset that needs no download.
         limit: number of samples.
         options: options of the benchmark.
     """
@@ -127,14 +128,14 @@ class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFigure:
-    """A number as printed in a paper.
+    """A value as printed in a paper.
 
     Attributes:
         model, dataset: names in the table.
         condition: user or other condition; "" if the table has only one.
         measure: key of the measure.
         printed: the printed text.
-        value: the number, in the paper's unit.
+        value: the parsed value, in the paper's unit.
         step: one unit of its last printed digit.
         is_certain: False if a digit is hard to read.
         words: cells of the key columns of its row.
@@ -151,8 +152,10 @@ class PublishedFigure:
     words: RowWords = field(default_factory=dict[str, str])
 
     def agrees(self, measured: float) -> bool:
-        """Return whether a number in the unit of the paper is within half a step of this one, with ties."""
-        return abs(measured - self.value) <= self.step / 2 * (1 + 1e-9)
+        """Return whether a value in the unit of the paper is within half a step of the printed one, ties included."""
+        # Slightly more than half a step, because ties are not exact in binary.
+        half_step = self.step / 2 * (1 + 1e-9)
+        return abs(measured - self.value) <= half_step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +173,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A measured number in our unit; `low` and `high` are NaN if there is no interval."""
+    """A measured value in segarena's unit; `low` and `high` are NaN if there is no interval."""
 
     mean: float
     low: float = math.nan
@@ -187,9 +190,9 @@ class MeasurementRequest:
 
     Attributes:
         folders: folders of the requested datasets that exist, by name; empty for a dry run.
-        inputs: paths of the further inputs that exist, by name.
+        inputs: paths of additional inputs that exist, by name.
         models: names of the requested models.
-        out: folder for intermediate results, to resume from.
+        out: folder for intermediate results, from which a later call resumes.
         limit: maximum number of samples per dataset; None for all.
         workers: number of processes, or an executor; 0 runs in this one.
         on_progress: called with the progress.
@@ -205,7 +208,7 @@ class MeasurementRequest:
 
 
 TableMeasurer: TypeAlias = Callable[[MeasurementRequest], Measurements]
-"""A function that measures a table without a benchmark; without folders it uses substitutes, named as dataset."""
+"""A function that measures a table without a benchmark; without folders it measures substitutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,21 +217,21 @@ class PublishedTable:
 
     Attributes:
         name: "system:number".
-        title: caption.
-        paper: citation.
-        where: its place in the paper.
+        title: caption of the table.
+        paper: citation of the paper.
+        where: section or page in the paper.
         read_from: the source of the figures.
-        figures: as printed, row by row.
-        rows: all rows, including those of absent figures.
-        datasets: names of its datasets, in its order.
-        measures: by key, in its order.
-        absent: why figures are missing here; "" if complete.
+        figures: printed figures, row by row.
+        rows: all rows, including rows without figures.
+        datasets: names of the datasets, in the order of the table.
+        measures: measures by key, in the order of the table.
+        absent: why some figures are missing; "" if all are present.
         notes: remarks for the reader.
         models, data, conditions, inputs: entries by name.
         takes: names of the inputs of `measuring`.
         benchmark: name of the benchmark that measures it; "" if none does.
         options: options of that benchmark.
-        needs: required facts of a run (option name, "protocol", "rounds") with their text or pattern.
+        needs: required properties of a run (option name, "protocol", "rounds") with their text or pattern.
         stand_in: substitutes for a dry run.
         measuring: the function that measures it, if no benchmark does.
     """
@@ -257,19 +260,19 @@ class PublishedTable:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """Distinct models, in the order of the rows."""
+        """Distinct models, in row order."""
         return tuple(dict.fromkeys(row.model for row in self.rows))
 
     @property
     def own_datasets(self) -> tuple[str, ...]:
-        """Distinct real datasets: those of the table, with means replaced by their parts."""
+        """Distinct real datasets of the table, with each mean replaced by its parts."""
         parts: list[str] = []
         for name in self.datasets:
             parts.extend(self.parts_of(name))
         return tuple(dict.fromkeys(parts))
 
     def parts_of(self, dataset: str) -> tuple[str, ...]:
-        """Return the real datasets of a mean, recursively; a real dataset itself."""
+        """Return the real datasets of a mean, recursively; for a real dataset, the dataset itself."""
         parts = self.data[dataset].mean_of if dataset in self.data else ()
         if not parts:
             return (dataset,)

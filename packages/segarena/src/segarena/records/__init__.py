@@ -1,1 +1,1 @@
-"""The contents of a run folder as typed values: validated once on reading, and written by the same definitions."""
+"""Contents of a run folder as typed values: validated on reading, and written by the same definitions."""

@@ -1,4 +1,4 @@
-"""Compact the files of single samples into pieces, and other changes that need the lock on a run."""
+"""Compaction of single-sample files into pieces, and other changes that need the lock on a run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from segarena.records.pieces import Piece, Pieces, has_sample
 from segarena.work.ledger import Ledger
 
 BLOCK_SAMPLES = 256
-"""Samples per block; a block is compacted as soon as all of it is done."""
+"""Samples per block; a block is compacted as soon as all its samples are done."""
 
 MAX_PIECE_SAMPLES = 256 * BLOCK_SAMPLES
-"""Limit of the samples in a piece of a finished run."""
+"""Maximum samples in a piece of a finished run."""
 
 MAX_PIECE_BYTES = 64 << 20
-"""Limit of the size of a piece of a finished run; larger blocks are split in two."""
+"""Maximum bytes of a piece of a finished run; larger blocks are split in two."""
 
 
 class WritablePieces(Pieces):
-    """The tables of a run for the process that holds its lock.
+    """The tables of a run, for the process that holds the lock on it.
 
     Args:
         folder: folder of the run.
@@ -58,41 +58,54 @@ class WritablePieces(Pieces):
         *,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write the tables of the samples `first` to `stop` - 1 as one piece, which replaces others.
+        """Write the tables of the samples `first` to `stop` - 1 as one piece, which replaces other pieces.
 
         Raises:
-            StoreError: as `write`.
+            StoreError: see `write`.
         """
         name = self._new_name(first, stop)
         files: dict[str, str] = {}
         for table, frame in tables:
+            # Most runs have no rows in the optional tables, so they get no empty files.
             if frame.height or table not in OPTIONAL_TABLES:
                 data = parquet_bytes(frame)
                 self._check()
                 write_atomic(self._piece_file(table, name), data)
                 files[table] = sha256(data)
-        self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
+        self._note(
+            name,
+            Piece(
+                first=first,
+                stop=stop,
+                files=files,
+                replaces=tuple(replaces),
+            ),
+        )
 
     def heal(self) -> None:
-        """Remove files that killed processes left; samples whose piece lacks a file become pending."""
-        existing = {
-            table: {file.stem for file in (self.folder / table).glob("*-*.parquet")}
-            for table in TABLES
-        }
+        """Remove files that killed processes left behind; if a piece lacks a file, its samples become pending."""
+        existing: dict[str, set[str]] = {}
+        for table in TABLES:
+            # Only pieces have a hyphen in their names; loose files are single numbers.
+            files = (self.folder / table).glob("*-*.parquet")
+            existing[table] = {file.stem for file in files}
         for name, piece in self._valid_pieces().items():
             if not all(name in existing[table] for table in piece.files):
                 self._note(name, None)
+        # Read again, because new ledger lines change which pieces are valid.
         pieces = self._valid_pieces()
         for table, names in existing.items():
             for name in names - pieces.keys():
-                (self.folder / table / f"{name}.parquet").unlink(missing_ok=True)
+                self._piece_file(table, name).unlink(missing_ok=True)
+        # A process killed during compaction leaves loose files whose rows are already in a piece.
         self._remove_loose(index for index in self._loose() if has_sample(pieces, index))
 
     def forget_doubtful(self) -> None:
-        """Discard the pieces that a damaged line of the ledger may have changed; their samples become pending."""
+        """Discard the pieces that a damaged ledger line may have changed; their samples become pending."""
         doubtful = self.ledger.doubtful - self._settled
         self._settled |= doubtful
-        for name in self._parsed(self.ledger.done).keys() & doubtful:
+        pieces = self._parse(self.ledger.done)
+        for name in pieces.keys() & doubtful:
             self._note(name, None)
 
     def remove(self, files: Iterable[Path]) -> None:
@@ -105,12 +118,12 @@ class WritablePieces(Pieces):
 
     def discard(self, indices: Iterable[int]) -> None:
         """Discard samples, which become pending again."""
-        gone = sorted(set(indices))
-        self._remove_loose(gone)
+        discarded = sorted(set(indices))
+        self._remove_loose(discarded)
         for name, piece in self._valid_pieces().items():
-            own = [index for index in gone if piece.first <= index < piece.stop]
+            own = [index for index in discarded if piece.first <= index < piece.stop]
             if own:
-                # The piece stays: its other samples are done.
+                # Keep the piece, because its other samples are done.
                 without = sorted({*piece.without, *own})
                 self._note(name, replace(piece, without=tuple(without)))
 
@@ -121,7 +134,8 @@ class WritablePieces(Pieces):
         for piece in self._valid_pieces().values():
             if piece.first < stop and first < piece.stop:
                 return
-        files = (self._loose_file("records", place) for place in range(first, stop))
+        # Use a generator to stop early, because most blocks lack one of the first files.
+        files = (self._loose_file("records", sample) for sample in range(first, stop))
         if all(file.is_file() for file in files):
             self._gather(first, stop)
 
@@ -133,82 +147,104 @@ class WritablePieces(Pieces):
         """
         if not all(self.done()):
             raise StoreError(
-                f"{self.folder}: some samples are not done; finish the run, then its files are joined"
+                f"{self.folder}: some samples are not done; finish the run to compact its files"
             )
         for piece in self._valid_pieces().values():
             if piece.without:
                 self._gather(piece.first, piece.stop)
+        count = len(self.samples)
         covered = self._covered(self._valid_pieces(), ())
-        for first in range(0, len(self.samples), BLOCK_SAMPLES):
-            if not covered[first]:
-                self._gather(first, min(first + BLOCK_SAMPLES, len(self.samples)))
+        for first in range(0, count, BLOCK_SAMPLES):
+            stop = min(first + BLOCK_SAMPLES, count)
+            if not all(covered[first:stop]):
+                self._gather(*self._around(first, stop))
         for group in self._groups():
             self._gather(group[0].first, group[-1].stop)
 
+    def _around(self, first: int, stop: int) -> tuple[int, int]:
+        """Return a range extended to whole pieces.
+
+        A run that was extended may have pieces that end within a block.
+        """
+        for piece in self._valid_pieces().values():
+            if piece.first < stop and first < piece.stop:
+                first = min(first, piece.first)
+                stop = max(stop, piece.stop)
+        return first, stop
+
     def _groups(self) -> Iterator[list[Piece]]:
-        """Yield groups of neighbouring pieces that fit into one piece."""
+        """Yield groups of adjacent pieces that fit into one piece."""
         group: list[Piece] = []
         size = 0
         for name, piece in self._valid_pieces().items():
-            own = self._size_of(name, piece)
-            if group and (
-                size + own > MAX_PIECE_BYTES or piece.stop - group[0].first > MAX_PIECE_SAMPLES
-            ):
-                yield group
-                group = []
-                size = 0
+            piece_bytes = self._size_of(name, piece)
+            if group:
+                samples = piece.stop - group[0].first
+                if size + piece_bytes > MAX_PIECE_BYTES or samples > MAX_PIECE_SAMPLES:
+                    yield group
+                    group = []
+                    size = 0
             group.append(piece)
-            size += own
+            size += piece_bytes
         if group:
             yield group
 
     def _gather(self, first: int, stop: int) -> None:
         """Compact the finished samples `first` to `stop` - 1 into one piece, or several if it is too large."""
-        pieces = self._valid_pieces().items()
-        inside = {
-            name: piece for name, piece in pieces if first <= piece.first and piece.stop <= stop
-        }
+        inside: dict[str, Piece] = {}
+        total_bytes = 0
+        for name, piece in self._valid_pieces().items():
+            if first <= piece.first and piece.stop <= stop:
+                inside[name] = piece
+                total_bytes += self._size_of(name, piece)
         loose = [index for index in self._loose() if first <= index < stop]
         has_discarded = any(piece.without for piece in inside.values())
-        # A single complete piece is compact already.
+        # A single complete piece is already compact.
         if not loose and len(inside) < 2 and not has_discarded:
             return
-        total_bytes = sum(self._size_of(name, piece) for name, piece in inside.items())
         for index in loose:
-            # The other tables are small beside these two.
+            # The other tables are small in comparison with these two.
             for table in ("masks", "records"):
                 total_bytes += self._loose_file(table, index).stat().st_size
+        # Only loose files are split, because the middle could fall within a piece.
         if not inside and total_bytes > MAX_PIECE_BYTES and stop - first > 1:
             middle = (first + stop) // 2
             self._gather(first, middle)
             self._gather(middle, stop)
             return
-        # A generator, so that only one table is in memory at a time.
+        # Use a generator, so that only one table is in memory at a time.
         tables = ((table, self._rows(table, inside, loose, lambda _: True)) for table in TABLES)
         self.write_piece(first, stop, tables, replaces=tuple(inside))
-        # Only now, when the ledger has the new piece: a killed process must not lose samples.
+        # Remove old files only after the ledger has the new piece, so that a killed process loses
+        # no samples.
         for old, piece in inside.items():
             for table in piece.files:
                 self._piece_file(table, old).unlink(missing_ok=True)
         self._remove_loose(loose)
 
     def _valid_pieces(self) -> Mapping[str, Piece]:
+        # Cached, because parsing a ledger of many pieces takes long; `_note` clears the cache.
         if self._known is None:
-            self._known = self._check_certain(
-                self._parsed(self.ledger.done), self.ledger.doubtful - self._settled
-            )
+            doubtful = self.ledger.doubtful - self._settled
+            self._known = self._check_certain(self._parse(self.ledger.done), doubtful)
         return self._known
 
     def _note(self, name: str, piece: Piece | None) -> None:
+        entry = None
+        if piece is not None:
+            entry = msgspec.to_builtins(piece)
         self._check()
-        self.ledger.add(name, None if piece is None else msgspec.to_builtins(piece))
+        self.ledger.add(name, entry)
+        # Flush to disk before the files that the piece replaces are removed.
         self.ledger.sync()
         self._known = None
 
     def _new_name(self, first: int, stop: int) -> str:
-        """Return a name that no piece had before, so that earlier lines of the ledger stay true."""
-        name = plain = f"{first:06d}-{stop - 1:06d}"
+        """Return a name that no piece has ever had, so that earlier lines of the ledger stay valid."""
+        plain = f"{first:06d}-{stop - 1:06d}"
+        name = plain
         number = 2
+        # A name of an earlier piece would make its old ledger lines apply to the new files.
         while name in self.ledger.done:
             name = f"{plain}.{number}"
             number += 1
@@ -216,7 +252,7 @@ class WritablePieces(Pieces):
 
     def _remove_loose(self, indices: Iterable[int]) -> None:
         for index in indices:
-            # Records first: without them the sample is pending, whatever else is left.
+            # Remove the records first: without them the sample is pending, whatever else is left.
             for table in reversed(TABLES):
                 self._loose_file(table, index).unlink(missing_ok=True)
 

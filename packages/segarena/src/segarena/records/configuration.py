@@ -1,4 +1,4 @@
-"""The configuration of a run, stored in run.json: everything needed to repeat it, and its counts."""
+"""Configuration of a run, stored in run.json: everything needed to repeat the run, and its counts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ class PluginRecord:
     """A plug-in of a run.
 
     Attributes:
-        kind: its role: "segmenter", "user", ...
-        name: as registered, or `file.py:Name`.
-        options: all of them, including those left at their defaults.
+        kind: role of the plug-in: "segmenter", "user", ...
+        name: registered name, or `file.py:Name`.
+        options: all options, including those left at their defaults.
         sha256: SHA-256 of the file, for a plug-in given by its path.
-        sees_truth: whether a segmenter gets the targets, as controls do.
-        encodes_with_prompts: whether each answer of a segmenter is a network pass, and encoding none.
+        sees_truth: whether a segmenter receives the targets, like controls do.
+        encodes_with_prompts: whether each prediction of a segmenter is a network pass, while `encode` is not.
+        label: name of a segmenter in reports and boards, as given with `--name`; "" for its own name.
+        display_name: name that a segmenter gives itself, such as the model of a worker; "" for none.
+        isolation: how a segmenter was kept from the truth: "sandbox" (a process that cannot read the dataset's files),
+            "process" (a separate process that could read them), or "" (it ran in the process that
+            has the truth).
     """
 
     kind: str = ""
@@ -38,24 +43,34 @@ class PluginRecord:
     sha256: str | None = None
     sees_truth: bool = False
     encodes_with_prompts: bool = False
+    label: str = ""
+    display_name: str = ""
+    isolation: str = ""
 
     @property
     def spec(self) -> PluginSpec:
-        """The specification that builds it again."""
+        """Specification that builds the plug-in again."""
         return PluginSpec(self.name, dict(self.options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRecord(PluginRecord):
-    """The dataset of a run, with the samples that take part, in order."""
+    """The dataset of a run, with the ids of its samples in order.
+
+    Attributes:
+        fingerprint: hash of the data and of the rules that derive targets from them.
+        samples: ids of the samples, in order.
+        assumptions: what the dataset assumed where its files do not say, one line each.
+    """
 
     fingerprint: str
     samples: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord(PluginRecord):
-    """A user of a run; `written` is its name in the records."""
+    """A user of a run; `written` is the name of the user in the records."""
 
     written: str
 
@@ -82,10 +97,12 @@ class RunCounts:
     Attributes:
         targets: targets with a dialogue; all targets of the data if every user chooses its own.
         encodes: encoder passes.
-        encodes_from_cache: encodings that were read instead.
-        failures: failed dialogues; a sample that could not be used counts once.
-        targets_without: for each user, the number of targets without a dialogue; users without such targets are left
-            out.
+        encodes_from_cache: encodings that were read from the cache instead.
+        failures: failed dialogues; a sample that a plug-in made unusable counts once.
+        unloaded: samples that the dataset could not load, which are no failures of the segmenter. Runs of earlier
+            versions count them among `failures`.
+        targets_without: number of targets without a dialogue, by user; users without such targets are
+            omitted.
     """
 
     samples: int
@@ -94,19 +111,20 @@ class RunCounts:
     encodes: int
     encodes_from_cache: int = 0
     failures: int
+    unloaded: int = 0
     targets_without: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of repeated answers with the first ones.
+    """Agreement of repeated answers with the original ones.
 
     Attributes:
         asked: number of repeated answers.
-        differed: number of those that changed or were missing.
-        worst_iou: lowest IoU of an answer with its repetition, over all objects; 1 if all are equal, 0 for a missing
-            one.
-        worst: name of that answer, and why it is missing; empty if all are equal.
+        differed: number of repeated answers that changed or were missing.
+        worst_iou: lowest IoU of an answer with its repetition, over all objects; 1 if all are equal, 0 if one is
+            missing.
+        worst: name of the answer with the lowest IoU, and why it is missing; empty if all are equal.
     """
 
     asked: int
@@ -117,18 +135,21 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfiguration:
-    """The contents of run.json.
+    """Contents of run.json.
 
     Attributes:
         format: format version of the run folder; see `segarena.records.format_upgrade`.
         version: version of segarena.
-        created, finished: moments in ISO 8601; empty until then.
-        environment: versions of the packages that compute.
+        note: remark about the run, as given with `--note`.
+        tags: words by which people sort their runs, as given with `--tag`.
+        created, finished: times in ISO 8601; empty until then.
+        environment: versions of the packages used for computation.
         command: command line that repeats the run.
-        directory: working directory of the command, from which relative paths start. Empty in earlier versions.
+        directory: working directory of the command, to which relative paths refer; empty in earlier versions.
         identity: fingerprints of weights, sources and data; None in earlier versions.
         counts: None until the run is finished.
-        verified: agreement of repeated answers (`segarena.engine.answer_verification`); None if none were.
+        verified: agreement of repeated answers (`segarena.engine.answer_verification`); None if no answers
+            were repeated.
     """
 
     format: int = RUN_FORMAT
@@ -143,6 +164,8 @@ class RunConfiguration:
     seed: int = 0
     keep_rounds: tuple[int, ...] = ()
     time_limit_s: float = 60.0
+    note: str = ""
+    tags: tuple[str, ...] = ()
     created: str = ""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     command: str = ""
@@ -154,13 +177,15 @@ class RunConfiguration:
 
 
 def resolve_paths(used: PluginRecord, directory: str) -> PluginRecord:
-    """Return a plug-in with the relative paths of its file and options resolved from `directory`.
+    """Resolve relative paths of a plug-in, in its file and options, from `directory`.
 
-    Only paths that exist there are resolved, because other options may merely look like paths.
+    Only existing paths are resolved, because other options may merely look like paths.
     """
 
     def resolve(text: str, file: str) -> str:
-        return str(Path(directory, text)) if Path(directory, file).exists() else text
+        if not Path(directory, file).exists():
+            return text
+        return str(Path(directory, text))
 
     options: dict[str, Any] = {}
     for name, value in used.options.items():
@@ -174,7 +199,7 @@ def resolve_paths(used: PluginRecord, directory: str) -> PluginRecord:
 
 
 def move_data(used: PluginRecord, data: str) -> PluginRecord:
-    """Return a dataset of a run with its files in another folder.
+    """Return a dataset of a run whose files were moved to another folder.
 
     Args:
         used: the dataset.
@@ -182,7 +207,7 @@ def move_data(used: PluginRecord, data: str) -> PluginRecord:
             text option with a "/", else the only text option.
 
     Raises:
-        InvalidInput: no option may be a folder, or several may.
+        InvalidInput: no option can be the folder, or several can.
     """
     option, _, folder = data.partition("=")
     if option in used.options:
@@ -201,7 +226,7 @@ def move_data(used: PluginRecord, data: str) -> PluginRecord:
     return replace(used, options={**used.options, candidates[0]: data})
 
 
-# Searched in the bytes, because the checksum covers the exact text of the file.
+# Search in the bytes, because the checksum covers the exact text of the file.
 _SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')
 
 CIRCUMSTANCES = (
@@ -214,13 +239,15 @@ CIRCUMSTANCES = (
     "counts",
     "verified",
     "time_limit_s",
+    "note",
+    "tags",
     "identity",
 )
-"""Fields that may differ when a run is continued; for `identity` see `segarena.records.identity.identity_changes`."""
+"""Fields that may differ if a run is continued; for `identity` see `segarena.records.identity.identity_changes`."""
 
 
 class LoadedConfiguration(NamedTuple):
-    """A configuration as read, with a message about a checksum mismatch; "" for none."""
+    """A configuration that was read, with a message about a checksum mismatch ("" for none)."""
 
     config: RunConfiguration
     damage: str
@@ -231,7 +258,8 @@ def read_configuration(file: Path) -> LoadedConfiguration:
     """Read a run.json of any version, upgrade it to the current format, and verify its checksum.
 
     Raises:
-        StoreError: it cannot be read, is not JSON, is of a later format, or a field is missing or of another type.
+        StoreError: the file cannot be read, is not JSON, has a later format, or lacks a field or has one of a wrong
+            type.
     """
     try:
         data = file.read_bytes()
@@ -239,12 +267,12 @@ def read_configuration(file: Path) -> LoadedConfiguration:
         config = parse_configuration(plain)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
-    # A ValueError comes from UTF-8, JSON or a field; a RecursionError from deeply nested lists.
+    # UTF-8, JSON and fields raise ValueError; deeply nested lists raise RecursionError.
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
     seal = _SEAL.search(data)
     if seal is None:
-        # A format with checksums whose checksum is missing is damaged.
+        # A missing checksum in a format that has checksums means damage.
         is_sealed = plain.get("format", 1) in SEALED_FORMATS
         is_intact = False
     else:
@@ -252,34 +280,38 @@ def read_configuration(file: Path) -> LoadedConfiguration:
         is_intact = sha256(data[: seal.start()]) == seal[1].decode()
     damage = ""
     if is_sealed and not is_intact:
-        damage = f"{file} is not as it was written: its SHA-256 is not the one in it"
+        damage = (
+            f"{file} has changed since it was written: its SHA-256 does not match the stored one"
+        )
     return LoadedConfiguration(config, damage, is_sealed)
 
 
 def parse_configuration(plain: Any) -> RunConfiguration:
-    """Return the configuration in the plain values of a run.json of any version.
+    """Build the configuration from the plain values of a run.json of any version.
 
     Raises:
-        ValueError: names the field, the expected and the found value.
+        ValueError: a field is invalid; names the field, the expected value and the actual value.
     """
     if not isinstance(plain, dict):
         raise ValueError(f"expected an object, got {type(plain).__name__}")  # noqa: TRY004 - the reader adds the file
     try:
         return msgspec.convert(upgrade_configuration(plain), RunConfiguration)
     except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$.")
-        raise ValueError(
-            f"{where.rstrip('`') or 'the whole'}: {problem[0].lower()}{problem[1:]}"
-        ) from error
+        # The message of msgspec is "Expected `int`, got `str` - at `$.rounds`".
+        problem, _, path = str(error).partition(" - at `$.")
+        field_name = path.rstrip("`") or "the whole"
+        message = problem[0].lower() + problem[1:]
+        raise ValueError(f"{field_name}: {message}") from error
 
 
 def plain_configuration(config: RunConfiguration) -> dict[str, Any]:
-    """Return `config` in JSON types: numbers, texts, lists, objects and null."""
+    """Convert `config` to JSON types: numbers, strings, lists, objects and null."""
     return json.loads(json.dumps(msgspec.to_builtins(config)))
 
 
 def configuration_text(config: RunConfiguration) -> str:
     """Return the text of run.json: the configuration, followed by the SHA-256 of the bytes before it."""
-    # Without the closing bracket, which follows the checksum.
-    text = json.dumps(plain_configuration(config), indent=2, ensure_ascii=False).removesuffix("\n}")
+    whole = json.dumps(plain_configuration(config), indent=2, ensure_ascii=False)
+    # Omit the closing bracket, which follows the checksum.
+    text = whole.removesuffix("\n}")
     return f'{text},\n  "sha256": "{sha256(text)}"\n}}'

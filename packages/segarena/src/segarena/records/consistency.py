@@ -1,4 +1,4 @@
-"""Consistency checks of the records of a run among themselves, independent of the data."""
+"""Consistency checks within the records of a run, independent of the data."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def contradictions(
     metrics: Iterable[ValueChecker] = (),
     parts: pl.DataFrame | None = None,
 ) -> dict[str, str]:
-    """Return the samples with contradictory records, with the first contradiction of each.
+    """Return the samples with contradictory records, and the first contradiction of each.
 
-    The rounds of a dialogue count from 1 without a gap, up to `rounds`; a sample that could not be used has the
-    single round 0. Metrics define further conditions.
+    The rounds of a dialogue are numbered from 1 without a gap, up to `rounds`; an unusable sample
+    has the single round 0. Metrics define further conditions.
 
     Args:
         records: records of a run.
         rounds: limit of rounds in a dialogue.
-        metrics: those of the run that can check their own values.
+        metrics: metrics of the run that can check their own values.
         parts: metric values of each object and frame.
     """
     found: dict[str, str] = {}
@@ -41,7 +41,7 @@ def contradictions(
     if parts is not None and parts.height:
         means = _float_columns(_means_of_parts(records, parts))
     for metric in metrics:
-        # A metric has no columns in a run in which every dialogue failed.
+        # If every dialogue of a run failed, its metrics have no columns.
         if not set(metric.columns) <= values.keys():
             continue
         is_wrong = metric.contradicts(values, means)
@@ -61,7 +61,10 @@ def _means_of_parts(records: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """Return the mean over the parts of each round, in the order of the records; null without parts."""
     values = [name for name, kind in parts.schema.items() if kind == pl.Float64]
     means = parts.group_by(_ROUND).agg(pl.col(values).mean())
-    return records.select(_ROUND).join(means, on=_ROUND, how="left", maintain_order="left")
+    rounds = records.select(_ROUND)
+    # The result is compared with the records row by row, but joins do not preserve order by
+    # default.
+    return rounds.join(means, on=_ROUND, how="left", maintain_order="left")
 
 
 def _float_columns(frame: pl.DataFrame) -> dict[str, np.ndarray]:

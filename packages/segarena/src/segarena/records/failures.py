@@ -1,4 +1,4 @@
-"""Group failures by cause: messages that differ only in names of samples and in numbers have one cause."""
+"""Grouping of failures by cause: messages that differ only in sample names and numbers have the same cause."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+# Hexadecimal numbers come first: memory addresses in messages differ between failures of one cause.
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?")
 
 
+LOADING_PREFIX = "loading: "
+"""Prefix of the engine's failure message for a sample that it could not load."""
+
+
 class Failure(NamedTuple):
-    """A failed dialogue, or a failed sample, whose target and user are empty."""
+    """A failed dialogue, or a failed sample, which has an empty target and user."""
 
     sample: str
     target: str
@@ -20,15 +25,23 @@ class Failure(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The dialogue in words: "cat / tail, user centre"."""
-        place = " / ".join(filter(None, (self.sample, self.target)))
-        return f"{place}, user {self.user}" if self.user else place
+        """The dialogue as text: "cat / tail, user centre"."""
+        names = [name for name in (self.sample, self.target) if name]
+        dialogue = " / ".join(names)
+        if self.user:
+            dialogue = f"{dialogue}, user {self.user}"
+        return dialogue
+
+    @property
+    def is_of_loading(self) -> bool:
+        """Whether the dataset could not load the sample, which is no failure of the segmenter."""
+        return not self.target and self.message.startswith(LOADING_PREFIX)
 
     @property
     def cause(self) -> str:
-        """The message without the failure's own names and without numbers."""
+        """The message without numbers and without the names in this failure."""
         names = [name for name in (self.sample, self.target, self.user) if name]
-        # The longest first, because one name may be part of another.
+        # Replace the longest name first, because one name may be part of another.
         names.sort(key=len, reverse=True)
         message = self.message
         if names:
@@ -39,7 +52,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureCause:
-    """The number of failures of one cause, and the first of them."""
+    """The number of failures with the same cause, and the first of them."""
 
     count: int
     first: Failure
@@ -49,14 +62,17 @@ class FailureCause:
 
 
 def group_by_cause(failures: Iterable[Failure | FailureCause]) -> list[FailureCause]:
-    """Return the causes, the most frequent first; ties keep the order of the first failures."""
-    found: dict[str, FailureCause] = {}
-    for one in failures:
-        cause = FailureCause(count=1, first=one) if isinstance(one, Failure) else one
-        key = cause.first.cause
-        known = found.get(key)
-        if known is None:
-            found[key] = cause
+    """Return the causes in descending order of frequency; ties keep the order of their first failures."""
+    causes: dict[str, FailureCause] = {}
+    for failure in failures:
+        if isinstance(failure, Failure):
+            cause = FailureCause(count=1, first=failure)
         else:
-            found[key] = replace(known, count=known.count + cause.count)
-    return sorted(found.values(), key=lambda cause: -cause.count)
+            cause = failure
+        key = cause.first.cause
+        known = causes.get(key)
+        if known is None:
+            causes[key] = cause
+        else:
+            causes[key] = replace(known, count=known.count + cause.count)
+    return sorted(causes.values(), key=lambda cause: -cause.count)

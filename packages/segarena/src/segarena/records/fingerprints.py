@@ -1,4 +1,4 @@
-"""Fingerprints of the data files of a run, stored beside run.json to name files that change."""
+"""Fingerprints of the data files of a run, stored next to run.json so that changed files can be named."""
 
 from __future__ import annotations
 
@@ -15,34 +15,37 @@ from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_
 
 FINGERPRINTS_FILE = "data.parquet"
 _MAX_NAMED = 3
-"""Limit of changed files named in a message."""
+"""Maximum changed files that a message names."""
 
 Fingerprints: TypeAlias = Sequence[tuple[str, str]]
 """(folder/file, SHA-256) of each data file, in the order of the samples."""
 
 
 def write_fingerprints(folder: Path, files: Fingerprints) -> None:
-    """Write fingerprints into a run folder; nothing if there are none."""
-    if files:
-        names, hashes = zip(*files, strict=True)
-        frame = pl.DataFrame({"file": names, "sha256": hashes})
-        write_atomic(folder / FINGERPRINTS_FILE, seal_parquet(parquet_bytes(frame)))
+    """Write fingerprints into a run folder; if there are none, write no file."""
+    if not files:
+        return
+    names = [name for name, _ in files]
+    hashes = [digest for _, digest in files]
+    frame = pl.DataFrame({"file": names, "sha256": hashes})
+    write_atomic(folder / FINGERPRINTS_FILE, seal_parquet(parquet_bytes(frame)))
 
 
 def fingerprint_damage(folder: Path, identity: Identity | None) -> str:
-    """Return a message if the fingerprints are damaged, or missing although the data had some; else ""."""
+    """Return a message if the fingerprints are damaged, or missing although the data had fingerprints; else ""."""
     file = folder / FINGERPRINTS_FILE
     try:
         verify_seal(file.read_bytes())
     except FileNotFoundError:
-        return f"{file} is missing" if identity is not None and identity.data else ""
+        has_data = identity is not None and bool(identity.data)
+        return f"{file} is missing" if has_data else ""
     except (OSError, ValueError) as error:
         return f"{file} is damaged: {error}"
     return ""
 
 
 def read_fingerprints(folder: Path) -> Fingerprints:
-    """Return the fingerprints of a run; none for a folder of an earlier version or a damaged file."""
+    """Read the fingerprints of a run; return none for a folder of an earlier version or a damaged file."""
     try:
         data = (folder / FINGERPRINTS_FILE).read_bytes()
         verify_seal(data)
@@ -52,7 +55,7 @@ def read_fingerprints(folder: Path) -> Fingerprints:
 
 
 def describe_changes(before: Fingerprints, now: Fingerprints) -> str:
-    """Return a list of changed, new and missing files; "" if either fingerprints are unknown."""
+    """Describe changed, new and missing files; "" if either list of fingerprints is unknown."""
     if not before or not now:
         return ""
     old = _by_name(before)
@@ -76,7 +79,7 @@ def _list_names(names: list[str], word: str) -> str:
 
 
 def _by_name(files: Fingerprints) -> dict[str, list[str]]:
-    # Files in different places may share their own name and that of their folder.
+    # Files in different locations may share both their name and the name of their folder.
     found: dict[str, list[str]] = {}
     for name, digest in files:
         found.setdefault(name, []).append(digest)

@@ -1,7 +1,7 @@
-"""Upgrade the run.json of earlier versions to the current format.
+"""Upgrade of run.json files that earlier versions wrote to the current format.
 
-Format 1 is any folder without a format number; format 3 is format 2 with a checksum of run.json in it. A change of
-run.json adds a step here, so that no other module deals with earlier formats.
+Format 1 is any folder without a format number; format 3 is format 2 with a checksum in run.json. A
+change of run.json adds a step here, so that no other module handles earlier formats.
 """
 
 from __future__ import annotations
@@ -14,34 +14,45 @@ RUN_FORMAT = 3
 """The format that this version writes."""
 
 SEALED_FORMATS = (3,)
-"""Formats whose run.json holds its own checksum."""
+"""Formats whose run.json contains its own checksum."""
 
 _RENAMED_DATASETS = {"Chosen": "DatasetSubset"}
-"""Current class names by earlier ones. A dataset given as an object is recorded by its class name."""
+"""Current class names by former ones. A dataset passed as an object is recorded by its class name."""
 
 
 def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a run.json of any format in the current format.
+    """Convert the content of a run.json of any format to the current format.
 
-    Missing fields and wrong types are left for the validation that follows.
+    The validation that follows reports missing fields and wrong types.
 
     Raises:
-        ValueError: a later version wrote it.
+        ValueError: a later version wrote the file.
     """
     found = plain.get("format", 1)
     if not isinstance(found, int):
         return plain
     if found > RUN_FORMAT:
         raise ValueError(
-            f"it is of format {found}, and this version reads up to {RUN_FORMAT}; update segarena"
+            f"it has format {found}, but this version reads formats up to {RUN_FORMAT}; update segarena"
         )
-    current = _upgrade_format_1(plain) if found < 2 else plain
+    current = _with_far_corrections(_upgrade_format_1(plain) if found < 2 else plain)
     dataset = current.get("dataset")
     if isinstance(dataset, dict):
         name = dataset.get("name")
         if isinstance(name, str) and name in _RENAMED_DATASETS:
             return {**current, "dataset": {**dataset, "name": _RENAMED_DATASETS[name]}}
     return current
+
+
+def _with_far_corrections(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration in which a `graph` without the option `local` has the behaviour that it had then."""
+    segmenter = plain.get("segmenter")
+    if not isinstance(segmenter, dict) or segmenter.get("name") != "graph":
+        return plain
+    options = segmenter.get("options")
+    if not isinstance(options, dict):
+        return plain
+    return {**plain, "segmenter": {**segmenter, "options": {"local": False, **options}}}
 
 
 def _upgrade_format_1(plain: dict[str, Any]) -> dict[str, Any]:
@@ -54,16 +65,20 @@ def _upgrade_format_1(plain: dict[str, Any]) -> dict[str, Any]:
         new["metrics"] = [_with_options(metric) for metric in metrics]
     rules = new.get("benchmark")
     if isinstance(rules, dict):
-        # "" meant no adapter.
+        # "" stood for no adapter.
         new["benchmark"] = {**rules, "adapter": rules.get("adapter") or None}
     return new
 
 
 def _with_record_name(user: Any) -> Any:
-    """Return a user with its name in the records: the plug-in's own if no other was written."""
-    return {"written": user.get("name"), **user} if isinstance(user, dict) else user
+    """Return a user with its name in the records: the plug-in's own name unless another was written."""
+    if not isinstance(user, dict):
+        return user
+    return {"written": user.get("name"), **user}
 
 
 def _with_options(metric: Any) -> Any:
-    """Return a metric as an object; it was only a name when metrics had no options."""
-    return {"name": metric} if isinstance(metric, str) else metric
+    """Return a metric as an object; before metrics had options, it was only a name."""
+    if isinstance(metric, str):
+        return {"name": metric}
+    return metric

@@ -17,10 +17,14 @@ class Identity:
     Attributes:
         weights: SHA-256 of each file that an option of a plug-in names.
         sources: SHA-256 of plug-ins given by path, and of the modules that they import from the same folder.
-        packages: version of each other package that has plug-ins of the run, or that a plug-in given by path imports.
+        packages: version of each other package that provides plug-ins of the run or that a plug-in given by
+            path imports.
         data: hash of the content of the samples' files; empty if the dataset does not know its files.
         data_by: "content", or "names" if names and sizes were compared instead.
         is_from_start: False if an earlier version began the run without fingerprints.
+        segmenter_object: fingerprint of a segmenter that a script passed as an object; empty for others.
+        earlier_sources: `sources` before each fix of a plug-in after failures; samples that had already finished
+            without failures used them.
     """
 
     weights: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -29,12 +33,14 @@ class Identity:
     data: str = ""
     data_by: FingerprintBy = "content"
     is_from_start: bool = True
+    segmenter_object: str = ""
+    earlier_sources: tuple[Mapping[str, str], ...] = ()
 
 
 def identity_changes(before: Identity, now: Identity) -> list[str]:
-    """Return a message about changed weights and one about changed sources, if there are any."""
-    weights = _changed_names(before.weights, now.weights)
-    sources = _changed_names(before.sources, now.sources)
+    """Return messages about changed weights, changed sources and a changed object."""
+    weights = changed_weights(before, now)
+    sources = changed_sources(before, now)
     messages: list[str] = []
     if weights:
         names = ", ".join(weights)
@@ -42,7 +48,28 @@ def identity_changes(before: Identity, now: Identity) -> list[str]:
     if sources:
         word = "file" if len(sources) == 1 else "files"
         messages.append(f"your {word} {', '.join(sources)} changed since this run")
+    if has_object_changed(before, now):
+        messages.append(
+            "the object given as segmenter changed since this run (weights, settings or code)"
+        )
     return messages
+
+
+def changed_weights(before: Identity, now: Identity) -> list[str]:
+    """Return the names of changed, added and removed weights and other files of options."""
+    return _changed_names(before.weights, now.weights)
+
+
+def changed_sources(before: Identity, now: Identity) -> list[str]:
+    """Return the names of changed, added and removed source files of plug-ins."""
+    return _changed_names(before.sources, now.sources)
+
+
+def has_object_changed(before: Identity, now: Identity) -> bool:
+    """Return whether both segmenters are objects whose fingerprints are known and differ."""
+    if not before.segmenter_object or not now.segmenter_object:
+        return False
+    return before.segmenter_object != now.segmenter_object
 
 
 def has_data_changed(before: Identity | None, now: Identity | None) -> bool:
@@ -53,7 +80,7 @@ def has_data_changed(before: Identity | None, now: Identity | None) -> bool:
 
 
 def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return a message about packages whose version changed; "" if none did."""
+    """Return a message about packages with a changed version; "" if no version changed."""
     changed: list[str] = []
     for name, old in before.items():
         new = now.get(name, old)
@@ -65,6 +92,10 @@ def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 
 def _changed_names(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the file names of changed, added and removed paths, each once."""
-    paths = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-    return list(dict.fromkeys(PurePath(path).name for path in paths))
+    """Return the names of changed, added and removed files without duplicates."""
+    names: list[str] = []
+    for path in {**before, **now}:
+        name = PurePath(path).name
+        if before.get(path) != now.get(path) and name not in names:
+            names.append(name)
+    return names

@@ -1,4 +1,4 @@
-"""The tables of a run folder: column types, data frames, and Parquet files with checksums."""
+"""Tables of a run folder: column types, data frames, and Parquet files with checksums."""
 
 from __future__ import annotations
 
@@ -11,19 +11,29 @@ import msgspec
 import polars as pl
 
 from segarena.files.hashes import sha256
-from segarena.records.row_types import MaskRow, PartValues, PersonRound, RoundRecord, Row, Timing
+from segarena.records.row_types import (
+    MaskRow,
+    PartValues,
+    PersonRound,
+    RoundRecord,
+    Row,
+    TargetWithoutDialogue,
+    Timing,
+)
 
 _SEAL = b"segarena-sha256:"
+_DIGEST_BYTES = 32
 
-TABLES = ("parts", "people", "masks", "timings", "records")
-"""Names of the tables in the order of writing: records last, because they mark a sample as done."""
+TABLES = ("parts", "people", "without_dialogue", "masks", "timings", "records")
+"""Names of the tables in writing order: records come last, because they mark a sample as done."""
 
-OPTIONAL_TABLES = ("parts", "people")
-"""Tables without a file where they have no rows, as in most runs."""
+OPTIONAL_TABLES = ("parts", "people", "without_dialogue")
+"""Tables that have no file if they have no rows, as in most runs."""
 
 ROW_TYPES: Mapping[str, type[Row]] = {
     "parts": PartValues,
     "people": PersonRound,
+    "without_dialogue": TargetWithoutDialogue,
     "masks": MaskRow,
     "timings": Timing,
     "records": RoundRecord,
@@ -39,39 +49,65 @@ _KINDS: Mapping[Any, Any] = {
 }
 _VALUES = "values"
 
+
+def _fixed_columns(row_type: type[Row]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for field in msgspec.structs.fields(row_type):
+        if field.name != _VALUES:
+            columns[field.name] = _KINDS[field.type]
+    return columns
+
+
 COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    table: {
-        field.name: _KINDS[field.type]
-        for field in msgspec.structs.fields(row)
-        if field.name != _VALUES
-    }
-    for table, row in ROW_TYPES.items()
+    table: _fixed_columns(row_type) for table, row_type in ROW_TYPES.items()
 }
 """Types of the fixed columns by table. Metric columns, as floats, replace the field `values` of a row."""
 
 
+_NUMBERLESS: tuple[Any, ...] = (pl.Null, pl.Boolean)
+"""Types of a metric column without a number, in addition to the numeric types."""
+
 NULLABLE = frozenset({"failure"})
-"""Columns with null values."""
+"""Columns that may contain nulls."""
 
 
-def schema_fault(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
+def type_fault(table: str, frame: pl.DataFrame) -> str:
+    """Return a message about the first column of a wrong type; "" if there is none."""
+    for name, found in frame.schema.items():
+        if name in COLUMNS[table]:
+            if not _has_fitting_type(table, frame, name):
+                return f"expected the columns of {table}, got a column {name!r} of type {found}"
+        elif not found.is_numeric() and found not in _NUMBERLESS:
+            return f"expected numbers in column {name!r}, got {found}"
+    return ""
+
+
+def schema_fault(
+    table: str,
+    frame: pl.DataFrame,
+    columns: Iterable[str],
+) -> str:
     """Return the first fault in the fixed columns of a table: missing, of another type, or with nulls; else ""."""
     for name in columns:
-        kind = COLUMNS[table].get(name)
-        if kind is None:
+        if name not in COLUMNS[table]:
             continue
         if name not in frame.columns:
             return f"no column {name!r}"
-        found = frame.schema[name]
-        nulls = frame[name].null_count()
-        is_fitting = found == kind or (found.is_integer() and kind.is_integer())
-        # A column of nulls alone may have any type.
-        is_all_null = name in NULLABLE and nulls == frame.height
-        if not is_fitting and not is_all_null:
-            return f"a column {name!r} of type {found}"
-        if nulls and name not in NULLABLE:
-            return f"a column {name!r} with gaps"
+        if not _has_fitting_type(table, frame, name):
+            return f"a column {name!r} of type {frame.schema[name]}"
+        if frame[name].null_count() and name not in NULLABLE:
+            return f"a column {name!r} with nulls"
     return ""
+
+
+def _has_fitting_type(table: str, frame: pl.DataFrame, name: str) -> bool:
+    """Return whether a fixed column has its type; integers may have any width."""
+    kind = COLUMNS[table][name]
+    found = frame.schema[name]
+    if found == kind or (found.is_integer() and kind.is_integer()):
+        return True
+    # A column that contains only nulls may have any type.
+    return name in NULLABLE and bool(frame[name].is_null().all())
 
 
 def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
@@ -79,26 +115,31 @@ def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     columns: dict[str, list[Any]] = {}
     kinds: dict[str, Any] = {}
     for name in ROW_TYPES[table].__struct_fields__:
-        found = [getattr(row, name) for row in rows]
+        cells = [getattr(row, name) for row in rows]
         if name == _VALUES:
-            for metric in dict.fromkeys(chain.from_iterable(found)):
-                columns[metric] = [values.get(metric) for values in found]
+            # Failed rounds have no metrics, so the columns of rows differ.
+            metrics = dict.fromkeys(chain.from_iterable(cells))
+            for metric in metrics:
+                columns[metric] = [values.get(metric) for values in cells]
                 kinds[metric] = pl.Float64
         else:
-            columns[name] = found
+            columns[name] = cells
             kinds[name] = COLUMNS[table][name]
     return pl.DataFrame(columns, schema=kinds)
 
 
 def concat_frames(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the concatenated frames of one table; a metric column missing in some of them is null there."""
-    return pl.concat(frames, how="diagonal") if frames else table_frame(table, [])
+    """Concatenate frames of one table; rows of frames that lack a metric column get nulls in it."""
+    if not frames:
+        return table_frame(table, [])
+    # Relaxed, because files of earlier versions have other integer types.
+    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def parquet_bytes(frame: pl.DataFrame) -> bytes:
-    """Return the bytes of a Parquet file; equal frames have equal bytes."""
+    """Serialize a frame as Parquet; equal frames give equal bytes."""
     buffer = BytesIO()
-    # Without statistics, which no reader of these small files needs.
+    # Omit statistics, because no reader of these small files needs them.
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
@@ -106,12 +147,15 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
 def seal_parquet(parquet: bytes) -> bytes:
     """Return a Parquet file with its own SHA-256 inserted.
 
-    It is between the last page and the footer, where no reader looks: pages are found from the start of the file, the
-    footer from its end.
+    The hash is stored in a gap between the last page and the footer. No reader visits the gap:
+    pages are located from the start of the file, the footer from its end.
     """
     # A Parquet file ends with the footer, its length in 4 bytes, and "PAR1".
-    footer = int.from_bytes(parquet[-8:-4], "little") + 8
-    return parquet[:-footer] + _SEAL + bytes.fromhex(sha256(parquet)) + parquet[-footer:]
+    footer_bytes = int.from_bytes(parquet[-8:-4], "little") + 8
+    pages = parquet[:-footer_bytes]
+    footer = parquet[-footer_bytes:]
+    digest = bytes.fromhex(sha256(parquet))
+    return pages + _SEAL + digest + footer
 
 
 def verify_seal(parquet: bytes) -> bool:
@@ -120,10 +164,12 @@ def verify_seal(parquet: bytes) -> bool:
     Raises:
         ValueError: the checksum does not match.
     """
-    place = parquet.rfind(_SEAL)
-    if place < 0:
+    seal_start = parquet.rfind(_SEAL)
+    if seal_start < 0:
         return False
-    start = place + len(_SEAL)
-    if sha256(parquet[:place], parquet[start + 32 :]) != parquet[start : start + 32].hex():
-        raise ValueError("its SHA-256 is not the one in it")
+    digest_start = seal_start + len(_SEAL)
+    digest_stop = digest_start + _DIGEST_BYTES
+    digest = parquet[digest_start:digest_stop].hex()
+    if sha256(parquet[:seal_start], parquet[digest_stop:]) != digest:
+        raise ValueError("its SHA-256 does not match the stored one")
     return True

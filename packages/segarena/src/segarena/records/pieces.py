@@ -1,13 +1,14 @@
-"""The tables of a run on disk: loose files of single samples, which are compacted into pieces during the run.
+"""Tables of a run on disk: files of single samples ("loose" files), which are compacted into pieces during the run.
 
     records/000300.parquet          a loose file: the rows of one sample
     records/000000-000255.parquet   a piece: the rows of many samples, in the order of the samples
     pieces.jsonl                    the ledger of pieces: the samples of each, and the SHA-256 of its files
 
-A sample is written to all tables as loose files, records last; any number of processes may do that at once. The process
-with the lock on the run compacts them. It writes a piece to all tables, then adds it to the ledger, and only then
-removes the files that it replaces. So at every moment each sample is either in a piece of the ledger, or loose, or
-pending. The next process with the lock removes other files, which a killed process left.
+A sample is written to all tables as loose files, records last; any number of processes may do so at
+once. The process with the lock on the run compacts them. It writes a piece to all tables, then adds
+it to the ledger, and only then removes the files that it replaces. Therefore each sample is always
+in a piece of the ledger, in loose files, or pending. The next process with the lock removes any
+other files, which killed processes left behind.
 """
 
 from __future__ import annotations
@@ -40,18 +41,19 @@ from segarena.records.parquet_tables import (
 from segarena.work.ledger import LedgerContents, read_ledger
 
 PIECES_LEDGER = "pieces.jsonl"
+# First and last sample; the suffix makes the name unique if the same range is compacted again.
 _PIECE = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A range of samples that share files.
+    """A range of samples with common files.
 
     Attributes:
         first, stop: the samples have the indices `first` to `stop` - 1.
-        files: SHA-256 of the file by table.
-        without: indices of samples discarded since then; these are pending unless they are loose.
-        replaces: names of the pieces that it was made of.
+        files: SHA-256 of the file of each table.
+        without: indices of samples discarded since then; these are pending unless they have loose files.
+        replaces: names of the pieces that were merged into this one.
     """
 
     first: int
@@ -59,6 +61,10 @@ class Piece:
     files: Mapping[str, str]
     without: tuple[int, ...] = ()
     replaces: tuple[str, ...] = ()
+
+    def has(self, index: int) -> bool:
+        """Return whether the sample at `index` is in the piece and was not discarded."""
+        return self.first <= index < self.stop and index not in self.without
 
 
 @dataclass(slots=True)
@@ -75,12 +81,12 @@ class Pieces:
     _verified: set[Path] = field(default_factory=set[Path])
 
     def write(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the files of a sample, made by `sample_files`; it is done then.
+        """Write the files of a sample, made by `sample_files`; this marks the sample as done.
 
         Raises:
-            StoreError: the disk is full or cannot be written. Samples written before stay.
+            StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
         """
-        # In the order of TABLES: the records, which mark the sample as done, come last.
+        # Follow the order of TABLES: the records, which mark the sample as done, come last.
         for table in TABLES:
             if table in files:
                 write_atomic(self._loose_file(table, index), files[table])
@@ -97,16 +103,16 @@ class Pieces:
 
         Args:
             table: name of the table.
-            columns: names of the wanted columns, some of which may not exist; None for all.
-            without: names of columns that are left out.
-            only: indices of the wanted samples; files without any of them are not opened.
+            columns: names of columns to read, some of which may not exist; None for all.
+            without: names of columns to omit.
+            only: indices of samples to read; files without any of them are not opened.
 
         Raises:
-            StoreError: a file is damaged, or one that the ledger names is missing.
+            StoreError: a file is damaged, or a file in the ledger is missing.
         """
 
         def is_read(name: str) -> bool:
-            # Always with the sample, which decides the order of the rows.
+            # Always read the sample column, which determines the order of the rows.
             if name == "sample":
                 return True
             return (columns is None or name in columns) and name not in without
@@ -118,10 +124,12 @@ class Pieces:
         return rows.select(name for name in existing if name not in without)
 
     def done(self) -> bytearray:
-        """Return 1 for each finished sample and 0 for the others, from the ledger and one folder listing."""
+        """Return 1 for each finished sample and 0 for the others, using the ledger and one folder listing."""
         names = {file.stem for file in (self.folder / "records").glob("*.parquet")}
-        pieces = {name: piece for name, piece in self._valid_pieces().items() if name in names}
-        return self._covered(pieces, names)
+        pieces = self._valid_pieces()
+        # If the file of a piece was deleted, its samples are pending.
+        existing = {name: piece for name, piece in pieces.items() if name in names}
+        return self._covered(existing, names)
 
     def damaged(self) -> tuple[dict[Path, str], int]:
         """Return the damaged or missing files with the reason, and the number of files without a checksum."""
@@ -136,7 +144,7 @@ class Pieces:
                 elif sha256_of_file(file) != expected:
                     found[file] = f"its SHA-256 is not the one in {PIECES_LEDGER}"
         for index in self._loose():
-            # A killed process may have left loose files of a sample that a piece has.
+            # A killed process may have left loose files of a sample that is also in a piece.
             if has_sample(pieces, index):
                 continue
             for table in TABLES:
@@ -148,15 +156,19 @@ class Pieces:
         return found, unsealed
 
     def _read_rows(
-        self, table: str, is_read: ColumnFilter, only: Collection[int] | None, tries: int = 3
+        self,
+        table: str,
+        is_read: ColumnFilter,
+        only: Collection[int] | None,
+        tries: int = 3,
     ) -> pl.DataFrame:
-        """Return the rows of a table; tries again if another process compacts a file that was just listed."""
+        """Read the rows of a table; retry if another process compacts a file that was just listed."""
         try:
             if only is None:
                 return self._rows(table, self._valid_pieces(), self._loose(), is_read)
             pieces = dict(self._valid_pieces())
             for name, piece in list(pieces.items()):
-                # Its file need not be opened.
+                # The file of such a piece need not be opened.
                 if not any(piece.first <= index < piece.stop for index in only):
                     del pieces[name]
             loose = [index for index in self._loose() if index in only]
@@ -164,32 +176,42 @@ class Pieces:
             wanted = [self.samples[index] for index in only]
             return rows.filter(pl.col("sample").is_in(wanted))
         except FileNotFoundError as error:
+            # Another process may have compacted the file after the listing; a new listing finds the
+            # piece.
             if tries > 1:
                 return self._read_rows(table, is_read, only, tries - 1)
             lost = error.filename or self.folder / table
             raise StoreError(
-                f"{lost} is missing; the same command makes its samples again"
+                f"{lost} is missing; repeat the command of the run to run its samples again"
             ) from error
 
     def _rows(
-        self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], is_read: ColumnFilter
+        self,
+        table: str,
+        pieces: Mapping[str, Piece],
+        loose: Sequence[int],
+        is_read: ColumnFilter,
     ) -> pl.DataFrame:
-        # (index of the first sample, rows) of pieces and runs of loose files.
+        # (index of the first sample, rows) for pieces and for sequences of loose files.
         found: list[tuple[int, pl.DataFrame]] = []
         for name, piece in pieces.items():
             if table in piece.files:
                 found.append((piece.first, self._piece_rows(table, name, piece, is_read)))
         starts = sorted(first for first, _ in found)
+        # A killed process may have left loose files of samples in a piece, whose rows would then
+        # count twice.
         alone = [index for index in loose if not has_sample(pieces, index)]
-        # Loose files between the same two pieces are read in one scan.
+        # Read loose files between the same two pieces in one scan.
         for _, neighbours in groupby(alone, lambda index: bisect(starts, index)):
             indices = list(neighbours)
             files = [self._loose_file(table, index) for index in indices]
+            # Samples without rows in an optional table have no file for it.
             if table in OPTIONAL_TABLES:
                 files = [file for file in files if file.is_file()]
             if files:
                 frames = list(read_small_files(table, files, is_read))
                 found.append((indices[0], concat_frames(table, frames)))
+        # Pieces and loose files were collected separately, so restore the order of the samples.
         found.sort(key=lambda one: one[0])
         frame = concat_frames(table, [rows for _, rows in found])
         fault = schema_fault(table, frame, filter(is_read, COLUMNS[table]))
@@ -197,19 +219,26 @@ class Pieces:
             raise StoreError(
                 f"{self.folder / table}: expected the columns of {table}, got {fault}; {RETRY_HINT}"
             )
-        # Samples discarded from a piece and run again come after the piece, not within it.
-        if any(piece.without for piece in pieces.values()):
+        # Samples that were discarded from a piece and run again come after the piece, not within
+        # it.
+        has_discarded = any(piece.without for piece in pieces.values())
+        if has_discarded:
             indices_by_sample = {sample: index for index, sample in enumerate(self.samples)}
-            index_of_row = pl.col("sample").replace_strict(indices_by_sample, return_dtype=pl.Int64)
+            sample = pl.col("sample")
+            index_of_row = sample.replace_strict(indices_by_sample, return_dtype=pl.Int64)
             frame = frame.sort(index_of_row, maintain_order=True)
         return frame
 
     def _piece_rows(
-        self, table: str, name: str, piece: Piece, is_read: ColumnFilter
+        self,
+        table: str,
+        name: str,
+        piece: Piece,
+        is_read: ColumnFilter,
     ) -> pl.DataFrame:
         file = self._piece_file(table, name)
         source: Path | bytes = file
-        # Once per reader; from then on only the wanted columns are read.
+        # Look up the columns once per reader; after that only requested columns are read.
         if file not in self._verified:
             source = file.read_bytes()
             if sha256(source) != piece.files[table]:
@@ -217,49 +246,53 @@ class Pieces:
                     f"{file} is damaged: its SHA-256 is not the one in {PIECES_LEDGER}; {RETRY_HINT}"
                 )
         self._verified.add(file)
-        rows = scan_file(source, file, is_read)
-        if piece.without:
-            return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without]))
-        return rows
+        rows = scan_file(table, source, file, is_read)
+        if not piece.without:
+            return rows
+        discarded = [self.samples[index] for index in piece.without]
+        return rows.filter(~pl.col("sample").is_in(discarded))
 
     def _covered(self, pieces: Mapping[str, Piece], loose: Iterable[str]) -> bytearray:
-        """Return 1 for each sample that is in one of these pieces, or is named in `loose`."""
-        found = bytearray(len(self.samples))
+        """Return 1 for each sample that is in one of these pieces or in `loose`."""
+        covered = bytearray(len(self.samples))
         for piece in pieces.values():
-            found[piece.first : piece.stop] = b"\1" * (piece.stop - piece.first)
+            count = piece.stop - piece.first
+            covered[piece.first : piece.stop] = b"\1" * count
             for index in piece.without:
-                found[index] = 0
+                covered[index] = 0
+        # Apply after the pieces, because a sample discarded from a piece may have loose files
+        # again.
         for name in loose:
-            if name.isdecimal() and int(name) < len(found):
-                found[int(name)] = 1
-        return found
+            # Names come from the disk, so the index may be beyond the samples of this run.
+            if name.isdecimal() and int(name) < len(covered):
+                covered[int(name)] = 1
+        return covered
 
     def _valid_pieces(self) -> Mapping[str, Piece]:
-        """Return the pieces that are not replaced, by name, in the order of their samples."""
+        """Return the pieces that no other piece replaces, by name, in sample order."""
         file = self.folder / PIECES_LEDGER
-        noted = (
-            read_ledger(file)
-            if file.is_file() and file.stat().st_size
-            else LedgerContents(None, {})
-        )
-        return self._check_certain(self._parsed(noted.done), noted.doubtful)
+        contents = LedgerContents(None, {})
+        # An empty file has no header to read.
+        if file.is_file() and file.stat().st_size:
+            contents = read_ledger(file)
+        return self._check_certain(self._parse(contents.done), contents.doubtful)
 
     def _check_certain(self, pieces: dict[str, Piece], doubtful: Set[str]) -> dict[str, Piece]:
-        """Return the pieces; raise if a damaged line may have discarded some of their samples."""
+        """Return the pieces; raise an error if a damaged line may have discarded some of their samples."""
         lost = sorted(pieces.keys() & doubtful)
         if lost:
             names = ", ".join(lost[:3])
             raise StoreError(
-                f"{self.folder / PIECES_LEDGER}: a line is damaged, and may have said more of {names}; {RETRY_HINT}"
+                f"{self.folder / PIECES_LEDGER}: a line is damaged, and may have changed {names}; {RETRY_HINT}"
             )
         return pieces
 
-    def _parsed(self, entries: Mapping[str, Any]) -> dict[str, Piece]:
-        """Return the pieces of a ledger that no other piece replaces, in the order of their samples."""
+    def _parse(self, entries: Mapping[str, Any]) -> dict[str, Piece]:
+        """Parse a ledger; return the pieces that no other piece replaces, in sample order."""
         pieces: dict[str, Piece] = {}
         try:
             for name, entry in entries.items():
-                # A piece that was lost has an empty entry.
+                # A lost piece has an empty entry.
                 if entry is not None:
                     pieces[name] = msgspec.convert(entry, Piece)
         except msgspec.ValidationError as error:
@@ -278,18 +311,19 @@ class Pieces:
         return {name: pieces[name] for name in names}
 
     def _is_valid(self, name: str, piece: Piece) -> bool:
-        # Names become paths of files that are read and removed.
+        # Validate names, because they become paths of files to read and remove.
         if not _PIECE.fullmatch(name) or not piece.files.keys() <= set(TABLES):
             return False
         if not 0 <= piece.first < piece.stop <= len(self.samples):
             return False
-        return all(piece.first <= index < piece.stop for index in piece.without)
+        own_samples = range(piece.first, piece.stop)
+        return all(index in own_samples for index in piece.without)
 
     def _loose(self) -> list[int]:
-        """Return the indices of loose samples, ascending."""
+        """Return the indices of samples with loose files, in ascending order."""
         found: list[int] = []
         for file in (self.folder / "records").glob("*.parquet"):
-            # The names of pieces are no numbers.
+            # Names of pieces are not numbers.
             if file.stem.isdecimal():
                 index = int(file.stem)
                 if index < len(self.samples):
@@ -304,17 +338,14 @@ class Pieces:
 
 
 def sample_files(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
-    """Return the Parquet files of one sample by table, from its rows."""
-    return {
-        table: seal_parquet(parquet_bytes(frame))
-        for table, frame in frames.items()
-        if frame.height or table not in OPTIONAL_TABLES
-    }
+    """Build the Parquet files of one sample from its rows, by table."""
+    files: dict[str, bytes] = {}
+    for table, frame in frames.items():
+        if frame.height or table not in OPTIONAL_TABLES:
+            files[table] = seal_parquet(parquet_bytes(frame))
+    return files
 
 
 def has_sample(pieces: Mapping[str, Piece], index: int) -> bool:
-    """Return whether a piece has the sample at `index`."""
-    return any(
-        piece.first <= index < piece.stop and index not in piece.without
-        for piece in pieces.values()
-    )
+    """Return whether a piece contains the sample at `index`."""
+    return any(piece.has(index) for piece in pieces.values())

@@ -1,4 +1,4 @@
-"""Prompts in the records: a JSON list for each round."""
+"""Recorded prompts: a JSON list for each round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segarena.samples import Support
 
 @dataclass(frozen=True, slots=True)
 class RecordedMask:
-    """The record of a mask prompt, without its pixels."""
+    """Record of a mask prompt, without its pixels."""
 
     area_px: int
     object_id: int = 1
@@ -26,7 +26,7 @@ class RecordedMask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSupport:
-    """The record of a support example: the id of its image, and the area of its mask."""
+    """Record of a support example: the id of its image, and the area of its mask."""
 
     sample: str
     area_px: int
@@ -42,12 +42,14 @@ _KINDS: dict[str, type[RecordedPrompt]] = {
 
 
 def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
-    """Return the recorded form of a prompt: drawn prompts completely, masks and supports as areas and names."""
-    # Pixels of masks would make the records many times larger.
+    """Convert a prompt to its record: drawn prompts completely, masks and supports as areas and names."""
+    # Omit the pixels of masks, which would make the records many times larger.
     if isinstance(prompt, MaskPrompt):
-        return RecordedMask(int(np.count_nonzero(prompt.mask)), prompt.object_id)
+        area_px = int(np.count_nonzero(prompt.mask))
+        return RecordedMask(area_px, prompt.object_id)
     if isinstance(prompt, Support):
-        return RecordedSupport(prompt.sample.id, int(np.count_nonzero(prompt.mask)))
+        area_px = int(np.count_nonzero(prompt.mask))
+        return RecordedSupport(prompt.sample.id, area_px)
     return prompt
 
 
@@ -68,19 +70,22 @@ def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:
     """Parse the JSON of `prompts_text`.
 
     Raises:
-        StoreError: it is not a list of prompts; names the field at fault.
+        StoreError: the text is not a list of prompts; names the invalid field.
     """
     try:
-        found = msgspec.json.decode(text, type=list[dict[str, Any]])
-        return tuple(msgspec.convert(one, _KINDS[one.pop("kind")]) for one in found)
+        prompts: list[RecordedPrompt] = []
+        for entry in msgspec.json.decode(text, type=list[dict[str, Any]]):
+            prompt_type = _KINDS[entry.pop("kind")]
+            prompts.append(msgspec.convert(entry, prompt_type))
+        return tuple(prompts)
     except KeyError as error:
         raise StoreError(
             f"prompts: expected a kind of {', '.join(_KINDS)}, got {error}; in {text[:80]}"
         ) from error
-    except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
+    except (msgspec.MsgspecError, TypeError, UnicodeError, RecursionError) as error:
         raise StoreError(f"prompts: {error}; in {text[:80]}") from error
 
 
 def _python_number(number: Any) -> Any:
-    """Return a NumPy number, which a user may have left in a position, as a Python number."""
+    """Convert a NumPy number, which a user may have put into a position, to a Python number."""
     return number.item()

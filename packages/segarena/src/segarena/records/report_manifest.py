@@ -1,4 +1,4 @@
-"""The manifest of a report in a run folder: its files, so that they can be removed with the run."""
+"""Manifest of a report in a run folder: lists its files, so that they can be removed with the run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from segarena.files.hashes import sha256_of_file
 from segarena.files.safe_paths import safe_join
 
 REPORT_FOLDER = "report"
-"""Default folder of a report in that of the run."""
+"""Default folder of a report inside the run folder."""
 
 MANIFEST_FILE = "made.json"
-"""Name of the manifest: a JSON object of file names and SHA-256."""
+"""Name of the manifest: a JSON object that maps file names to SHA-256."""
 
 
 def write_manifest(folder: Path, files: Iterable[Path]) -> Path:
@@ -26,13 +26,13 @@ def write_manifest(folder: Path, files: Iterable[Path]) -> Path:
 
 
 def remove_report(run: Path) -> bool:
-    """Remove the unchanged files of the report in a run folder; return whether its page stays.
+    """Remove the unchanged files of the report in a run folder; return whether its page is still there.
 
-    Files that somebody changed or added stay, and so does a report without a manifest.
+    Files that somebody changed or added are not removed, nor is a report without a manifest.
     """
     folder = run / REPORT_FOLDER
     for name, digest in _read_manifest(folder).items():
-        # A path outside the folder, a missing file and one that cannot be deleted are left alone.
+        # Skip paths outside the folder, missing files and files that cannot be deleted.
         with suppress(DatasetError, OSError):
             file = safe_join(folder, name)
             if not file.is_symlink() and sha256_of_file(file) == digest:
@@ -47,7 +47,7 @@ def remove_report(run: Path) -> bool:
 def _read_manifest(folder: Path) -> dict[str, str]:
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if isinstance(manifest, dict):
         return {str(name): str(digest) for name, digest in manifest.items()}

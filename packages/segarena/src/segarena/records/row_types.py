@@ -1,4 +1,4 @@
-"""Row types of the tables of a run folder; their fields are the columns, in this order."""
+"""Row types of the tables in a run folder; their fields are the columns, in this order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A round of a dialogue.
 
     Attributes:
-        label, attributes: of the target; the attributes as written by `attributes_text`.
-        user: empty, like the target, for a sample without dialogues.
-        round: from 1; 0 for a sample without dialogues.
+        label, attributes: label and attributes of the target; for attributes see `attributes_text`.
+        user: name of the user; empty, like the target, for a sample without dialogues.
+        round: index of the round, from 1; 0 for a sample without dialogues.
         effort: total effort of the user so far.
-        prompts: as written by `segarena.records.prompts.prompts_text`.
-        values: values of the metrics, a column each; empty for a failed round.
-        failure: error message in one line; None without an error.
+        prompts: JSON, see `segarena.records.prompts.prompts_text`.
+        values: values of the metrics, one column each; empty for a failed round.
+        failure: one-line error message; None without an error.
     """
 
     benchmark: str
@@ -50,7 +50,7 @@ class RoundKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(RoundKey, frozen=True, kw_only=True):
-    """Seconds of an answer, encoder pass or cache read; for the last two see `engine.rows`."""
+    """Duration in seconds of an answer, encoder pass or cache read; for the last two see `engine.rows`."""
 
     predict_s: float
 
@@ -64,24 +64,34 @@ class MaskRow(RoundKey, frozen=True, kw_only=True):
 
 
 class PartValues(RoundKey, frozen=True, kw_only=True):
-    """Metric values of one object, from 1, in one frame, from 0: a column for each metric."""
+    """Metric values of one object (from 1) in one frame (from 0): a column for each metric."""
 
     object: int
     frame: int
     values: Mapping[str, float]
 
 
+class TargetWithoutDialogue(msgspec.Struct, frozen=True, kw_only=True):
+    """A target that no user of the run chose.
+
+    The records do not mention such a target; this row lets the run count it without loading its sample again.
+    """
+
+    sample: str
+    target: str
+
+
 class PersonRound(RoundKey, frozen=True, kw_only=True):
     """The person and effort of a round with a human user (`segarena.engine.human_queue`).
 
-    In the round after the last answered one, the person had nothing left to correct.
+    A round after the last answered one records that the person had nothing left to correct.
 
     Attributes:
-        person: pseudonym, the same for all rounds of one person in a run, and another in other runs.
-        user_s: seconds from the last answer until the prompts, less `away_s`.
-        away_s: seconds of pauses and of looking at something else.
+        person: pseudonym, the same for all rounds of one person in a run, and different in other runs.
+        user_s: seconds from the last answer until the prompts, minus `away_s`.
+        away_s: seconds of pauses, and of time spent on other pages.
         pointer: input devices: "mouse", "touch", "pen", "keyboard"; several are joined by "+".
-        note: remark of the person.
+        note: comment of the person.
     """
 
     person: str
@@ -91,7 +101,7 @@ class PersonRound(RoundKey, frozen=True, kw_only=True):
     note: str
 
 
-Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound
+Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound | TargetWithoutDialogue
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
@@ -101,14 +111,14 @@ def attributes_text(attributes: Mapping[str, Any]) -> str:
 
 
 def read_attributes(text: str | None) -> dict[str, Any]:
-    """Parse the JSON of `attributes_text`; no text means no attributes.
+    """Parse the JSON of `attributes_text`; an empty string means no attributes.
 
     Raises:
-        StoreError: it is not a JSON object.
+        StoreError: the text is not a JSON object.
     """
     try:
         found = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"attributes: {error}; in {(text or '')[:80]}") from error
     if not isinstance(found, dict):
         raise StoreError(f"attributes: expected an object, got {(text or '')[:80]}")

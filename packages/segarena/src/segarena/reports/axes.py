@@ -13,11 +13,20 @@ CHARACTER_PX = 6.6
 
 A constant instead of a font metric, so that charts are identical on all machines."""
 
+PHONE_CHARACTER_PX = 7.8
+"""Mean width of a character in the larger text of charts on phones.
+
+Labels must fit into the chart and must not overlap at that size either."""
+
 LABEL_PX = 8.2
 """Mean width of a character in the bold curve labels at the font size on phones."""
 
 
-def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
+def nice_ticks(
+    low: float,
+    high: float,
+    count: int = 5,
+) -> tuple[float, ...]:
     """Return about `count` multiples of 1, 2, 2.5 or 5 times a power of ten inside [low, high].
 
     Return only `low` if `high` is not above it.
@@ -26,18 +35,21 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
         return (low,)
     raw = (high - low) / max(1, count)
     power = 10.0 ** math.floor(math.log10(raw))
+    # These factors give labels with at most two significant digits beyond the power of ten.
     steps = [factor * power for factor in (1, 2, 2.5, 5, 10)]
+    # Compared by ratio, because a step twice as long is as far off as one half as long.
     step = min(steps, key=lambda size: abs(math.log(size / raw)))
-    # The tolerance keeps ticks at the ends in spite of rounding errors.
+    # The tolerance keeps ticks at the ends of the range despite rounding errors.
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
+    # Twelve digits remove the rounding noise of the product, such as 0.30000000000000004.
     return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
 
 
 def log_ticks(low: float, high: float) -> tuple[float, ...]:
     """Return the multiples 1, 2 and 5 of powers of ten inside [low, high].
 
-    Ranges of more than about 300-fold get the powers of ten alone.
+    Ranges that span a factor of more than about 300 get only the powers of ten.
     """
     first_power = math.floor(math.log10(low))
     last_power = math.ceil(math.log10(high))
@@ -60,6 +72,11 @@ class Scale:
     stop_px: float
     is_log: bool = False
 
+    @property
+    def ends(self) -> str:
+        """The four numbers that define the scale, for scripts that draw into the chart."""
+        return f"{self.low:g} {self.high:g} {px(self.start_px)} {px(self.stop_px)}"
+
     def __call__(self, value: float) -> float:
         """Return the pixel of `value`; the middle of the pixel range if [low, high] is empty."""
         low = self.low
@@ -68,11 +85,12 @@ class Scale:
             low = math.log10(low)
             high = math.log10(high)
             value = math.log10(value)
+        # A range without extent has no direction, so its only value is drawn in the middle.
         share = (value - low) / (high - low) if high > low else 0.5
         return self.start_px + share * (self.stop_px - self.start_px)
 
     def ticks(self, count: int) -> tuple[float, ...]:
-        """Return the values of about `count` ticks."""
+        """Return about `count` tick values."""
         if self.is_log:
             return log_ticks(self.low, self.high)
         return nice_ticks(self.low, self.high, count)
@@ -89,16 +107,22 @@ def px(value: float) -> str:
 
 
 def element(
-    name: str, text: str = "", *, css: str, title: str = "", **attributes: float | str
+    name: str,
+    text: str = "",
+    *,
+    css: str,
+    title: str = "",
+    **attributes: float | str,
 ) -> str:
-    """Return an SVG element with a text or a title (tooltip) inside.
+    """Return an SVG element that contains text or a title (tooltip).
 
-    Texts and attributes are escaped; numeric attributes are pixels, rounded to a tenth.
+    Text and attributes are escaped; numeric attributes are rounded to a tenth of a pixel.
     """
     attribute_text = ""
     for key, value in attributes.items():
         text_value = escape(value) if isinstance(value, str) else px(value)
         attribute_text += f' {key.replace("_", "-")}="{text_value}"'
+    # A <title> inside an SVG element is its tooltip and is read by screen readers.
     inside = f"<title>{escape(title)}</title>" if title else escape(text)
     return f'<{name}{attribute_text} class="{css}">{inside}</{name}>'
 
@@ -111,6 +135,7 @@ class Frame:
         width_px, height_px: size of the whole chart; charts scale with the page.
         left, right, top, bottom: margins in px.
         title: text for screen readers.
+        data: attributes for scripts by name, written as `data-name`.
     """
 
     width_px: float
@@ -121,8 +146,15 @@ class Frame:
     top: float = 10
     bottom: float = 40
     elements: list[str] = field(default_factory=list[str])
+    data: dict[str, str] = field(default_factory=dict[str, str])
 
-    def x_scale(self, low: float, high: float, *, is_log: bool = False) -> Scale:
+    def x_scale(
+        self,
+        low: float,
+        high: float,
+        *,
+        is_log: bool = False,
+    ) -> Scale:
         """Return the horizontal scale over the plot area."""
         return Scale(low, high, self.left, self.width_px - self.right, is_log)
 
@@ -134,17 +166,66 @@ class Frame:
         """Add an SVG element."""
         self.elements.append(element)
 
-    def text(self, x: float, y: float, text: str, *, css: str = "", anchor: str = "start") -> None:
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        css: str = "",
+        anchor: str = "start",
+    ) -> None:
         """Add a line of text."""
-        self.draw(element("text", text, x=x, y=y, css=css, text_anchor=anchor))
+        self.draw(
+            element(
+                "text",
+                text,
+                x=x,
+                y=y,
+                css=css,
+                text_anchor=anchor,
+            )
+        )
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
+    def line(
+        self,
+        x1: float,
+        y1: float,
+        x2: float,
+        y2: float,
+        css: str,
+    ) -> None:
         """Add a straight line."""
-        self.draw(element("line", x1=x1, y1=y1, x2=x2, y2=y2, css=css))
+        self.draw(
+            element(
+                "line",
+                x1=x1,
+                y1=y1,
+                x2=x2,
+                y2=y2,
+                css=css,
+            )
+        )
 
-    def circle(self, x: float, y: float, radius: float, css: str, title: str = "") -> None:
+    def circle(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        css: str,
+        title: str = "",
+    ) -> None:
         """Add a dot with `title` as its tooltip."""
-        self.draw(element("circle", cx=x, cy=y, r=radius, css=css, title=title))
+        self.draw(
+            element(
+                "circle",
+                cx=x,
+                cy=y,
+                r=radius,
+                css=css,
+                title=title,
+            )
+        )
 
     @property
     def _right_edge(self) -> float:
@@ -161,33 +242,48 @@ class Frame:
         corners = [f"{px(x)} {px(y)}" for x, y in places]
         self.draw(element("path", d="M" + "L".join(corners), css=css))
 
-    def x_axis(self, scale: Scale, label: str, ticks: Sequence[float] | None = None) -> None:
-        """Draw the base line, ticks and label below the plot."""
+    def x_axis(
+        self,
+        scale: Scale,
+        label: str,
+        ticks: Sequence[float] | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> None:
+        """Draw the base line, ticks and label below the plot; `texts` replace the numbers at the ticks."""
         base = self._base
         self.line(self.left, base, self._right_edge, base, "axis")
         if ticks is None:
             ticks = scale.ticks(6)
-        for tick in ticks:
+        if texts is None:
+            texts = [number(tick) for tick in ticks]
+        for tick, text in zip(ticks, texts, strict=True):
             x = scale(tick)
             self.line(x, base, x, base + 4, "axis")
-            self.text(x, base + 17, number(tick), css="tick", anchor="middle")
+            self.text(x, base + 17, text, css="tick", anchor="middle")
         middle = (self.left + self._right_edge) / 2
         self.text(middle, self.height_px - 5, label, css="label", anchor="middle")
 
     def y_axis(self, scale: Scale, label: str) -> None:
-        """Draw horizontal grid lines with their values, and the label along the left side."""
+        """Draw horizontal grid lines with their values, and the axis label along the left side."""
         for tick in scale.ticks(5):
             y = scale(tick)
             self.line(self.left, y, self._right_edge, y, "grid")
             self.text(self.left - 7, y + 4, number(tick), css="tick", anchor="end")
         middle = (self.top + self._base) / 2
+        # Text can only be rotated about a point, so the label is moved there first.
         turned = f"translate(11 {px(middle)}) rotate(-90)"
         self.draw(element("text", label, transform=turned, css="label", text_anchor="middle"))
 
     def svg(self) -> str:
         """Return the finished chart."""
         size = f"0 0 {px(self.width_px)} {px(self.height_px)}"
-        # The width is a class because a strict content security policy forbids style attributes.
+        # Pass the width as a CSS class because a strict content security policy forbids style
+        # attributes.
         css = f"chart w{self.width_px:.0f}"
-        head = f'<svg class="{css}" viewBox="{size}" role="img" aria-label="{escape(self.title)}">'
+        data = ""
+        for name, value in self.data.items():
+            data += f' data-{name}="{escape(value)}"'
+        label = escape(self.title)
+        # The role makes screen readers announce the chart as one image with this label.
+        head = f'<svg class="{css}" viewBox="{size}" role="img" aria-label="{label}"{data}>'
         return head + "".join(self.elements) + "</svg>"

@@ -1,6 +1,6 @@
-"""Floor baselines: runs of controls that ignore the image.
+"""Floor baselines: runs of control segmenters that ignore the image.
 
-Other runs must beat them; floors take no part in rankings and verdicts.
+Other runs must beat the floors; floors are excluded from rankings and verdicts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from segarena.reports.charts import DASH_COUNT
 from segarena.reports.recorded_run import Run
 
 FLOOR_NOTE = "Thin grey lines: controls that ignore the image."
-"""Note below charts with floors."""
+"""Note below charts that show floors."""
 
 
 def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -26,13 +26,13 @@ def floors_of(runs: Sequence[Run]) -> tuple[Run, ...]:
         if ignores_image(segmenter):
             floors.append(run)
     if len(floors) == len(runs):
-        # A report about controls alone compares them like other runs.
+        # A report that contains only controls compares them like any other runs.
         return ()
     return tuple(floors)
 
 
 def floor_text(floors: Sequence[Run]) -> str:
-    """Explain the floors; empty without floors."""
+    """Explain what floors are; empty if there are none."""
     if not floors:
         return ""
     descriptions: dict[str, str] = {}
@@ -72,5 +72,5 @@ def with_floors(
 
 
 def floor_colour(place: int) -> str:
-    """Return the colour of a floor: grey with a dash of its own."""
+    """Return the colour of a floor: grey, with a distinct dash pattern."""
     return f"floor d{place % DASH_COUNT}"

@@ -1,4 +1,4 @@
-"""Cells and columns of tables, with the text that every renderer prints for a cell."""
+"""Cells and columns of tables; the text of a cell is the same in every output format."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 ColumnKind: TypeAlias = Literal["text", "words", "number", "interval"]
-"""Names that are truncated, words that wrap, numbers, or numbers with an interval."""
+"""Kind of a column: names that are truncated, words that wrap, numbers, or numbers with an interval."""
 
 CellMark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
-"""Emphasis of a number: the best of a column is underlined; bold marks a significantly better or
-worse number in a paired test."""
+"""Emphasis of a number: the best of a column is underlined; bold marks a number that is
+significantly better or worse in a paired test."""
 
 BOLD: frozenset[CellMark] = frozenset({"better", "worse"})
 
 
 def p_value_text(p_value: float) -> str:
-    """Return a p-value as text; empty for NaN.
+    """Format a p-value; empty for NaN.
 
-    >>> p_text(0.0312), p_text(0.0005)
+    >>> p_value_text(0.0312), p_value_text(0.0005)
     ('p = 0.031', 'p < 0.001')
     """
     if math.isnan(p_value):
@@ -33,14 +33,14 @@ class Value:
 
     Attributes:
         mean: the number; NaN if there is none.
-        low, high: ends of the interval; NaN if there is none.
+        low, high: bounds of the interval; NaN if there is none.
         decimals: number of printed decimals.
         note: text below a number without an interval.
         is_signed: whether a plus sign is printed, as for a difference.
-        is_share: whether the number is a share, printed in per cent but unscaled in CSV.
-        printed, printed_bounds: text of the number and the interval if it differs from these rules,
-            such as "3 of 4".
-        p_value: p-value of the test that the interval belongs to; NaN without a test.
+        is_share: whether the number is a share, which is printed in per cent but unscaled in CSV.
+        printed, printed_bounds: replacement texts for the number and the interval, such as
+            "3 of 4".
+        p_value: p-value of the test that belongs to the interval; NaN without a test.
         mark: emphasis of the number.
     """
 
@@ -78,10 +78,10 @@ class Value:
         return p_value_text(self.p_value)
 
     def _print(self, value: float) -> str:
-        # A share is printed in per cent.
+        # Shares are printed in per cent.
         size = abs(100 * value) if self.is_share else abs(value)
         text = f"{size:.{self.decimals}f}"
-        # A number that rounds to zero has no sign.
+        # A number that rounds to zero gets no sign.
         is_zero = not any(digit in text for digit in "123456789")
         if is_zero:
             return text
@@ -92,11 +92,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name with a link to an anchor on this page or to another page; without both, plain text."""
+    """A name that links to an anchor on this page or to another page; plain text if it has neither.
+
+    `note` is a remark in small print below the name, on pages only.
+    """
 
     text: str
     anchor: str = ""
     page: str = ""
+    note: str = ""
 
     @classmethod
     def to(cls, text: str, place: str) -> Link:
@@ -120,9 +124,11 @@ class Column:
     Attributes:
         heading: text above the column on the page and in print.
         kind: kind of its cells.
-        key: name for programs and for `Sheet.pick`; defaults to the heading.
+        key: name for programs and for `Sheet.pick`; the heading by default.
         definition: definition of the numbers in one sentence, shown as a tooltip of the heading.
-        higher_is_better: direction of improvement, printed as an arrow; None if there is none.
+        higher_is_better: direction of improvement, shown as an arrow; None if there is none.
+        is_latest_first: whether the first click on the heading sorts in descending order, as for
+            dates; columns in which higher is better always do so.
     """
 
     heading: str
@@ -130,10 +136,11 @@ class Column:
     key: str = ""
     definition: str = ""
     higher_is_better: bool | None = None
+    is_latest_first: bool = False
 
     @property
     def arrow(self) -> str:
-        """Suffix of the heading that shows the direction of improvement; empty if there is none."""
+        """Arrow appended to the heading that shows the direction of improvement; empty if there is none."""
         if self.higher_is_better is None:
             return ""
         return " ↑" if self.higher_is_better else " ↓"

@@ -1,4 +1,4 @@
-"""Export of charts as files: standalone SVG and PNG."""
+"""Export of charts as standalone SVG and PNG files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.reports.html_document import read_text
 from segarena.reports.page_parts import FigureRow, Fold, Part, Section
 
 HEADING_PX = 24
-"""Height above a chart for its heading, which the page shows as HTML."""
+"""Space above a chart for its heading, which is HTML on the page and not part of the SVG."""
 
 ZOOM = 3
 """PNG pixels per SVG unit."""
@@ -41,12 +41,14 @@ def _figures(part: Part) -> Iterator[Figure]:
 
 
 def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
-    """Return the SVG text of each chart by file name.
+    """Render each chart as SVG text, by file name.
 
-    The name consists of the figure's number and title, and the number of the chart in the figure.
+    The name consists of the figure's number and title, and the index of the chart within the
+    figure.
     """
     files: dict[str, str] = {}
     for number, figure in enumerate(figures, 1):
+        # Bounded, because file systems limit names to 255 bytes.
         slug = "-".join(re.findall(r"[a-z0-9]+", figure.title.lower()))[:60]
         for chart_number, (heading, chart) in enumerate(figure.charts, 1):
             suffix = f"-{chart_number}" if len(figure.charts) > 1 else ""
@@ -55,7 +57,7 @@ def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
 
 
 def standalone(chart: str, heading: str = "") -> str:
-    """Return a chart as an SVG document with embedded style, in the colours of the light scheme."""
+    """Return a chart as an SVG document with embedded styles, in the colours of the light scheme."""
     viewbox = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0]
     width = float(viewbox[0])
     height = float(viewbox[1])
@@ -66,15 +68,19 @@ def standalone(chart: str, heading: str = "") -> str:
     text = ""
     if heading:
         text = element("text", heading, x=4, y=15 - above, css="name heading")
+    # The page background is not part of an exported chart, and a transparent one is unreadable on
+    # dark.
     ground = f"<rect y='{-above}' width='100%' height='100%' fill='#fff'/>"
     first_children = f"<style>{_style()}</style>\n{ground}{text}"
+    # Only browsers assume the SVG namespace, and only inside HTML.
     document = chart.replace("<svg ", head, 1)
     document = re.sub(r'viewBox="[^"]*"', box, document, count=1)
+    # The first ">" closes the svg tag, so this inserts the first children.
     return document.replace(">", f">\n{first_children}", 1)
 
 
 def png_of(svg: str) -> bytes:
-    """Return an SVG document as the content of a PNG file, with 3 pixels per unit.
+    """Render an SVG document as a PNG image, with 3 pixels per unit.
 
     Raises:
         MissingExtra: resvg-py is not installed.
@@ -89,11 +95,12 @@ def png_of(svg: str) -> bytes:
 
 
 def _style() -> str:
-    """Return the page's CSS rules for charts with all variables resolved.
+    """Return the page's CSS rules for charts, with all variables resolved.
 
     Most programs other than browsers do not support CSS variables.
     """
     css = read_text("segarena.reports", "page.css")
+    # Variables before the first media query are those of the light scheme.
     light_scheme = css[: css.index("@media")]
     values = dict(re.findall(r"--([\w-]+): ([^;]+);", light_scheme))
     colours: dict[str, str] = {}
@@ -102,7 +109,7 @@ def _style() -> str:
     rules: list[str] = []
     for selectors, body in re.findall(r"^((?:svg)?\.chart[^{\n]*)\{([^}]*)\}", css, re.MULTILINE):
         resolved = _resolve_variables(body, values)
-        # A rule in the colour of its element becomes one rule for each colour class.
+        # A rule that uses the colour of its element becomes one rule per colour class.
         variants = colours if "var(--c)" in resolved else {"": ""}
         for suffix, value in variants.items():
             own_selectors = [f"{one.strip()}{suffix}" for one in selectors.split(",")]
@@ -112,6 +119,6 @@ def _style() -> str:
 
 
 def _resolve_variables(body: str, values: Mapping[str, str]) -> str:
-    """Return CSS declarations with the values of all variables but `--c`; 0px for unknown ones."""
+    """Replace all variables except `--c` in CSS declarations by their values; unknown ones by 0px."""
     variable = r"var\(--(?!c\b)([\w-]+)(?:, [^)]*)?\)"
     return re.sub(variable, lambda found: values.get(found[1], "0px"), body)

@@ -1,4 +1,4 @@
-"""Data series of charts: their labels, their colours, and how charts form a figure."""
+"""Data series of charts: their labels and colours, and the layout of charts in a figure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import summary_metrics, user_names
 
 MAX_NARROW_LABEL = 14
-"""Longest curve label, in characters, that fits into a narrow chart (three or more in a row)."""
+"""Longest curve label, in characters, that fits into a narrow chart (three or more per row)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure of one or several charts.
+    """A figure with one or several charts.
 
     Attributes:
         title, caption: text below the figure.
         charts: heading ("" for none) and SVG of each chart.
-        is_wide: whether the figure takes the full width of the page.
+        is_wide: whether the figure spans the full width of the page.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Series:
 
 
 def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
-    """Return (heading, series) for each user and dataset; runs without a finished dialogue are left out.
+    """Return (heading, series) for each user and dataset; runs without a finished dialogue are omitted.
 
     With a single run, colours distinguish users; with several, they distinguish runs.
     """
@@ -84,9 +84,9 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
 
 
 def run_column_names(runs: Sequence[Run]) -> dict[Run, str]:
-    """Return the name of each run next to a dataset column.
+    """Return the name of each run for tables that also have a dataset column.
 
-    That is its segmenter, or its label if a segmenter ran twice on the same data.
+    This is the run's segmenter, or its label if the segmenter ran twice on the same data.
     """
     if _has_repeated_segmenter(runs):
         return {run: run.label for run in runs}
@@ -98,7 +98,7 @@ def _has_repeated_segmenter(runs: Sequence[Run]) -> bool:
 
 
 def colour_numbers(runs: Sequence[Run]) -> list[int]:
-    """Return the colour number of each run on the whole page.
+    """Return the colour index of each run, which is the same on the whole page.
 
     Runs of one segmenter share a colour, unless a segmenter ran twice on the same data.
     """
@@ -109,9 +109,9 @@ def colour_numbers(runs: Sequence[Run]) -> list[int]:
 
 
 def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
-    """Return the colour of each segmenter, that of its first run, for figures over all its runs."""
+    """Return the colour of each segmenter, which is that of its first run, for figures over all its runs."""
     coloured = list(zip(runs, colour_numbers(runs), strict=True))
-    # Backwards, so that the first run of a segmenter overwrites the later ones.
+    # Iterate backwards, so that the first run of a segmenter overwrites the later ones.
     return {run.segmenter: colour for run, colour in reversed(coloured)}
 
 
@@ -130,7 +130,7 @@ def round_word(runs: Sequence[Run]) -> str:
 def area_statistic(run: Run) -> Statistic:
     """Return the area under the curve (AuC) of the first metric, by which targets are ranked.
 
-    It is that of the summary if the summary has one.
+    If the summary contains an AuC of this metric, that one is returned.
     """
     metric = summary_metrics(run)[0]
     for statistic in run.summary:
@@ -139,23 +139,36 @@ def area_statistic(run: Run) -> Statistic:
     return Statistic(name="AuC", kind="auc", metric=metric)
 
 
-def chart_size_px(panels: int, height: float, longest: int = 0) -> tuple[float, float]:
-    """Return width and height of one of `panels` charts in a figure; letters have one size in all.
+def chart_size_px(
+    panels: int,
+    height: float,
+    longest: int = 0,
+) -> tuple[float, float]:
+    """Return width and height of each of `panels` charts in a figure; text has the same size in all.
 
-    `longest` is the length of the longest curve label: beyond 14 characters it would leave too
-    little of a narrow chart, so the chart stays wide.
+    `longest` is the length of the longest curve label. Labels of more than 14 characters would
+    leave too little room in a narrow chart, so the chart stays wide.
     """
     if panels < 3 or longest > MAX_NARROW_LABEL:
         return (540.0, height)
     return (350.0, height * 0.75)
 
 
-def make_figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
-    """Return a figure of (heading, SVG) pairs without the empty charts; None if all are empty."""
+def make_figure(
+    title: str,
+    caption: str,
+    charts: Sequence[tuple[str, str]],
+) -> Figure | None:
+    """Build a figure from (heading, SVG) pairs, without empty charts; None if all are empty."""
     shown: list[tuple[str, str]] = []
     for heading, chart in charts:
         if chart:
             shown.append((heading, chart))
     if not shown:
         return None
-    return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1)
+    return Figure(
+        title=title,
+        caption=caption,
+        charts=shown,
+        is_wide=len(shown) > 1,
+    )

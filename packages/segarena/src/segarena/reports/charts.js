@@ -1,12 +1,10 @@
-// Values in charts: shown under the pointer, or with the arrow keys while a chart has the focus.
+// Readout of chart values: follows the pointer, or the arrow keys while a chart has the focus.
 
-for (const chart of document.querySelectorAll("svg.chart")) setUpChart(chart);
+for (const chart of document.querySelectorAll("svg.chart:not(.swatch)")) setUpChart(chart);
 
-// Call this for charts drawn later, too.
 function setUpChart(chart) {
-  const told = [...chart.querySelectorAll("title")];
   const panel = chart.closest(".panel");
-  if (told.length && panel) readable(chart, panel, told);
+  if (panel && chart.querySelector("title")) readable(chart, panel);
   if (panel) panel.append(...["svg", "png"].map((kind) => saver(chart, kind)));
 }
 
@@ -59,7 +57,8 @@ function save(chart, kind) {
   image.src = address;
 }
 
-function readable(chart, panel, titles) {
+// A script that redraws the marks of a chart sends it the event "redrawn".
+function readable(chart, panel) {
   const readout = document.createElement("output");
   readout.className = "readout";
   readout.hidden = true;
@@ -70,6 +69,7 @@ function readable(chart, panel, titles) {
 
   // Group the marks at one x; each title begins with its subject, up to a colon.
   function prepare() {
+    const titles = [...chart.querySelectorAll("title")];
     const found = new Map();
     for (const title of titles) {
       const mark = title.parentElement;
@@ -80,16 +80,20 @@ function readable(chart, panel, titles) {
     }
     groups = [...found.values()].sort((a, b) => a.x - b.x);
     // The readout replaces the browser's tooltip.
-    for (const title of titles) title.parentElement.setAttribute("data-told", title.textContent), title.remove();
+    for (const title of titles) {
+      title.parentElement.setAttribute("data-text", title.textContent);
+      title.remove();
+    }
   }
 
   function show(index) {
     groups ?? prepare();
+    if (!groups.length) return;
     place = Math.max(0, Math.min(groups.length - 1, index));
     chart.querySelectorAll(".here").forEach((mark) => mark.classList.remove("here"));
     const { x, marks } = groups[place];
     marks.forEach((mark) => mark.classList.add("here"));
-    const texts = marks.map((mark) => mark.dataset.told);
+    const texts = marks.map((mark) => mark.dataset.text);
     const head = texts[0].split(": ")[0];
     const isShared = texts.length > 1 && texts.every((text) => text.startsWith(`${head}: `));
     readout.textContent = isShared ? [head, ...texts.map((text) => text.slice(head.length + 2))].join("\n") : texts.join("\n");
@@ -113,6 +117,10 @@ function readable(chart, panel, titles) {
     const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
     const away = groups.map((group) => Math.abs(group.x - x));
     show(away.indexOf(Math.min(...away)));
+  });
+  chart.addEventListener("redrawn", () => {
+    groups = null;
+    hide();
   });
   chart.addEventListener("pointerleave", hide);
   chart.addEventListener("blur", hide);

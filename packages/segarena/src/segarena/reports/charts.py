@@ -1,34 +1,45 @@
 """Charts as SVG text: curves with bands, bars, scatter plots, and dots with intervals.
 
-Colours are CSS classes, so that the page defines them for its light and dark schemes: `c0` to `c6`
-by number, others by name. Each number also has a dash (`d0` to `d3`) and a marker, so that 140
-series are distinguishable, and the first 20 even without colours.
+Colours are CSS classes, so that the page can define them for its light and dark schemes: `c0` to
+`c6` by index, others by name. Each index also has a dash pattern (`d0` to `d3`) and a marker shape,
+so that 140 series are distinguishable, and the first 20 even without colours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
+from segarena.reports.axes import (
+    CHARACTER_PX,
+    LABEL_PX,
+    PHONE_CHARACTER_PX,
+    Frame,
+    Scale,
+    element,
+    number,
+    px,
+)
 from segarena.reports.cells import Value
 from segarena.reports.html_document import macros
 from segarena.statistics.intervals import Interval
 
+# 7, 4 dashes and 5 markers are pairwise coprime, so a series repeats only after 140 others.
 COLOUR_COUNT = 7
-"""Number of colours on the page; further series reuse them with other dashes and markers."""
+"""Number of colours on the page; further series reuse them with other dash patterns and markers."""
 
 DASH_COUNT = 4
 
 LEGEND_PX = 30.0
-"""Width of the line sample before a legend label."""
+"""Width of the line sample next to a legend label."""
 
 MAX_LARGE_MARKERS = 24
 """Curves with more points than this have small markers."""
 
+# A polygon with 16 corners looks round at marker size and needs no element other than paths.
 _DISC_ANGLES = [turn * math.tau / 16 for turn in range(16)]
 
 MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
@@ -39,17 +50,18 @@ MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
     ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
     ((0, 1.3), (1.2, -0.9), (-1.2, -0.9)),
 )
-"""Corners of each marker for radius 1."""
+"""Corners of each marker shape at radius 1."""
 
 ChartColour: TypeAlias = int | str
-"""A colour number, or the name of a CSS class."""
+"""A colour index, or the name of a CSS class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A line of y over x with a band from `low` to `high`; points with NaN are left out.
+    """A line of y over x with a band from `low` to `high`; points with NaN are omitted.
 
-    A faint curve is thin and has neither band nor label; a floor is thin and has no band.
+    A faint curve is thin and has neither band nor label; the curve of a floor is thin and has no
+    band.
     """
 
     label: str
@@ -71,7 +83,7 @@ class Curve:
         *,
         is_floor: bool = False,
     ) -> Curve:
-        """Return the curve of means over `x`, with their intervals as its band."""
+        """Build a curve of means over `x`, with their intervals as its band."""
         return cls(
             label=label,
             colour=colour,
@@ -85,7 +97,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """A series of bars with one height per category."""
+    """A series of bars, one per category."""
 
     label: str
     colour: ChartColour
@@ -94,7 +106,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointCloud:
-    """A series of points; `names` are their tooltips, `notes` stand next to them."""
+    """A series of points; `names` are their tooltips, `notes` are printed next to them."""
 
     label: str
     colour: ChartColour
@@ -117,20 +129,36 @@ class Whisker:
 
 
 def colour_class(colour: ChartColour) -> str:
-    """Return the CSS classes of a colour and its dash."""
+    """Return the CSS classes of a colour and its dash pattern."""
     if isinstance(colour, str):
         return colour
     return f"c{colour % COLOUR_COUNT} d{colour % DASH_COUNT}"
 
 
-def marker(x: float, y: float, colour: ChartColour, radius: float, title: str = "") -> str:
-    """Return the marker of a colour as SVG with `title` as its tooltip."""
+def marker(
+    x: float,
+    y: float,
+    colour: ChartColour,
+    radius: float,
+    title: str = "",
+    data: Mapping[str, str] | None = None,
+) -> str:
+    """Return the marker of a colour as SVG; `title` is its tooltip, `data` contains attributes for scripts."""
     shape = 0 if isinstance(colour, str) else colour % len(MARKERS)
     corners: list[str] = []
     for across, down in MARKERS[shape]:
         corners.append(f"{px(x + radius * across)} {px(y + radius * down)}")
     outline = "L".join(corners)
-    return element("path", d=f"M{outline}Z", css=f"dot {colour_class(colour)}", title=title)
+    css = f"dot {colour_class(colour)}"
+    attributes = {f"data_{name}": value for name, value in (data or {}).items()}
+    return element(
+        "path",
+        "",
+        d=f"M{outline}Z",
+        css=css,
+        title=title,
+        **attributes,
+    )
 
 
 def legend(entries: Sequence[tuple[str, ChartColour]]) -> str:
@@ -147,7 +175,7 @@ def swatch(colour: ChartColour) -> str:
 
 
 def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> None:
-    """Draw a legend of (label, colour) above a chart and grow its height by it.
+    """Draw a legend of (label, colour) above a chart and increase the chart's height accordingly.
 
     Nothing is drawn for fewer than two entries.
     """
@@ -157,6 +185,7 @@ def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> Non
     x = 4.0
     y = frame.top + 4
     for label, _ in entries:
+        # Estimated from the mean character width, because the text is laid out by the browser only.
         wide = LEGEND_PX + len(_shorten(label)) * CHARACTER_PX
         if x + wide > frame.width_px and x > 4:
             x = 4.0
@@ -167,6 +196,8 @@ def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> Non
         frame.path([(left, middle), (left + 24, middle)], f"curve {colour_class(colour)}")
         frame.draw(marker(left + 12, middle, colour, 3.5))
         frame.text(left + LEGEND_PX, middle + 4, _shorten(label), css="name")
+    # Grow the chart instead of shrinking the plot, so that charts with and without legend have
+    # equal plots.
     grown = y + 22 - frame.top
     frame.top += grown
     frame.height_px += grown
@@ -182,27 +213,37 @@ def line_chart(
     y_range: tuple[float, float] = (0.0, 1.0),
     marks: Sequence[float] = (),
     legend: Sequence[tuple[str, ChartColour]] = (),
+    script_key: str = "",
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return curves with their bands, labelled at their right ends.
+    """Draw curves with their bands, labelled at their right ends.
 
     Args:
         curves: the curves.
         title: text for screen readers.
         x_label: label of the horizontal axis.
         y_label: label of the vertical axis.
-        x_range: range of the horizontal axis; without it, x are rounds and the axis fits them.
+        x_range: range of the horizontal axis; None if x are rounds, which then determine it.
         y_range: range of the vertical axis.
         marks: heights of dashed horizontal lines.
         legend: legend entries for curves without labels.
+        script_key: name by which a script finds the chart to replace its curves; the chart then
+            stores its scales as attributes, and has no curve labels, because new curves may have
+            longer ones.
         size_px: width and height.
     """
-    # Thin curves first, so that the others are drawn over them.
+    # Draw thin curves first, so that the others lie on top.
     curves = sorted(curves, key=_is_thin, reverse=True)
-    labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
+    labels: list[str] = []
+    for curve in curves:
+        # A script may replace these curves by ones with longer names, for which no margin is
+        # reserved.
+        is_unlabelled = curve.is_faint or script_key
+        labels.append("" if is_unlabelled else _shorten(curve.label))
     longest = max((len(label) for label in labels), default=0)
     frame = Frame(*size_px, title, right=longest * LABEL_PX + 18)
     draw_legend(frame, legend)
+    # An empty chart still needs axes, so fall back to a unit range.
     xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
     low = min(xs)
     high = max(xs)
@@ -216,13 +257,15 @@ def line_chart(
         frame.x_axis(x_scale, x_label)
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
-    # All bands lie below all curves.
+    # Draw all bands below all curves.
     for curve in curves:
         band = [] if _is_thin(curve) else _band(curve, x_scale, y_scale)
         frame.path(band, f"band {colour_class(curve.colour)}")
     for curve in curves:
         _draw_curve(frame, curve, x_scale, y_scale, x_label)
     _end_labels(frame, curves, labels, y_scale)
+    if script_key:
+        frame.data = {"key": script_key, "x": x_scale.ends, "y": y_scale.ends}
     return frame.svg()
 
 
@@ -230,7 +273,13 @@ def _is_thin(curve: Curve) -> bool:
     return curve.is_faint or curve.is_floor
 
 
-def _draw_curve(frame: Frame, curve: Curve, x_scale: Scale, y_scale: Scale, x_label: str) -> None:
+def _draw_curve(
+    frame: Frame,
+    curve: Curve,
+    x_scale: Scale,
+    y_scale: Scale,
+    x_label: str,
+) -> None:
     """Draw the line of a curve, and a marker with a tooltip at each point."""
     finite = _finite(curve)
     places = [(x_scale(curve.x[index]), y_scale(curve.y[index])) for index in finite]
@@ -253,7 +302,7 @@ def bar_chart(
     highest: float | None = None,
     size_px: tuple[float, float] = (540, 250),
 ) -> str:
-    """Return grouped bars over `categories`; `highest` gives neighbouring charts a common axis."""
+    """Draw grouped bars over `categories`; `highest` gives neighbouring charts a common axis."""
     frame = Frame(*size_px, title)
     draw_legend(frame, [(bars.label, bars.colour) for bars in series])
     if highest is None:
@@ -263,6 +312,7 @@ def bar_chart(
     y_scale = frame.y_scale(0.0, (highest or 1.0) * 1.04)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(frame.x_scale(0, 1), x_label, ())
+    # At least one category, so that an empty chart does not divide by zero.
     slot = (frame.width_px - frame.left - frame.right) / max(1, len(categories))
     bar = slot * 0.84 / max(1, len(series))
     for order, bars in enumerate(series):
@@ -297,9 +347,9 @@ def scatter_chart(
     y_range: tuple[float, float] = (0.0, 1.0),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return a scatter plot.
+    """Draw a scatter plot.
 
-    Without `x_range`, the horizontal axis is logarithmic if x is positive and spans a factor of
+    Without `x_range`, the horizontal axis is logarithmic if all x are positive and span a factor of
     more than 20.
     """
     frame = Frame(*size_px, title)
@@ -327,12 +377,13 @@ def interval_chart(
     x_range: tuple[float, float],
     is_log: bool = False,
 ) -> str:
-    """Return one line per row with its label, a whisker from low to high, a dot and a note."""
+    """Draw one line per row with its label, a whisker from low to high, a dot and a note."""
     labels = [_shorten(row.label) for row in rows]
     longest_label = max((len(label) for label in labels), default=0)
     longest_note = max((len(row.note) for row in rows), default=0)
-    label_px = longest_label * CHARACTER_PX + 14
-    note_px = longest_note * CHARACTER_PX + 14
+    # Reserve the width that labels have on phones, where the page enlarges the text of charts.
+    label_px = longest_label * PHONE_CHARACTER_PX + 14
+    note_px = longest_note * PHONE_CHARACTER_PX + 14
     frame = Frame(540, 52 + 24 * len(rows), title, left=label_px, right=note_px)
     x_scale = frame.x_scale(*x_range, is_log=is_log)
     frame.x_axis(x_scale, x_label)
@@ -348,24 +399,6 @@ def interval_chart(
     return frame.svg()
 
 
-def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
-    """Return a small curve of values in [0, 1] over the rounds, without axes, in the surrounding colour."""
-    frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
-    x_scale = frame.x_scale(1, max(2, len(values)))
-    y_scale = frame.y_scale(0, 1)
-    frame.line(4, 40, 174, 40, "axis")
-    for mark in marks:
-        frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
-    places: list[tuple[float, float]] = []
-    for round_, value in enumerate(values, 1):
-        if math.isfinite(value):
-            places.append((x_scale(round_), y_scale(value)))
-    frame.path(places, "curve")
-    if places:
-        frame.circle(*places[-1], 2.5, "dot")
-    return frame.svg()
-
-
 def _shorten(label: str, longest: int = 28) -> str:
     if len(label) <= longest:
         return label
@@ -376,6 +409,7 @@ def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
     xs = list(chain.from_iterable(cloud.x for cloud in clouds)) or [0.0, 1.0]
     low = min(xs)
     high = max(xs)
+    # On a linear axis, small values of such a range would be crowded at the left edge.
     if low > 0 and high / low > 20:
         return frame.x_scale(low / 1.1, high * 1.1, is_log=True)
     pad = (high - low) * 0.03
@@ -383,23 +417,25 @@ def _fitting_scale(frame: Frame, clouds: Sequence[PointCloud]) -> Scale:
 
 
 def _round_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return the ticks of an axis of rounds: the first round, then every round or every fifth."""
+    """Return the ticks of an axis of rounds: the first round, then every round or multiples of five."""
     length = high - low
-    # At most about nine ticks, at multiples of five.
+    # Choose multiples of five such that there are at most about nine ticks.
     step = 1 if length <= 10 else 5 * math.ceil(length / 40)
     multiples = range(step, math.floor(high) + 1, step)
+    # The first round is always labelled, although it is no multiple of the step.
     return (low, *(tick for tick in multiples if tick > low))
 
 
 def _labelled_categories(categories: Sequence[str], slot_px: float) -> list[int]:
-    """Return the indices of the categories with a label: evenly spaced ones and always the last."""
+    """Return the indices of the categories to label: evenly spaced ones, and always the last."""
     last = len(categories) - 1
     longest = max((len(category) for category in categories), default=1)
-    label_px = longest * CHARACTER_PX + 3
+    # The page enlarges the text on phones, where labels must not overlap either.
+    label_px = longest * PHONE_CHARACTER_PX + 3
     step = max(1, math.ceil(label_px / max(slot_px, 0.1)))
     labelled: list[int] = []
     for index in range(0, last, step):
-        # A label that would touch that of the last category is left out.
+        # Omit a label that would touch the label of the last category.
         if (last - index) * slot_px >= label_px:
             labelled.append(index)
     return [*labelled, last]
@@ -414,7 +450,7 @@ def _finite(curve: Curve) -> list[int]:
 
 
 def _point_text(curve: Curve, i: int) -> str:
-    """Return the label, the value and the interval of point `i`."""
+    """Return the label, the value and the interval of point `i` as text."""
     text = f"{curve.label} {_rounded(curve.y[i])}"
     low = curve.low[i]
     high = curve.high[i]
@@ -423,7 +459,11 @@ def _point_text(curve: Curve, i: int) -> str:
     return text.strip()
 
 
-def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
+def _band(
+    curve: Curve,
+    x_scale: Scale,
+    y_scale: Scale,
+) -> list[tuple[float, float]]:
     """Return the outline of a band: forwards along its upper edge, back along its lower edge."""
     upper: list[tuple[float, float]] = []
     lower: list[tuple[float, float]] = []
@@ -436,21 +476,26 @@ def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, flo
 
 
 def _end_labels(
-    frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale
+    frame: Frame,
+    curves: Sequence[Curve],
+    labels: Sequence[str],
+    y_scale: Scale,
 ) -> None:
-    """Draw the label of each curve at its end, shifted so that labels do not overlap.
+    """Draw the label of each curve at its right end, shifted so that labels do not overlap.
 
-    Empty labels are left out.
+    Empty labels are skipped.
     """
     ends: list[tuple[float, ChartColour, str]] = []
     for curve, label in zip(curves, labels, strict=True):
         finite = _finite(curve)
         if label and finite:
             ends.append((y_scale(curve.y[finite[-1]]), curve.colour, label))
+    # From top to bottom, because each label may only push those below it.
     ends.sort(key=lambda end: end[0])
+    # 4 px shift a baseline so that the text is vertically centred on its curve's end.
     top = frame.top + 4
     bottom = frame.height_px - frame.bottom + 4
-    # Many labels move closer together than a line's height.
+    # If there are many labels, reduce their spacing below the height of a line.
     step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
     places: list[float] = []
     lowest_free = top
@@ -458,7 +503,7 @@ def _end_labels(
         place = max(y + 4, lowest_free)
         places.append(place)
         lowest_free = place + step
-    # Labels that were pushed below the chart are pushed back up.
+    # Push labels that moved below the chart back up.
     for index in range(len(places) - 1, -1, -1):
         below = len(places) - 1 - index
         places[index] = min(places[index], bottom - step * below)

@@ -1,4 +1,4 @@
-"""Warnings about compared runs that differ in data, versions, weights or source files."""
+"""Warnings about differences between compared runs in data, versions, weights or source files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from segarena.reports.recorded_run import Run
 def comparability_warnings(runs: Sequence[Run]) -> list[str]:
     """Return one line for each difference that makes a comparison unfair.
 
-    Each run is compared with the first one on the same dataset, whose data and versions should be
-    equal, and with the first one of the same segmenter, whose weights and sources should be equal.
-    Runs of segarena versions that took no fingerprints are not checked.
+    Each run is compared with two others: with the first run on the same dataset, whose data and
+    versions should be equal, and with the first run of the same segmenter, whose weights and
+    sources should be equal. Runs of segarena versions that did not record fingerprints are not
+    checked.
     """
     warnings: list[str] = []
     first_by_dataset: dict[str, Run] = {}
@@ -26,7 +27,7 @@ def comparability_warnings(runs: Sequence[Run]) -> list[str]:
         on_same_dataset = first_by_dataset.setdefault(run.dataset, run)
         if on_same_dataset is not run:
             warnings += _dataset_warnings(on_same_dataset, run)
-        # Options may hold lists, so they are compared instead of hashed.
+        # Options may contain lists, which are not hashable, so compare them pairwise.
         for first in firsts_by_segmenter:
             if _segmenter(first) == _segmenter(run):
                 warnings += _segmenter_warnings(first, run)
@@ -77,12 +78,12 @@ def _segmenter_warnings(first: Run, second: Run) -> Iterator[str]:
 
 
 def _is_meant_to_be_one(first: DatasetRecord, second: DatasetRecord) -> bool:
-    """Tell whether two datasets should be equal: by their options or by their fingerprints."""
+    """Return whether two datasets are supposed to be equal, judging by their options or fingerprints."""
     return first.options == second.options or first.fingerprint == second.fingerprint
 
 
 def _segmenter(run: Run) -> tuple[str, Mapping[str, object]]:
-    """Return name and options of a segmenter, regardless of the folder of its file."""
+    """Return name and options of a segmenter, ignoring the folder of its file."""
     used = run.config.segmenter
     return short_name(used.name), used.options
 
@@ -92,5 +93,5 @@ def _by_file_name(hashes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _changed(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
-    """Return the names that both have with different digests."""
+    """Return the names that occur in both mappings with different digests."""
     return [name for name in first if name in second and first[name] != second[name]]

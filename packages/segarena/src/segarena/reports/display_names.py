@@ -14,14 +14,14 @@ from segarena.records.configuration import DatasetRecord, PluginRecord
 from segarena.registry import current_name, lookup, plugins_by_name
 
 SEES_TRUTH = " (SEES THE TRUTH)"
-"""Suffix of a control that is given the targets, in every table and figure."""
+"""Suffix of a control that has access to the targets, in every table and figure."""
 
 
 def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     """Return a distinct label for each run.
 
-    The label is the name of the segmenter, followed by the dataset if the segmenter ran on several,
-    and by a number if two runs share both.
+    The label is the name of the segmenter. The dataset follows if the segmenter ran on several, and
+    a number if two runs have the same segmenter and dataset.
     """
     pairs = list(zip(segmenters, data, strict=True))
     dataset_counts = Counter(segmenter for segmenter, _ in set(pairs))
@@ -35,10 +35,11 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
 
 
 def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
-    """Return the display name of each run's dataset; names are equal exactly for equal data.
+    """Return the display name of each run's dataset; names are equal if and only if the data are equal.
 
-    A dataset that is a folder, read by a plug-in with an option `name`, takes the value of that
-    option, or else the last part of its path. The same holds if one plug-in reads several folders.
+    If the dataset is a folder, read by a plug-in with an option `name`, its display name is the
+    value of that option, or else the last part of its path. The same applies if one plug-in reads
+    several folders.
     """
     prints: list[tuple[str, str]] = []
     for plugin, distinct in zip(plugins, distinct_names(plugins), strict=True):
@@ -47,7 +48,7 @@ def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
         if is_named_folder or _has_several_paths(plugin, plugins):
             label = _folder_name(plugin)
         prints.append((label or distinct, plugin.fingerprint))
-    # Equal labels of different data get a number.
+    # Distinguish equal names of different data by a number.
     distinct_prints = list(dict.fromkeys(prints))
     numbered = _numbered([label for label, _ in distinct_prints])
     names_by_print = dict(zip(distinct_prints, numbered, strict=True))
@@ -70,17 +71,20 @@ def _folder_name(plugin: PluginRecord) -> str:
 
 
 def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
-    """Return the name of each plug-in with the options in which it differs from its namesakes.
+    """Return the name of each plug-in with the options that distinguish it from plug-ins of the same name.
 
-    If it differs in several options, those with default values are left out. A segmenter that
-    wraps others has an option `name`, which replaces its own name.
+    If several options differ, those with default values are omitted. A segmenter that wraps others
+    has an option `name`, which replaces its own name.
     """
     base_names = [_base_name(plugin) for plugin in plugins]
+    namesakes: dict[str, list[PluginRecord]] = {}
+    for plugin, name in zip(plugins, base_names, strict=True):
+        namesakes.setdefault(name, []).append(plugin)
+    differing_keys = {name: _differing_keys(same) for name, same in namesakes.items()}
     labels: list[str] = []
     for name, plugin in zip(base_names, plugins, strict=True):
-        others = zip(plugins, base_names, strict=True)
-        namesakes = [other for other, other_name in others if other_name == name]
-        differing = _differing_options(plugin, namesakes)
+        keys = differing_keys[name]
+        differing = {key: value for key, value in plugin.options.items() if key in keys}
         if len(differing) > 1:
             set_options = non_default_options(plugin)
             differing = {key: value for key, value in set_options.items() if key in differing}
@@ -89,30 +93,35 @@ def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
     return labels
 
 
-def _differing_options(plugin: PluginRecord, others: Sequence[PluginRecord]) -> dict[str, Any]:
-    """Return the options whose value differs from that of another plug-in."""
-
-    def differs(key: str) -> bool:
-        # Values may be lists, so they are compared instead of collected in a set.
-        value = plugin.options[key]
-        return any(other.options.get(key) != value for other in others)
-
-    return {key: value for key, value in plugin.options.items() if differs(key)}
+def _differing_keys(plugins: Sequence[PluginRecord]) -> set[str]:
+    """Return the options whose values differ between the plug-ins; a missing option counts as None."""
+    differing: set[str] = set()
+    first = plugins[0].options
+    for plugin in plugins:
+        for key in (*plugin.options, *first):
+            # Values may be lists, which are not hashable, so compare each with the first.
+            if plugin.options.get(key) != first.get(key):
+                differing.add(key)
+    return differing
 
 
 def _base_name(plugin: PluginRecord) -> str:
+    if plugin.label:
+        return plugin.label
     if plugin.kind == "segmenter" and plugin.options.get("name"):
         return str(plugin.options["name"])
+    if plugin.display_name:
+        return plugin.display_name
     return short_name(current_name(plugin.kind, plugin.name))
 
 
 def non_default_options(used: PluginRecord) -> dict[str, Any]:
-    """Return the options without those at their default; all options of an unknown plug-in."""
+    """Return the options whose values are not defaults; all options of an unknown plug-in."""
     factory = lookup(used.kind, used.name) if used.kind else None
     declared = options_of(factory) if factory else ()
     defaults: dict[str, Any] = {}
     for option in declared:
-        # JSON has no tuples, so run.json holds lists instead.
+        # JSON has no tuples, so run.json contains lists instead.
         is_tuple = isinstance(option.default, tuple)
         defaults[option.name] = list(option.default) if is_tuple else option.default
     return {
@@ -123,7 +132,7 @@ def non_default_options(used: PluginRecord) -> dict[str, Any]:
 
 
 def _numbered(labels: Sequence[str]) -> list[str]:
-    """Return labels with " #1", " #2", ... appended to those that occur several times."""
+    """Append " #1", " #2", ... to labels that occur several times."""
     counts = Counter(labels)
     occurrences: Counter[str] = Counter()
     numbered: list[str] = []
@@ -141,7 +150,7 @@ def short_name(name: str) -> str:
 
 
 def metric_name(column: str) -> str:
-    """Return the printed name of a metric column."""
+    """Return the display name of a metric column."""
     return _metric_titles().get(column, column.replace("_", " "))
 
 

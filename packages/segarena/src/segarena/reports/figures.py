@@ -1,4 +1,4 @@
-"""Figures about rounds and seconds; `segarena.reports.group_figures` has those about target groups."""
+"""Figures about rounds and seconds; figures about groups of targets are in `segarena.reports.group_figures`."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from segarena.reports.run_statistics import (
 from segarena.reports.wording import count_text, seconds_text
 
 MAX_NAMED_CURVES = 7
-"""Maximum number of curves with bands and labels in a chart."""
+"""Maximum number of curves in a chart that have bands and labels."""
 
 MAX_HISTOGRAMS = 6
-"""For more runs, the timings are one row per run instead of one histogram per run."""
+"""With more runs, timings are drawn as one row per run instead of one histogram per run."""
 
 TIME_BINS = 30
 """Approximate number of bars in a histogram of seconds."""
 
 
 def figures(own: Page) -> list[Figure]:
-    """Return the general figures that have data and that the page does not leave out."""
+    """Return the general figures that have data and that the page does not omit."""
     runs = own.usual_runs
     floors = own.usual_floors
     word = own.word
@@ -66,9 +66,9 @@ def figures(own: Page) -> list[Figure]:
 
 
 def fill_rows(made: Sequence[Figure]) -> list[Figure]:
-    """Return the figures in an order in which narrow ones, two per row, leave no gap before a wide one.
+    """Order the figures so that narrow ones, two per row, leave no gap before a wide one.
 
-    Apart from that, they keep their order.
+    Otherwise, the figures keep their order.
     """
     rest = list(made)
     placed = list[Figure]()
@@ -76,7 +76,7 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
     while rest:
         index = 0
         if in_row % 2:
-            # The row is half full: the next narrow figure comes first, if there is one.
+            # The row is half full: move the next narrow figure forward, if there is one.
             narrow = (index for index, one in enumerate(rest) if not one.is_wide)
             index = next(narrow, 0)
         placed.append(rest.pop(index))
@@ -84,10 +84,15 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
     return placed
 
 
-def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) -> Figure | None:
+def _curves(
+    runs: Sequence[Run],
+    floors: Sequence[Run],
+    metric: str,
+    word: str,
+) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
-        # The users of a single run share a chart.
+        # All users of a single run share a chart.
         series_of_all = [series for _, group in panels for series in group]
         panels = [("", series_of_all)]
     name = metric_name(metric)
@@ -115,11 +120,17 @@ def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) 
 
 
 def highlight_best(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves with all but the best `MAX_NAMED_CURVES` faint, judged by mean height."""
-    ranked = [index for index, curve in enumerate(curves) if not curve.is_floor]
-    ranked.sort(key=lambda index: -_mean_height(curves[index]))
-    faint = set(ranked[MAX_NAMED_CURVES:])
-    return [replace(curve, is_faint=index in faint) for index, curve in enumerate(curves)]
+    """Make all but the best `MAX_NAMED_CURVES` curves faint, ranked by their mean height."""
+    heights: dict[int, float] = {}
+    for index, curve in enumerate(curves):
+        if not curve.is_floor:
+            heights[index] = _mean_height(curve)
+    best_first = sorted(heights, key=lambda index: -heights[index])
+    faint = set(best_first[MAX_NAMED_CURVES:])
+    highlighted: list[Curve] = []
+    for index, curve in enumerate(curves):
+        highlighted.append(replace(curve, is_faint=index in faint))
+    return highlighted
 
 
 def _mean_height(curve: Curve) -> float:
@@ -128,12 +139,12 @@ def _mean_height(curve: Curve) -> float:
 
 
 def _most_series(panels: Sequence[tuple[str, Sequence[Series]]]) -> int:
-    """Return the largest number of series in a chart."""
+    """Return the largest number of series in any chart."""
     return max((len(group) for _, group in panels), default=0)
 
 
 def highest_value(curves: Sequence[Curve]) -> float:
-    """Return the highest finite value of curves and their bands; 1 without any."""
+    """Return the highest finite value of curves and their bands; 1 if there is none."""
     values: list[float] = []
     for curve in curves:
         values += [*curve.y, *curve.high]
@@ -156,12 +167,16 @@ def _mean_curve(series: Series, metric: str) -> Curve:
     )
 
 
-def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None:
-    """Return the number of clicks (NoC): a histogram for one run, else cumulative shares."""
+def _noc(
+    runs: Sequence[Run],
+    floors: Sequence[Run],
+    word: str,
+) -> Figure | None:
+    """Draw the number of clicks (NoC): a histogram for one run, cumulative shares for several."""
     counted = [statistic for statistic in runs[0].summary if statistic.kind == "noc"]
     if not counted:
         return None
-    # Thresholds ascend in a summary, so the last one is the hardest.
+    # Thresholds in a summary ascend, so the last one is the hardest.
     statistic = counted[-1]
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
@@ -173,14 +188,19 @@ def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None
             charts.append((user, _solved_chart(group, statistic, word, len(panels))))
         return make_figure(f"Solved within a number of {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
-    # The charts of all users have a common axis.
+    # The charts of all users share one axis range.
     highest = max((max(bar.heights) for _, bar in bars), default=0.0)
     charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
     caption = f"Number of {word}s until {goal}; “never”: not within {runs[0].rounds}."
     return make_figure(f"Distribution of {statistic.name}", caption, charts)
 
 
-def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, panels: int) -> str:
+def _solved_chart(
+    group: Sequence[Series],
+    statistic: Statistic,
+    word: str,
+    panels: int,
+) -> str:
     curves: list[Curve] = []
     for series in group:
         counts, never = noc_counts(series.run, series.user, statistic)
@@ -210,13 +230,19 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
 def _noc_bars(series: Series, statistic: Statistic) -> Bars:
     counts, never = noc_counts(series.run, series.user, statistic)
     all_counts = [*counts.tolist(), never]
-    # A user without a finished dialogue has bars of height 0.
+    # A user without a finished dialogue gets bars of height 0.
     total = max(1, sum(all_counts))
     shares = [100 * count / total for count in all_counts]
     return Bars(label=series.label, colour=series.colour, heights=shares)
 
 
-def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> str:
+def _noc_chart(
+    bars: Bars,
+    run: Run,
+    highest: float,
+    word: str,
+    panels: int,
+) -> str:
     categories = [str(number) for number in range(1, run.rounds + 1)]
     return bar_chart(
         [bars],
@@ -230,8 +256,10 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
 
 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
-    coloured = zip(colour_numbers(runs), runs, strict=True)
-    timed = [(colour, run) for colour, run in coloured if _has_timings(run)]
+    timed: list[tuple[int, Run]] = []
+    for colour, run in zip(colour_numbers(runs), runs, strict=True):
+        if _has_timings(run):
+            timed.append((colour, run))
     if len(timed) > MAX_HISTOGRAMS:
         return _seconds_by_run(timed, runs)
     has_several = len(runs) > 1
@@ -239,14 +267,16 @@ def _seconds(runs: Sequence[Run]) -> Figure | None:
     for colour, run in timed:
         heading = run.label if has_several else ""
         charts.append((heading, _seconds_chart(run, colour, len(timed))))
-    encoding_runs = [run for run in runs if len(run.encode_seconds()) or run.encodings_read]
-    encodes = "; ".join(_encodes_text(run, is_named=has_several) for run in encoding_runs)
+    encodes: list[str] = []
+    for run in runs:
+        if len(run.encode_seconds()) or run.encodings_read:
+            encodes.append(_encodes_text(run, is_named=has_several))
     caption = (
         "Segmenter seconds per prediction (a batch is divided evenly), without the encoder; the last bar holds all "
         "slower predictions."
     )
     if encodes:
-        caption = f"{caption} Encoder: {encodes}."
+        caption = f"{caption} Encoder: {'; '.join(encodes)}."
     return make_figure("Seconds per prediction", caption, charts)
 
 
@@ -255,7 +285,7 @@ def _has_timings(run: Run) -> bool:
 
 
 def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Figure | None:
-    """Return one chart per dataset with one row per run, the fastest first."""
+    """Draw one chart per dataset with one row per run, fastest run first."""
     columns = run_column_names(runs)
     rows_by_data: dict[str, list[Whisker]] = {}
     for colour, run in timed:
@@ -280,13 +310,22 @@ def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Fi
     return make_figure("Seconds per prediction", caption, charts)
 
 
-def _seconds_whisker(run: Run, colour: int, label: str) -> Whisker:
+def _seconds_whisker(
+    run: Run,
+    colour: int,
+    label: str,
+) -> Whisker:
     seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
     quantiles = np.quantile(seconds, (0.05, 0.5, 0.95))
-    # The axis is logarithmic, so zeros become a microsecond.
+    # The axis is logarithmic, so replace zeros by a microsecond.
     low, median, high = np.maximum(1e-6, quantiles).tolist()
     return Whisker(
-        label=label, colour=colour, value=median, low=low, high=high, note=seconds_text(median)
+        label=label,
+        colour=colour,
+        value=median,
+        low=low,
+        high=high,
+        note=seconds_text(median),
     )
 
 
@@ -302,9 +341,13 @@ def _encodes_text(run: Run, *, is_named: bool) -> str:
     return text
 
 
-def _seconds_chart(run: Run, colour: int, panels: int) -> str:
+def _seconds_chart(
+    run: Run,
+    colour: int,
+    panels: int,
+) -> str:
     seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
-    # The slowest 1 % must not squeeze the other bars; the last bar holds them.
+    # The slowest 1 % must not compress the other bars, so the last bar collects them.
     top = float(np.quantile(seconds, 0.99)) or 1.0
     scale, unit = (1000.0, "ms") if top < 1 else (1.0, "s")
     edges = nice_ticks(0.0, scale * top, TIME_BINS)

@@ -1,18 +1,20 @@
 """The gallery: dialogues with pictures, prompts and predictions.
 
-It loads only the samples that it shows, from the dataset in run.json.
+It loads only the samples that are shown, from the dataset in run.json.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
+
+import msgspec
 
 from segarena.errors import UntrustedPlugin
 from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
 from segarena.records.trust import HOW_TO_TRUST, rebuild_plugin, source_change
 from segarena.reports.chart_series import area_statistic, labelled_colours, run_column_names
+from segarena.reports.charts import colour_class
 from segarena.reports.hardest_targets import failed_dialogue_keys
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pages import Page
@@ -20,12 +22,12 @@ from segarena.reports.pictures import DialoguePictures, RunDialogue
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.run_statistics import summary_thresholds
-from segarena.reports.viewer import Pane, Stack, viewer_html
+from segarena.reports.viewer_content import DialogueContent, ViewerContent, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
-"""The gallery takes no further dialogue once it has reached this size."""
+"""Once the gallery has reached this size, it adds no further dialogue."""
 
 DATA_FOLDER_HINT = "If its files have moved, pass their location: segarena report --data FOLDER."
 
@@ -33,7 +35,8 @@ DATA_FOLDER_HINT = "If its files have moved, pass their location: segarena repor
 def all_dialogue_keys(own: Page) -> list[DialogueId]:
     """Return the dialogues that a page can show.
 
-    These are the worst dialogue of each target, the hardest first, then other failed dialogues.
+    These are the worst dialogue of each target, hardest target first, followed by other failed
+    dialogues.
     """
     worst = [target.worst for target in own.ranked]
     failed = failed_dialogue_keys(own.shown_runs)
@@ -48,17 +51,17 @@ def make_gallery(
     every: Sequence[DialogueId],
     budget_bytes: float = BUDGET_BYTES,
 ) -> Gallery:
-    """Return a gallery with a card for each of `keys`; a card shows the dialogue in all runs.
+    """Build a gallery with a card for each of `keys`; a card shows the dialogue in all runs.
 
-    A sample that cannot be loaded is left out with a note, so that a report never fails because of
-    missing pictures.
+    A sample that cannot be loaded is skipped with a note, so that missing pictures never make a
+    report fail.
 
     Args:
         own: the page of the runs.
         drawn: draws the dialogues.
-        keys: the dialogues of the cards, in order.
+        keys: the dialogues to show, in order.
         every: all dialogues of the page; the gallery states how many of them it shows.
-        budget_bytes: size after which the gallery takes no further card.
+        budget_bytes: size beyond which no further card is added.
     """
     datasets: list[Dataset | None] = []
     notes: list[str] = []
@@ -108,9 +111,12 @@ def open_run_dataset(run: Run) -> tuple[Dataset | None, str]:
 
 
 def open_configured_dataset(
-    config: RunConfiguration, data: str | None, *, trust: bool
+    config: RunConfiguration,
+    data: str | None,
+    *,
+    trust: bool,
 ) -> tuple[Dataset | None, str]:
-    """Return the dataset of a configuration, or None, and a note about any problem with it.
+    """Open the dataset of a configuration; return it or None, and a note about any problem.
 
     `data` is the current location of its files, if they have moved.
     """
@@ -125,7 +131,7 @@ def open_configured_dataset(
     except UntrustedPlugin as error:
         return None, f"No photographs: {error}. {HOW_TO_TRUST}"
     except Exception as error:
-        # A dataset is foreign code; without it the report still has its numbers.
+        # A dataset is third-party code; if it fails, the report still contains all results.
         problem = f"dataset {described.name} cannot be opened ({error_line(error)})"
         return None, f"No photographs: {problem}. {DATA_FOLDER_HINT}"
     if changed:
@@ -139,13 +145,25 @@ def make_card(
     drawn: DialoguePictures,
     key: DialogueId,
     anchor: str,
+    *,
+    public_key: DialogueId | None = None,
 ) -> tuple[Card | None, str]:
-    """Return the card of a dialogue, or None, and a note about any problem with it."""
+    """Build the card of a dialogue; return it or None, and a note about any problem.
+
+    Args:
+        own: page on which the card appears.
+        datasets: datasets of the page's drawn runs, in the order of the runs; None for one that could not be opened.
+        drawn: pictures of dialogues.
+        key: sample, target, user and repeat of the dialogue.
+        anchor: anchor of the card on the page.
+        public_key: key in the content of the viewers, where the names of samples and targets are hidden; by
+            default `key`.
+    """
     sources: dict[str, Dataset] = {}
     dialogues_by_data: dict[str, list[RunDialogue]] = {}
     for run, dataset in zip(own.drawn_runs, datasets, strict=True):
         if dataset is not None:
-            # Several runs on the same data share the dataset that was opened last.
+            # Several runs on the same data share the most recently opened dataset.
             sources[run.data] = dataset
     for run in own.drawn_runs:
         dialogue = _dialogue_of(run, key)
@@ -153,19 +171,21 @@ def make_card(
             dialogues_by_data.setdefault(run.data, []).append((run, dialogue))
     viewers: list[str] = []
     problem = ""
-    for number, (data, shown) in enumerate(dialogues_by_data.items(), 1):
+    for data, shown in dialogues_by_data.items():
         try:
-            stacks = _stacks(own, sources[data], drawn, key, shown)
-            viewers.append(viewer_html(f"{anchor}-{number}", stacks, drawn.word))
+            content = _content(own, sources[data], drawn, key, shown)
+            content = msgspec.structs.replace(content, key=public_key or key)
+            viewers.append(viewer_html(content))
         except Exception as error:
-            # As in `open_configured_dataset`; and the sample may be of another kind than run.json
-            # says.
+            # Third-party code, as in `open_configured_dataset`; the sample may also be of another
+            # kind than run.json states.
             problem = f"Sample {key[0]} cannot be shown: {error_line(error)}."
     if not viewers:
         return None, problem
     named: DialogueRecord | None = None
     for _, dialogue in chain.from_iterable(dialogues_by_data.values()):
-        # Prefer a dialogue with a target: in some runs, the sample may have failed as a whole.
+        # Prefer a dialogue with a target: in some runs, loading the sample may have failed
+        # entirely.
         if named is None or (dialogue.target and not named.target):
             named = dialogue
     is_named = named is not None and bool(named.target)
@@ -175,32 +195,31 @@ def make_card(
         name=own.name_of(named) if named is not None and is_named else "whole sample",
         where=f"{_target_text(key)}{repeat}",
         user=key[2],
+        user_words=own.users_in_words.get(key[2], ""),
         viewers=viewers,
         address=own.viewer(key) if own.viewer else "",
     )
     return card, problem
 
 
-def _stacks(
+def _content(
     own: Page,
     dataset: Dataset,
     drawn: DialoguePictures,
     key: DialogueId,
     shown: Sequence[RunDialogue],
-) -> list[Stack]:
-    """Return the pictures of the dialogues about a target, with the names of their runs."""
+) -> ViewerContent:
+    """Build the viewer content for the dialogues about a target, with the names of their runs."""
     sample_id, target_id, _, _ = key
     sample = dataset.load(sample_id)
-    # The first target stands for a sample that failed as a whole.
+    # For a sample that failed entirely, show its first target.
     target = next(target for target in sample.targets if target_id in ("", target.id))
-    stacks: list[Stack] = []
-    for stack in drawn.stacks(shown, sample, target):
-        stacks.append(_with_runs(stack, shown, own))
-    return stacks
+    content = drawn.content(shown, sample, target)
+    return msgspec.structs.replace(content, dialogues=_with_runs(content, shown, own))
 
 
 def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
-    """Return the dialogue of a run, or else the failure of its sample as a whole; None without both."""
+    """Return the dialogue of a run, else the failure of its whole sample; None if there is neither."""
     sample, target, user, _ = key
     for dialogue in (*run.about(sample, target, user), *run.about(sample, "", "")):
         if dialogue.key == key or not dialogue.target:
@@ -208,25 +227,34 @@ def _dialogue_of(run: Run, key: DialogueId) -> DialogueRecord | None:
     return None
 
 
-def _with_runs(stack: Stack, shown: Sequence[RunDialogue], own: Page) -> Stack:
-    """Return a stack whose panes have the label, colour, state and failure of their runs."""
+def _with_runs(
+    content: ViewerContent,
+    shown: Sequence[RunDialogue],
+    own: Page,
+) -> list[DialogueContent]:
+    """Add the label, colour, state and failure of their runs to the dialogues."""
     colours = dict(labelled_colours(own.shown_runs))
     columns = run_column_names(own.drawn_runs)
-    panes: list[Pane] = []
-    for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
-        described = replace(
-            pane,
+    dialogues: list[DialogueContent] = []
+    for drawn, (run, dialogue) in zip(content.dialogues, shown, strict=True):
+        colour = colours.get(run.label)
+        if colour is not None:
+            css = colour_class(colour)
+        else:
+            css = "floor" if run in own.floors else "c0"
+        described = msgspec.structs.replace(
+            drawn,
             label=columns[run],
+            css=css,
             state=_state(run, dialogue),
             failure=dialogue.failure or "",
-            colour=colours.get(run.label),
         )
-        panes.append(described)
-    return replace(stack, panes=panes)
+        dialogues.append(described)
+    return dialogues
 
 
 def _state(run: Run, dialogue: DialogueRecord) -> str:
-    """Return whether a dialogue reached the highest threshold; "" if there are no thresholds."""
+    """Return whether a dialogue reached the highest threshold, as a word; "" if there are no thresholds."""
     if dialogue.failure is not None:
         return "failed"
     metric = area_statistic(run).metric
@@ -239,5 +267,5 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """Return type and message of an error in one line."""
+    """Format the type and message of an error on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

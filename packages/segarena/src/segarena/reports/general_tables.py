@@ -12,6 +12,7 @@ from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.chart_series import area_statistic, run_column_names
 from segarena.reports.display_names import metric_name
 from segarena.reports.hardest_targets import RankedTarget
+from segarena.reports.human_time import predict_seconds
 from segarena.reports.page_parts import Fold, Note, Part
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueId, DialogueRecord
@@ -31,12 +32,14 @@ from segarena.reports.wording import (
     difference_text,
     seconds_text,
     statistic_definition,
+    unloaded_samples,
     value_text,
 )
 from segarena.statistics.intervals import Interval, PairedDifference
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_HARDEST_ROWS = 12
-"""Maximum number of rows in the table of hardest targets; the gallery shows all of these."""
+"""Maximum number of rows in the table of hardest targets; the gallery shows all these targets."""
 
 MAX_FAILURE_ROWS = 200
 """Maximum number of failures that are listed individually."""
@@ -45,11 +48,18 @@ MAX_MESSAGE_ROWS = 20
 """Maximum number of distinct failure messages in the table of messages."""
 
 
-def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "target") -> Sheet:
-    """Return one row per user and run with every column of a summary; see `Sheet.pick`.
+def summary_sheet(
+    runs: Sequence[Run],
+    caption: str = "",
+    *,
+    target: str = "target",
+    pace: PromptTimeModel | None = None,
+) -> Sheet:
+    """Tabulate every column of a summary, one row per user and run; see `Sheet.pick`.
 
-    The column "segmenter" holds the distinct labels of runs; the column "name" holds shorter names
-    for use next to the column "dataset". `target` is the word for a target.
+    The column "segmenter" contains the distinct labels of runs; the column "name" contains shorter
+    names for use next to the column "dataset". `target` is the word for a target. With `pace`, the
+    column "person/dialogue" contains the predicted seconds of a person for a dialogue.
     """
     head = (
         Column("Benchmark", key="benchmark"),
@@ -66,6 +76,8 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
         Column("Encodes", "number", key="encodes"),
         Column("Complete", key="complete"),
     )
+    if pace is not None:
+        head = (*head, Column("Person / dialogue", "interval", key="person/dialogue"))
     rows: list[tuple[Cell, ...]] = []
     best = _best_means(runs)
     columns = run_column_names(runs)
@@ -81,12 +93,21 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
         failures = Value(mean=row.failures, decimals=0, mark="alarm" if row.failures else "")
         counts = (row.targets, row.dialogues, failures, timing.encodes)
         complete = "yes" if run.is_complete else "no"
-        rows.append((*names, *means, time, *counts, complete))
-    return Sheet(name="summary", caption=caption, head=head, rows=tuple(rows))
+        cells = (*names, *means, time, *counts, complete)
+        if pace is not None:
+            found = predict_seconds(run, row.user, pace)
+            cells = (*cells, Value(mean=math.nan) if found is None else found.whole)
+        rows.append(cells)
+    return Sheet(
+        name="summary",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
-    """Return one row per user and pair of runs with the difference in each statistic."""
+    """Tabulate the difference in each statistic, one row per user and pair of runs."""
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
         summary = runs[0].summary
@@ -101,11 +122,16 @@ def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
         Column("Unmatched", "number", key="unmatched"),
     )
     caption = f"Each run minus {baseline_text(runs)}, on the same {target}s with the same users."
-    return Sheet(name="paired", caption=caption, head=head, rows=tuple(rows))
+    return Sheet(
+        name="paired",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def differences_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return one row per pair of runs, user and statistic, for programs.
+    """Tabulate differences for programs, one row per pair of runs, user and statistic.
 
     Differences are segmenter minus baseline.
     """
@@ -121,11 +147,16 @@ def differences_sheet(runs: Sequence[Run]) -> Sheet:
             cells += [difference.n, difference.clusters, row.matched, row.unmatched]
             rows.append(tuple(cells))
     number_columns = [Column(number, "number") for number in (*numbers, *counts)]
-    return Sheet(name="paired", caption="", head=(*names, *number_columns), rows=tuple(rows))
+    return Sheet(
+        name="paired",
+        caption="",
+        head=(*names, *number_columns),
+        rows=tuple(rows),
+    )
 
 
 def timings_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the seconds of each run with each user, for programs; equal runs differ in them."""
+    """Tabulate the seconds of each run with each user for programs; they differ even between equal runs."""
     numbers = ("rounds", "median_s", "p95_s", "encoder_passes", "encoder_median_s")
     rows: list[tuple[Cell, ...]] = []
     for row in timing_rows(runs):
@@ -135,13 +166,20 @@ def timings_sheet(runs: Sequence[Run]) -> Sheet:
         rows.append((row.label, row.user, row.rounds, median, p95, row.encodes, encode))
     number_columns = [Column(number, "number") for number in numbers]
     head = ("segmenter", "user", *number_columns)
-    return Sheet(name="timings", caption="", head=head, rows=tuple(rows))
+    return Sheet(
+        name="timings",
+        caption="",
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def hardest_sheet(
-    runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[DialogueId, str]
+    runs: Sequence[Run],
+    targets: Sequence[RankedTarget],
+    shown: Mapping[DialogueId, str],
 ) -> Sheet:
-    """Return the hardest targets; a row links to the worst dialogue if the gallery shows it."""
+    """Tabulate the hardest targets; a row links to the worst dialogue if the gallery shows it."""
     statistic = area_statistic(runs[0])
     thresholds = summary_thresholds(runs[0], statistic.metric)
     head = [
@@ -169,7 +207,12 @@ def hardest_sheet(
         "Targets with the lowest area under the curve over all users, repeats and runs. "
         "Rows link to the worst dialogue."
     )
-    return Sheet(name="hardest", caption=caption, head=tuple(head), rows=tuple(rows))
+    return Sheet(
+        name="hardest",
+        caption=caption,
+        head=tuple(head),
+        rows=tuple(rows),
+    )
 
 
 def failures_parts(runs: Sequence[Run]) -> list[Part]:
@@ -180,9 +223,10 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
     found: list[tuple[Run, DialogueRecord]] = []
     for run in runs:
         found += [(run, dialogue) for dialogue in run.failures]
+    unloaded = _unloaded_parts(runs)
     if not found:
         if any(run.dialogues for run in runs):
-            return [Note("None: all dialogues finished.")]
+            return [Note("None: all dialogues finished."), *unloaded]
         return []
     rows: list[tuple[Cell, ...]] = []
     for run, dialogue in found[:MAX_FAILURE_ROWS]:
@@ -199,11 +243,29 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
     if len(found) > MAX_FAILURE_ROWS:
         more = f"The first {MAX_FAILURE_ROWS} of {len(found)}."
     title = f"{count_text(len(found), 'failure')}, individually"
-    return [_messages_sheet(runs), Fold(title, [Note(more), each])]
+    return [_messages_sheet(runs), Fold(title, [Note(more), each]), *unloaded]
+
+
+def _unloaded_parts(runs: Sequence[Run]) -> list[Part]:
+    """Return the table of samples that could not be loaded, each listed once for all runs."""
+    rows: list[tuple[Cell, ...]] = []
+    for (data, sample), reason in unloaded_samples(runs).items():
+        rows.append((data, sample, reason))
+    if not rows:
+        return []
+    head = ("Dataset", "Sample", Column("Reason", "words"))
+    sheet = Sheet(
+        name="unloaded",
+        caption="",
+        head=head,
+        rows=tuple(rows[:MAX_FAILURE_ROWS]),
+    )
+    title = f"{count_text(len(rows), 'sample')} of the dataset could not be loaded"
+    return [Fold(title, [sheet])]
 
 
 def _messages_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return one row per distinct failure message, the most frequent first."""
+    """Tabulate the distinct failure messages, most frequent first."""
     causes: list[FailureCause] = []
     for run in runs:
         causes += run.causes
@@ -211,7 +273,12 @@ def _messages_sheet(runs: Sequence[Run]) -> Sheet:
     for cause in group_by_cause(causes)[:MAX_MESSAGE_ROWS]:
         rows.append((cause.count, cause.first.message, cause.first.where))
     head = (Column("Count", "number"), Column("First message", "words"), "First occurrence")
-    return Sheet(name="messages", caption="", head=head, rows=tuple(rows))
+    return Sheet(
+        name="messages",
+        caption="",
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def _statistic_columns(run: Run) -> list[Column]:
@@ -228,7 +295,7 @@ def _statistic_columns(run: Run) -> list[Column]:
 
 
 def _best_means(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
-    """Return the best mean by dataset, user and statistic; none if all means are equal."""
+    """Return the best mean by dataset, user and statistic; no entry if all means are equal."""
     means: defaultdict[tuple[str, str, Statistic], list[float]] = defaultdict(list)
     for row in summary_rows(runs):
         data = runs[row.run].data
@@ -244,7 +311,11 @@ def _best_means(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
     return best
 
 
-def _mean_value(statistic: Statistic, found: Interval, best: float | None) -> Value:
+def _mean_value(
+    statistic: Statistic,
+    found: Interval,
+    best: float | None,
+) -> Value:
     return Value(
         mean=found.mean,
         low=found.low,
@@ -256,7 +327,7 @@ def _mean_value(statistic: Statistic, found: Interval, best: float | None) -> Va
 
 
 def difference_value(statistic: Statistic, found: PairedDifference) -> Value:
-    """Return a paired difference as a table cell, with its interval, p-value and emphasis."""
+    """Build a table cell for a paired difference with its interval, p-value and emphasis."""
     return Value(
         mean=found.difference,
         low=found.low,

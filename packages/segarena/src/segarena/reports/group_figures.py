@@ -1,4 +1,4 @@
-"""Figures about groups of targets, formed by attributes of the dataset, mostly by size."""
+"""Figures about groups of targets, which are formed by dataset attributes, mostly by object size."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from segarena.benchmark_rules import Statistic
 from segarena.reports.chart_series import (
     Figure,
+    Series,
     area_statistic,
     colour_numbers,
     labelled_colours,
@@ -32,20 +33,20 @@ MAX_GROUPS = 8
 """An attribute with more distinct words than this does not form groups."""
 
 MAX_RUN_LINES = 10
-"""Figures of more runs show only the best."""
+"""If there are more runs, figures show only the best."""
 
 MAX_USER_LINES = 4
-"""Figures of more users show their mean."""
+"""If there are more users, figures show their mean."""
 
 SIZE_WORDS = ("area", "size")
-"""A numeric attribute is an object size if its name contains one of these."""
+"""A numeric attribute counts as object size if its name contains one of these."""
 
 SIZE_ORDER = ("tiny", "small", "medium", "large", "huge")
-"""The order of groups with these names."""
+"""Order of the groups with these names."""
 
 
 def group_figures(runs: Sequence[Run]) -> list[Figure]:
-    """Return AuC by each attribute that groups the targets, and AuC against numeric sizes."""
+    """Draw AuC by each attribute that groups the targets, and AuC against numeric sizes."""
     attributes: dict[TargetKey, Mapping[str, Any]] = {}
     for run in runs:
         for dialogue in run.finished():
@@ -63,12 +64,15 @@ def target_groupings(
 ) -> dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]]:
     """Return (group by target, size by target) for each attribute that forms groups.
 
-    Sizes are empty for an attribute of words. Numeric sizes form thirds.
+    Sizes are empty for an attribute whose values are words. Numeric sizes are divided into thirds.
     """
     found: dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]] = {}
     names = set(chain.from_iterable(attributes.values()))
     for name in sorted(names):
-        values = {key: given[name] for key, given in attributes.items() if name in given}
+        values: dict[TargetKey, Any] = {}
+        for key, given in attributes.items():
+            if name in given:
+                values[key] = given[name]
         distinct = set(values.values())
         is_size = any(word in name for word in SIZE_WORDS)
         if all(isinstance(value, str) for value in distinct):
@@ -89,7 +93,11 @@ def _finite_sizes(values: Mapping[TargetKey, Any]) -> dict[TargetKey, float]:
     return sizes
 
 
-def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
+def _by_group(
+    runs: Sequence[Run],
+    name: str,
+    groups: Mapping[TargetKey, str],
+) -> Figure | None:
     statistic = area_statistic(runs[0])
     rows = list[Whisker]()
     lines = _lines(runs, statistic)
@@ -116,9 +124,9 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
 def _lines(
     runs: Sequence[Run], statistic: Statistic
 ) -> list[tuple[str, ChartColour, Mapping[TargetKey, float]]]:
-    """Return (label, colour, value by target): the users of a single run, or all runs.
+    """Return (label, colour, value by target) of each user for a single run, else of each run.
 
-    Values of a run are means over its users.
+    The values of a run are means over its users.
     """
     lines: list[tuple[str, ChartColour, Mapping[TargetKey, float]]] = []
     if len(runs) > 1:
@@ -126,7 +134,9 @@ def _lines(
         for run in _best_runs(runs, statistic):
             lines.append((run.label, colours[run.label], mean_over_users(run, statistic)))
         return lines
-    series = [one for _, group in series_by_user(runs) for one in group]
+    series: list[Series] = []
+    for _, group in series_by_user(runs):
+        series += group
     if len(series) > MAX_USER_LINES:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
     for one in series:
@@ -151,31 +161,53 @@ def _best_text(runs: Sequence[Run]) -> str:
     return f" Only the best {MAX_RUN_LINES} of {len(runs)} runs are shown."
 
 
-def _whisker(label: str, colour: ChartColour, mean: Interval) -> Whisker:
+def _whisker(
+    label: str,
+    colour: ChartColour,
+    mean: Interval,
+) -> Whisker:
     low = mean.low
     high = mean.high
-    # The mean of a single image has no interval, so its whisker has no length.
+    # The mean of a single image has no interval, so draw a whisker of length 0.
     if math.isnan(low):
         low = mean.mean
     if math.isnan(high):
         high = mean.mean
     note = f"{mean.mean:.3f}, n = {mean.n}"
-    return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
+    return Whisker(
+        label=label,
+        colour=colour,
+        value=mean.mean,
+        low=low,
+        high=high,
+        note=note,
+    )
 
 
-def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
+def _by_size(
+    runs: Sequence[Run],
+    name: str,
+    sizes: Mapping[TargetKey, float],
+) -> Figure | None:
     statistic = area_statistic(runs[0])
     clouds: list[PointCloud] = []
     colours = dict(zip(runs, colour_numbers(runs), strict=True))
     for run in _best_runs(runs, statistic):
         values = mean_over_users(run, statistic)
-        keys = [key for key in sizes if key in values]
+        x: list[float] = []
+        y: list[float] = []
+        names: list[str] = []
+        for key, size in sizes.items():
+            if key in values:
+                x.append(size)
+                y.append(values[key])
+                names.append(" / ".join(key))
         cloud = PointCloud(
             label=run.label,
             colour=colours[run],
-            x=[sizes[key] for key in keys],
-            y=[values[key] for key in keys],
-            names=[" / ".join(key) for key in keys],
+            x=x,
+            y=y,
+            names=names,
         )
         clouds.append(cloud)
     word = name.replace("_", " ")
@@ -186,7 +218,7 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
-    """Return the third of each target by size: small, medium or large, with the limits."""
+    """Return the third of each target by size: small, medium or large, with its limits."""
     low, high = np.quantile(list(sizes.values()), (1 / 3, 2 / 3)).tolist()
     small = f"small (≤ {_short(low)})"
     large = f"large (> {_short(high)})"
@@ -206,12 +238,13 @@ def _short(size: float) -> str:
 
 
 def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
-    """Return the groups from small to large if their names are sizes, then the others by name."""
-    ranks = {name: index for index, name in enumerate(SIZE_ORDER)}
+    """Return the groups from small to large if their names are sizes, then the other groups by name."""
 
     def sort_key(group: str) -> tuple[int, str]:
+        # The name of a third continues with its limits, as in "small (≤ 40)".
         size = group.split(" ")[0].lower()
-        return ranks.get(size, len(SIZE_ORDER)), group
+        rank = SIZE_ORDER.index(size) if size in SIZE_ORDER else len(SIZE_ORDER)
+        return rank, group
 
     return sorted(set(groups.values()), key=sort_key)
 
@@ -219,6 +252,6 @@ def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
 def _value_range(rows: Sequence[Whisker]) -> tuple[float, float]:
     low = min((row.low for row in rows), default=0.0)
     high = max((row.high for row in rows), default=1.0)
-    # Rows of equal values get a margin too.
+    # Rows of equal values need a margin too.
     pad = (high - low) * 0.06 or 0.05
     return low - pad, high + pad

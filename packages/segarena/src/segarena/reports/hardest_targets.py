@@ -1,4 +1,4 @@
-"""Targets ranked by difficulty, and the selection of dialogues for the gallery."""
+"""Targets ranked by difficulty, and the choice of dialogues for the gallery."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.run_statistics import TargetKey, mean_over_users, summary_thresholds
 
 MAX_FAILED_CARDS = 12
-"""Maximum number of failed dialogues in the gallery, unless it shows all."""
+"""Maximum number of failed dialogues in the gallery, unless it shows all dialogues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedTarget:
-    """A target, summarized over all runs, users and repeats.
+    """A target with statistics over all runs, users and repeats.
 
     Attributes:
         key: sample and target.
@@ -39,7 +39,7 @@ class RankedTarget:
 
 
 def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
-    """Return all targets sorted by AuC, the hardest (lowest) first; ties keep the order of the runs."""
+    """Return all targets sorted by AuC, hardest (lowest) first; ties keep the order of the runs."""
     statistic = area_statistic(runs[0])
     metric = statistic.metric
     thresholds = summary_thresholds(runs[0], metric)
@@ -55,7 +55,12 @@ def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
     return sorted(ranked, key=lambda target: target.score)
 
 
-def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) -> list[DialogueId]:
+def gallery_keys(
+    targets: Sequence[RankedTarget],
+    *,
+    hardest: int,
+    others: int,
+) -> list[DialogueId]:
     """Return the worst dialogue of each hardest target, then of others spread evenly over difficulty."""
     rest = targets[hardest:]
     count = min(others, len(rest))
@@ -69,7 +74,7 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
 def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueId]:
     """Return the first failed dialogue of each target and user over all runs.
 
-    A failed sample counts as a dialogue with an empty target and user.
+    A failed sample counts as one dialogue with an empty target and user.
     """
     found: dict[tuple[str, str, str], DialogueId] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""The header of a report: title, warnings, rules and how the runs were made."""
+"""The header of a report: title, warnings, rules, and the configuration of the runs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,31 @@ from segarena.reports.display_names import non_default_options, short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
-from segarena.reports.wording import count_text, empty_text, partial_text, verified_text
+from segarena.reports.wording import (
+    count_text,
+    empty_text,
+    isolation_text,
+    name_with_words,
+    partial_text,
+    remark_texts,
+    sample_word,
+    unloaded_texts,
+    verified_text,
+)
 
 Facts: TypeAlias = "list[tuple[str, str]]"
-"""Names and texts; the page leaves out those with an empty text."""
+"""Names and values as text; the page omits entries without a value."""
 
 
 MAX_NAMED_SEGMENTERS = 4
-"""For more segmenters, the title shows only their number."""
+"""With more segmenters, the title shows only their number."""
 
 MAX_NAMED_USERS = 6
-"""For more users, the lines below the title show only their number."""
+"""With more users, the lines below the title show only their number."""
 
 
 def report_title(runs: Sequence[Run]) -> str:
-    """Return the title: the segmenters and the datasets."""
+    """Compose the title from the names of segmenters and datasets."""
     data = dict.fromkeys(run.data for run in runs)
     if len(data) == 1:
         segmenters = dict.fromkeys(run.label for run in runs)
@@ -40,26 +50,31 @@ def report_title(runs: Sequence[Run]) -> str:
 
 
 def report_warnings(runs: Sequence[Run]) -> list[str]:
-    """Return the warnings above the report: damage, partial or empty runs, unfair comparisons."""
+    """Return the warnings above the report: damaged, partial or empty runs, and unfair comparisons."""
     warnings: list[str] = []
     for run in runs:
         warnings += [run.folder.damage, partial_text(run), empty_text(run)]
+    warnings += unloaded_texts(runs, sample_word(runs[0]))
     warnings += comparability_warnings(runs)
     warnings += broken_pages()
     return [warning for warning in warnings if warning]
 
 
 def run_description(own: Page) -> list[str]:
-    """Return two lines about benchmark and data, and about segmenters, without default options."""
+    """Describe benchmark and data in one line, and segmenters in another, without default options."""
     runs = own.runs
     rules = own.runs[0].config.benchmark
     datasets = _distinct([str(_as_set(run.config.dataset)) for run in runs])
     segmenters = _distinct([str(_as_set(run.config.segmenter)) for run in own.every_run])
     users = user_names(runs)
-    user_text = f"{len(users)} users" if len(users) > MAX_NAMED_USERS else ", ".join(users)
+    if len(users) > MAX_NAMED_USERS:
+        user_text = f"{len(users)} users"
+    else:
+        user_text = ", ".join(name_with_words(user, own.users_in_words) for user in users)
     return [
         f"{rules.name} on {', '.join(datasets)}: {_amount(own)}; {user_text}; {_rounds(own)}",
         ", ".join(segmenters),
+        *remark_texts(own.every_run),
     ]
 
 
@@ -74,13 +89,17 @@ def _distinct(texts: Sequence[str]) -> list[str]:
 def _amount(own: Page) -> str:
     targets: set[tuple[str, str, str]] = set()
     samples: set[tuple[str, str]] = set()
-    for run in own.runs:
-        samples.update((run.data, sample) for sample in run.samples)
+    planned: set[tuple[str, str]] = set()
+    for run in own.usual_runs:
+        planned.update((run.data, sample) for sample in run.samples)
         for dialogue in run.finished():
             targets.add((run.data, dialogue.sample, dialogue.target))
+            samples.add((run.data, dialogue.sample))
     target_count = count_text(len(targets), own.target_word)
-    sample_count = count_text(len(samples), own.sample_word)
-    return f"{target_count} in {sample_count}"
+    if len(samples) < len(planned):
+        # The same count as in the verdict: samples with a finished dialogue.
+        return f"{target_count} in {len(samples)} of {count_text(len(planned), own.sample_word)}"
+    return f"{target_count} in {count_text(len(samples), own.sample_word)}"
 
 
 def _rounds(own: Page) -> str:
@@ -101,14 +120,17 @@ def benchmark_facts(own: Page) -> Facts:
         ("Benchmark", f"{rules.name}{paper}"),
         ("Dataset", "; ".join(datasets)),
         (f"{own.target_word.capitalize()}s", _amount(own)),
-        ("Users", ", ".join(user_names(runs))),
+        (
+            "Users",
+            ", ".join(name_with_words(user, own.users_in_words) for user in user_names(runs)),
+        ),
         ("Rounds", _rounds(own)),
         ("Rules", "; ".join(rule_texts)),
     ]
 
 
 def run_facts(run: Run) -> Facts:
-    """Return the facts about how a run was made."""
+    """Return the facts about the configuration and environment of a run."""
     config = run.config
     users = [f"{user.written}: {user.spec}" for user in config.users]
     metrics = [str(metric.spec) for metric in config.metrics]
@@ -126,11 +148,14 @@ def run_facts(run: Run) -> Facts:
         ("Environment", ", ".join(environment)),
         ("Counts", "" if config.counts is None else _counts_text(run, config.counts)),
         ("Verified", verified_text(run)),
+        ("Isolation", isolation_text(run.config.segmenter.isolation)),
+        ("Tags", ", ".join(config.tags)),
+        ("Note", config.note),
     ]
 
 
 def _counts_text(run: Run, counts: RunCounts) -> str:
-    """Return the counts of a run; encodings from the cache only if there were any."""
+    """Describe the counts of a run; mention encodings from the cache only if there were any."""
     encodes = count_text(counts.encodes, "encoder pass", "encoder passes")
     if run.encodes_with_prompts:
         encodes += ", one per answer"
@@ -143,6 +168,8 @@ def _counts_text(run: Run, counts: RunCounts) -> str:
     if counts.encodes_from_cache:
         parts.append(f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")
     parts.append(count_text(counts.failures, "failure"))
+    if counts.unloaded:
+        parts.append(f"{count_text(counts.unloaded, 'sample')} not loaded")
     for user, number in counts.targets_without.items():
         parts.append(f"no dialogue of {user} about {count_text(number, 'target')}")
     return ", ".join(parts)
@@ -159,7 +186,7 @@ def _option_text(value: Any) -> str:
     parts: list[str] = []
     for key, inner in value.items():
         if inner is not None:
-            # Fingerprints and the like are long; their start identifies them.
+            # Fingerprints and similar values are long; their first characters are sufficient.
             parts.append(f"{key} {str(inner)[:16]}")
     return " ".join(parts) or "none"
 

@@ -14,20 +14,45 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from segarena.reports.axes import px
 
-MODULES = ("rounds.js",)
-"""Scripts of reports that are also JavaScript modules."""
+VIEWER_MODULES = (
+    "viewport.js",
+    "zoomable-picture.js",
+    "palette.js",
+    "plane-guides.js",
+    "pointer.js",
+    "plane-geometry.js",
+    "window-level.js",
+    "content.js",
+    "embedded-source.js",
+    "mask-drawing.js",
+    "prompt-marks.js",
+    "value-curve.js",
+    "captions.js",
+    "pane.js",
+    "pane-pointer.js",
+    "panes.js",
+    "playback.js",
+    "round-viewer.js",
+    "card-viewer.js",
+    "gallery.js",
+)
+"""JavaScript modules of the round viewer in the folder `viewer/`; each follows those that it imports."""
+
+VIEWER_SCRIPT = "viewer.js"
+"""Name of the script that is the concatenation of all `VIEWER_MODULES`."""
 
 
 @cache
 def templates(*packages: str) -> Environment:
-    """Return the templates of these packages, followed by the shared templates.
+    """Return the Jinja environment with the templates of these packages, followed by the shared templates.
 
-    Values are escaped unless they are `Markup`; a missing value is an error.
+    Values are escaped unless they are `Markup`; using an undefined value raises an error.
     """
     loader = ChoiceLoader([PackageLoader(name) for name in (*packages, "segarena.reports")])
     made = Environment(
         loader=loader,
         autoescape=True,
+        # A misspelt name raises an error instead of rendering as an empty text.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -37,7 +62,7 @@ def templates(*packages: str) -> Environment:
 
 
 def macros(package: str, template: str) -> Any:
-    """Return the macros of a template as the functions of a module; they return HTML."""
+    """Load the macros of a template as functions of a module; they return HTML."""
     return templates(package).get_template(template).module
 
 
@@ -51,14 +76,14 @@ def document(
     file_address: Callable[[str], str] | None = None,
     **values: Any,
 ) -> str:
-    """Return a page rendered from a template that extends `document.html`.
+    """Render a page from a template that extends `document.html`.
 
     Args:
         package: package with the template and its files.
         template: file name of the template.
-        style: name of a CSS file, which is added to that of all pages.
+        style: name of a CSS file, which is added to the shared styles.
         scripts: names of the JavaScript files, in order, from the package or else from reports;
-            no other script may run on the page.
+            the page allows no other script to run.
         is_served: whether the page may load data from its own server.
         file_address: function that returns the address of a stylesheet or script, for pages under
             the content security policy of a server; None embeds the files and a policy.
@@ -92,28 +117,51 @@ def document(
 
 
 def _package_with(package: str, name: str) -> str:
-    """Return the package if it ships the file, else the shared one."""
+    """Return the package if it ships the file, else the shared package."""
+    # A package may override a shared file by shipping one with the same name.
     return package if (files(package) / name).is_file() else "segarena.reports"
 
 
 def read_text(package: str, name: str) -> str:
-    """Return the text of a file that a package ships."""
+    """Read a text file that a package ships."""
     return (files(package) / name).read_text(encoding="utf-8")
 
 
 def read_script(package: str, name: str) -> str:
-    """Return a script as a classic script: without `export`, so that its functions are global."""
-    return re.sub(r"^export (?=function )", "", read_text(package, name), flags=re.MULTILINE)
+    """Read a classic script: a file, or the concatenated modules of the viewer."""
+    return _viewer_script() if name == VIEWER_SCRIPT else read_text(package, name)
+
+
+@cache
+def _viewer_script() -> str:
+    """Return the modules of the viewer as one script without imports, exports and comments.
+
+    Top-level names are unique across all modules, so the modules can share one scope.
+    """
+    parts: list[str] = []
+    for name in VIEWER_MODULES:
+        code = read_text("segarena.reports", f"viewer/{name}")
+        code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
+        code = re.sub(r"^export (?=class |function |const |async )", "", code, flags=re.MULTILINE)
+        code = re.sub(r"[ \t]*/\*\*.*?\*/ ?\n?", "", code, flags=re.DOTALL)
+        code = re.sub(r"^[ \t]*//.*\n", "", code, flags=re.MULTILINE)
+        parts.append(re.sub(r"\n{2,}", "\n", code.strip()))
+    body = "\n".join(parts)
+    # Wrapped in a function, so that names do not become globals that clash with other scripts.
+    return f'(() => {{\n"use strict";\n{body}\n}})();'
 
 
 def _policy(script: str, *, is_served: bool) -> str:
     """Return the content security policy of a page.
 
-    It is a second line of defence: even text that was not escaped could not run as a script.
+    The policy is a second line of defence: even text that was not escaped could not run as a
+    script.
     """
+    # Embedded styles need 'unsafe-inline', while scripts are allowed by their hash only.
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     if is_served:
         policy += "; connect-src 'self'"
+    # Without a script-src, default-src 'none' forbids all scripts.
     if not script:
         return policy
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

@@ -1,6 +1,6 @@
-"""Quality against human time, predicted from the prompts of a run.
+"""Quality against human time, which is predicted from the prompts of a run.
 
-The records do not contain these seconds; the model in `segarena.users.habits.prompt_time` computes
+The records do not contain human seconds; the model in `segarena.users.habits.prompt_time` predicts
 them for a report.
 """
 
@@ -40,21 +40,21 @@ from segarena.statistics.lognormal_mixtures import mixture_quantile, mixture_sha
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_TIMED_DIALOGUES = 300
-"""Maximum number of dialogues of a user in the prediction, spaced evenly among all."""
+"""Maximum number of a user's dialogues in the prediction, evenly spaced among all of them."""
 
 _MIN_SPREAD = 1e-9
-"""Keeps quantiles of the log-normal mixture defined for prompts without spread."""
+"""Lower bound for spreads, so that quantiles of the log-normal mixture stay defined without spread."""
 
 _MOMENTS = 40
 """Number of points of a curve against seconds."""
 
 _MIDDLE = (0.1, 0.9)
-"""Quantiles of the range over people and prompts that tables show."""
+"""Quantiles that delimit the range over people and prompts in tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedSeconds:
-    """Predicted human seconds for the dialogues of a user, as log-normal distributions.
+    """Predicted human seconds for a user's dialogues, as log-normal distributions.
 
     Attributes:
         dialogues: the dialogues in the prediction.
@@ -62,7 +62,8 @@ class PredictedSeconds:
             its last value.
         centres, spreads: mean and standard deviation of the logarithm of the seconds until the end
             of each round, (dialogues, rounds); the mean is infinite after the end of the dialogue.
-        round_centres, round_spreads: the same for the seconds of single rounds, (all rounds,).
+        round_centres, round_spreads: mean and standard deviation of the log-seconds of individual
+            rounds, (all rounds,).
     """
 
     dialogues: Sequence[DialogueRecord]
@@ -74,14 +75,28 @@ class PredictedSeconds:
 
     @cached_property
     def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Centres and spreads of the logarithm of the seconds of whole dialogues."""
-        rounds = self.values.shape[1]
-        last_rounds = [min(dialogue.rounds, rounds) - 1 for dialogue in self.dialogues]
+        """Mean and standard deviation of the log-seconds of whole dialogues."""
+        lengths = np.array([dialogue.rounds for dialogue in self.dialogues], dtype=np.int64)
+        last_rounds = np.minimum(lengths, self.values.shape[1]) - 1
         rows = np.arange(len(last_rounds))
-        return self.centres[rows, last_rounds], self.spreads[rows, last_rounds]
+        centres = self.centres[rows, last_rounds]
+        spreads = self.spreads[rows, last_rounds]
+        return centres, spreads
+
+    @property
+    def first_round(self) -> Value:
+        """Seconds for the first prompts: the median, and the range of the middle 80 %."""
+        return _range(self.centres[:, 0], self.spreads[:, 0])
+
+    @property
+    def whole(self) -> Value:
+        """Seconds for all prompts of a dialogue: the median, and the range of the middle 80 %."""
+        return _range(*self.ends)
 
     def values_at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the expected value at each moment, (dialogues, moments); 0 before the first answer."""
+        """Return the expected value at each time, (dialogues, times); 0 before the first prediction."""
+        # The expected value is a sum over rounds: each adds its change with the probability that it
+        # has ended.
         steps = np.diff(self.values, axis=1, prepend=0.0)
         expected: list[NDArray[np.float64]] = []
         for moment in moments:
@@ -90,33 +105,46 @@ class PredictedSeconds:
         return np.stack(expected, axis=1)
 
     def solved(self, threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return centres and spreads of the log-seconds until `threshold`, for dialogues that reach it."""
+        """Return mean and standard deviation of the log-seconds until `threshold`, for dialogues that reach it."""
         reached = self.values >= threshold
         rows = np.flatnonzero(reached.any(axis=1))
         # `argmax` of a boolean array is the index of its first True.
         first = reached[rows].argmax(axis=1)
-        return self.centres[rows, first], self.spreads[rows, first]
+        centres = self.centres[rows, first]
+        spreads = self.spreads[rows, first]
+        return centres, spreads
 
 
-def predict_seconds(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
+def predict_seconds(
+    run: Run,
+    user: str,
+    pace: PromptTimeModel,
+) -> PredictedSeconds | None:
     """Return the predicted seconds of a user's dialogues, cached per run.
 
-    None if no dialogue finished, or if none had prompts that take a hand.
+    None if no dialogue finished, or if no prompt of the user requires manual input.
     """
+    # The source identifies the habits: habits with equal sources count as equal.
     cache_key = ("pace", user, pace.pointer, pace.boxes, pace.habits.source)
     if cache_key not in run.computed:
         run.computed[cache_key] = _predict(run, user, pace)
     return run.computed[cache_key]
 
 
-def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | None:
+def _predict(
+    run: Run,
+    user: str,
+    pace: PromptTimeModel,
+) -> PredictedSeconds | None:
     every, values = run.curves(user, summary_metrics(run)[0])
     if not every:
         return None
     count = min(len(every), MAX_TIMED_DIALOGUES)
+    # Evenly spaced in the order of the run, so that no part of the data dominates.
     chosen = np.unique(np.linspace(0, len(every) - 1, count).astype(int))
     dialogues = [every[index] for index in chosen]
     diagonals = _diagonals(run)
+    # Rounds after the end of a dialogue stay at infinity: they are never reached.
     centres = np.full((len(dialogues), run.rounds), np.inf)
     spreads = np.ones(centres.shape)
     single_rounds: list[tuple[float, float]] = []
@@ -127,8 +155,9 @@ def _predict(run: Run, user: str, pace: PromptTimeModel) -> PredictedSeconds | N
             centres[row, round_] = _logarithm(seconds.median)
             spreads[row, round_] = max(seconds.spread, _MIN_SPREAD)
         for seconds in pace.of_rounds(prompts, size):
-            # Rounds without prompts that take a hand take no time.
+            # Rounds without prompts that require manual input take no time.
             if seconds.median:
+                # A single round is by a random person, so include the spread between people.
                 wider = seconds.wider(pace.habits.between_people)
                 single_rounds.append((math.log(wider.median), max(wider.spread, _MIN_SPREAD)))
     if not single_rounds:
@@ -147,15 +176,19 @@ def _diagonals(run: Run) -> Mapping[str, float]:
     """Return the diagonal of each sample's image, slice or frame in px, if predictions were stored."""
     masks = run.folder.read("masks", ["sample", "shape"])
     shapes = masks.unique("sample").select("sample", "shape")
-    # The last two axes are those of the image, slice or frame.
-    return {sample: math.hypot(*shape[-2:]) for sample, shape in shapes.rows()}
+    diagonals: dict[str, float] = {}
+    for sample, shape in shapes.rows():
+        # The last two axes are those of the image, slice or frame.
+        height, width = shape[-2:]
+        diagonals[sample] = math.hypot(height, width)
+    return diagonals
 
 
 def _prompt_extent(dialogue: DialogueRecord) -> float:
     """Return a lower bound of the image diagonal from the prompts, in px; 1 without positions."""
     ends = [(0.0, 0.0)]
     for prompt in chain.from_iterable(dialogue.prompts):
-        # Clicks have a position, boxes a stop; lassos and scribbles have points.
+        # Clicks have a position and boxes a stop; lassos and scribbles have points.
         for name in ("position", "stop"):
             if hasattr(prompt, name):
                 ends.append(tuple(getattr(prompt, name)[-2:]))
@@ -166,7 +199,7 @@ def _prompt_extent(dialogue: DialogueRecord) -> float:
 
 
 def human_time_parts(own: Page) -> list[Part]:
-    """Return predicted human seconds; empty if all prompts of all users need no hand."""
+    """Return predicted human seconds; empty if no prompt of any user requires manual input."""
     runs = own.usual_runs
     if all(run.kinds <= {"support", "mask"} for run in runs):
         return []
@@ -182,7 +215,7 @@ def human_time_parts(own: Page) -> list[Part]:
 
 
 def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
-    """Return one row per user and run with the seconds of a round, of a dialogue, and until solved."""
+    """Tabulate the seconds per round, per dialogue and until solved, one row per user and run."""
     counted = [statistic for statistic in runs[0].summary if statistic.kind == "noc"]
     statistic = counted[-1] if counted else None
     rows: list[tuple[Cell, ...]] = []
@@ -203,7 +236,12 @@ def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
         *_until(statistic),
     )
     caption = "Predicted seconds of a person for the prompts: the median and the range of the middle 80 %."
-    return Sheet(name="person-seconds", caption=caption, head=head, rows=tuple(rows))
+    return Sheet(
+        name="person-seconds",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def _until(statistic: Statistic | None) -> list[Column]:
@@ -214,7 +252,7 @@ def _until(statistic: Statistic | None) -> list[Column]:
 
 
 def _cells(found: PredictedSeconds, statistic: Statistic | None) -> list[Cell]:
-    cells: list[Cell] = [_range(found.round_centres, found.round_spreads), _range(*found.ends)]
+    cells: list[Cell] = [_range(found.round_centres, found.round_spreads), found.whole]
     if statistic is None:
         return cells
     centres, spreads = found.solved(statistic.threshold)
@@ -231,7 +269,11 @@ def _range(centres: NDArray[np.float64], spreads: NDArray[np.float64]) -> Value:
     high = mixture_quantile(centres, spreads, _MIDDLE[1])
     bounds = f"{seconds_text(low)} to {seconds_text(high)}"
     return Value(
-        mean=median, low=low, high=high, printed=seconds_text(median), printed_bounds=bounds
+        mean=median,
+        low=low,
+        high=high,
+        printed=seconds_text(median),
+        printed_bounds=bounds,
     )
 
 
@@ -239,7 +281,7 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
     name = metric_name(summary_metrics(runs[0])[0])
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
-        # The users of a single run share a chart.
+        # All users of a single run share a chart.
         series_of_all = [series for _, group in panels for series in group]
         panels = [("", series_of_all)]
     charts: list[tuple[str, str]] = []
@@ -251,7 +293,7 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
                 known.append((series, found))
         if not known:
             continue
-        # The axis ends when the slowest series has finished 90 % of its dialogues.
+        # End the axis when the slowest series has finished 90 % of its dialogues.
         until = max(mixture_quantile(*found.ends, share=_MIDDLE[1]) for _, found in known)
         moments = np.linspace(0.0, until, _MOMENTS)
         curves = highlight_best([_curve(series, found, moments) for series, found in known])
@@ -273,9 +315,15 @@ def _curves(runs: Sequence[Run], pace: PromptTimeModel) -> Figure | None:
     return make_figure(f"{name[:1].upper()}{name[1:]} against human time", caption, charts)
 
 
-def _curve(series: Series, found: PredictedSeconds, moments: NDArray[np.float64]) -> Curve:
-    clusters = image_clusters([dialogue.key[:2] for dialogue in found.dialogues])
-    means = bootstrap_means(found.values_at(moments).T, clusters)
+def _curve(
+    series: Series,
+    found: PredictedSeconds,
+    moments: NDArray[np.float64],
+) -> Curve:
+    targets = [dialogue.key[:2] for dialogue in found.dialogues]
+    clusters = image_clusters(targets)
+    values = found.values_at(moments)
+    means = bootstrap_means(values.T, clusters)
     return Curve.from_intervals(series.label, series.colour, moments.tolist(), means)
 
 

@@ -1,7 +1,8 @@
-"""Export of the stored predictions of a run to files of other tools, with an index table.
+"""Export of a run's stored predictions to file formats of other tools, with an index table.
 
-A format is a function with the decorator `@mask_format(name, kind, ...)`. It takes predictions in
-order, writes them, and yields the file name of each. Packages can register further formats.
+A format is a function with the decorator `@mask_format(name, kind, ...)`. It receives predictions
+in order, writes them to files, and yields the file name of each. Packages can register further
+formats.
 """
 
 from __future__ import annotations
@@ -36,17 +37,23 @@ from segarena.samples import Mask
 INDEX_FILE = "masks.csv"
 _KEY = ("sample", "target", "user", "repeat")
 _SAMPLES_AT_ONCE = 64
+# uint8 has 255 values in addition to 0, which is the background.
 _MOST_OBJECTS = 255
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class MaskPrediction:
     """The prediction of one dialogue.
 
     Attributes:
-        stem: unique relative path for its file, without suffix and with plain characters only.
-        mask: bool, or uint8 with the numbers of several objects and 0 for background; in the shape
-            of the sample.
+        stem: unique relative path of its file, without suffix, in portable characters.
+        mask: bool, or uint8 with object indices from 1 and 0 for background; in the shape of the
+            sample.
         sample_of: function that loads a sample of the run, for formats that need its geometry.
     """
 
@@ -90,22 +97,24 @@ def export_masks(
     round_: int | None = None,
     trust: bool = False,
 ) -> Path:
-    """Write one prediction of each dialogue of a run to `out` and return the path of the index table.
+    """Write one prediction of each dialogue of a run to `out`; return the path of the index table.
 
     Args:
         run: the run folder.
         out: a new or empty folder, or one with an earlier export.
-        as_format: "png" for images and videos (frames with numbers of objects), "coco" for images, "nifti" for volumes,
-            or the format of a package.
-        round_: round of the prediction; a dialogue that ended earlier has its last one. None: the last.
-        trust: see `segarena.records.trust`; only relevant for formats that need the samples.
+        as_format: "png" for images and videos (frames of object indices), "coco" for images,
+            "nifti" for volumes, or a format that a package registered.
+        round_: round of the prediction; for a dialogue that ended earlier, its last prediction is
+            exported. None exports the last one of each dialogue.
+        trust: see `segarena.records.trust`; only used by formats that need the samples.
 
     Raises:
-        InvalidInput: the format is unknown or does not fit this kind of sample, or no masks were
-            stored after this round.
-        RunConflict: `out` holds other files.
-        RunMissing: the folder holds no run.
+        InvalidInput: the format is unknown or does not support this kind of sample, or no masks
+            were stored for this round.
+        RunConflict: `out` contains other files.
+        RunMissing: the folder contains no run.
     """
+    # Packages register their formats in the modules of their pages.
     import_entry_points(PAGES_ENTRY_POINTS)
     folder = RunFolder.open(run)
     root = Path(out)
@@ -114,13 +123,16 @@ def export_masks(
     if round_ is not None and round_ not in kept and round_ < folder.config.rounds:
         stored = ", ".join(str(number) for number in kept)
         raise InvalidInput(f"round: masks were kept after {stored} and the last, not {round_}")
+    # An index table marks the folder as an earlier export, which may be replaced.
     if root.is_dir() and any(root.iterdir()) and not (root / INDEX_FILE).is_file():
         raise RunConflict(f"{root} holds other files; choose an empty or new folder with --out")
     rows: list[dict[str, Any]] = []
 
-    # Writers take predictions one by one, since those of a whole run may not fit into memory.
+    # Writers receive one prediction at a time, because those of a whole run may not fit into
+    # memory.
     def recorded() -> Iterator[MaskPrediction]:
         for prediction in _predictions(folder, round_, trust=trust):
+            # The stem comes from ids in the records, so make sure that it stays inside the folder.
             safe_join(root, prediction.stem)
             rows.append({key: getattr(prediction, key) for key in (*_KEY, "label", "round")})
             yield prediction
@@ -139,7 +151,7 @@ def _find_writer(as_format: str, kind: str) -> MaskWriter:
     """Return the writer of a format for a kind of samples.
 
     Raises:
-        InvalidInput: the format is unknown or does not fit this kind of sample.
+        InvalidInput: the format is unknown or does not support this kind of sample.
     """
     known = _formats.get(as_format)
     if known is not None and kind in known.kinds:
@@ -148,8 +160,13 @@ def _find_writer(as_format: str, kind: str) -> MaskWriter:
     raise InvalidInput(f"masks: expected {' or '.join(fitting)} for {kind}s, got {as_format!r}")
 
 
-def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Iterator[MaskPrediction]:
-    """Yield the prediction of each dialogue after a round, or its last one before."""
+def _predictions(
+    folder: RunFolder,
+    round_: int | None,
+    *,
+    trust: bool,
+) -> Iterator[MaskPrediction]:
+    """Yield the prediction of each dialogue in a round, or its last one if it ended earlier."""
     load = _loader(folder, trust=trust)
     axes = 2 if folder.config.benchmark.sample_kind == "image" else 3
     is_only_user = len(folder.config.users) == 1
@@ -168,7 +185,8 @@ def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Itera
         for key, objects in last.group_by(*_KEY, maintain_order=True):
             sample, target, user, repeat = key
             stem = _stem(str(sample), str(target), str(user), int(repeat), is_only=is_only_user)
-            # Some file systems ignore case, and different ids may have equal plain characters.
+            # Some file systems ignore case, and different ids may become equal in portable
+            # characters.
             while stem.casefold() in taken:
                 stem += "-"
             taken.add(stem.casefold())
@@ -186,10 +204,10 @@ def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Itera
 
 
 def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.uint8]:
-    """Return the masks of a dialogue's objects as one array.
+    """Combine the masks of a dialogue's objects into one array.
 
     Raises:
-        StoreError: the masks have different shapes or other axes, or objects have invalid numbers.
+        StoreError: the masks differ in shape or have the wrong axes, or an object index is invalid.
     """
     masks: dict[int, Mask] = {}
     for row in objects.iter_rows(named=True):
@@ -209,13 +227,22 @@ def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.ui
     return labels
 
 
-def _stem(sample: str, target: str, user: str, repeat: int, *, is_only: bool) -> str:
-    """Return a path of plain characters; slashes in the sample id remain folders."""
+def _stem(
+    sample: str,
+    target: str,
+    user: str,
+    repeat: int,
+    *,
+    is_only: bool,
+) -> str:
+    """Return a path in portable characters; slashes in the sample id separate folders."""
     parts = [_plain(target)]
     if not is_only:
         parts.append(_plain(user))
+    # The first repeat has no number, so that runs without repeats get plain names.
     if repeat:
         parts.append(str(repeat))
+    # Slashes of sample ids stay, so that exported files lie in the folders of the dataset.
     folders = [_plain(folder) for folder in sample.split("/")]
     return "/".join([*folders, "--".join(parts)])
 
@@ -225,7 +252,7 @@ def _plain(name: str) -> str:
 
 
 def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
-    """Return a function that loads a sample of the run; the first call builds the dataset."""
+    """Return a function that loads a sample of the run; the first call opens the dataset."""
     used = resolve_paths(folder.config.dataset, folder.config.directory)
 
     @cache
@@ -240,7 +267,7 @@ def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
 
 @mask_format("png", "image", "video")
 def write_png(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one PNG per image with 0 and 255, or a folder of frames with object numbers and VOC colours."""
+    """Write a PNG with 0 and 255 per image, or a folder of frames with object indices in VOC colours."""
     for one in predictions:
         if one.mask.ndim == 2:
             _save(root / f"{one.stem}.png", one.mask)
@@ -263,9 +290,10 @@ def _save(path: Path, mask: NDArray[Any]) -> None:
 
 @cache
 def _palette() -> bytes:
-    """Return the PASCAL VOC palette.
+    """Return the PASCAL VOC colour palette.
 
-    Bits 0, 3 and 6 of a number are the highest bits of red, 1, 4 and 7 of green, 2 and 5 of blue.
+    Bits 0, 3 and 6 of an index are the highest bits of red, bits 1, 4 and 7 those of green, bits 2
+    and 5 those of blue.
     """
     numbers = np.arange(256, dtype=np.int64)[:, None]
     channels = np.arange(3)

@@ -12,26 +12,28 @@ from segarena.reports.pages import Page
 from segarena.reports.sheets import Sheet
 
 SUMMARY_TABLE = "summary"
-"""Name of the general summary; the tables of a page have the names that the page defines."""
+"""Name of the general summary table; a page's own tables have the names that the page defines."""
 
 
 def page_tables(own: Page) -> Mapping[str, Sheet]:
-    """Return the tables of a page by name with all their columns."""
+    """Return the tables of a page with all their columns, by name."""
     return {SUMMARY_TABLE: summary_sheet(own.whole_runs), **own.sheets}
 
 
 def look_up_measure(
-    sheets: Mapping[str, Sheet], measure: Measure, words: RowWords
+    sheets: Mapping[str, Sheet],
+    measure: Measure,
+    words: RowWords,
 ) -> Measurement | None:
-    """Return the value of a measure in the tables of one run; None without a unique matching row.
+    """Look up a measure in the tables of one run; None unless exactly one row matches.
 
     Args:
         sheets: tables of a page with one run.
         measure: measure of a published table.
-        words: words of the row in the published table, which fill in the measure's placeholders.
+        words: words of the row in the published table, which replace the measure's placeholders.
 
     Raises:
-        InvalidInput: a placeholder of the measure names a heading that the row does not have.
+        InvalidInput: a placeholder of the measure names a heading that the row lacks.
     """
     column = fill_placeholders(measure.column, words)
     wanted = {key: fill_placeholders(text, words) for key, text in measure.row.items()}

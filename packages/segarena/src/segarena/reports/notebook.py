@@ -23,7 +23,7 @@ def run_summary_sheet(path: Path) -> Sheet:
 
 
 def comparison_sheet(paths: Sequence[Path]) -> Sheet:
-    """Return the paired differences of runs to the first one."""
+    """Return the paired differences between the first run and each other run."""
     own = _page(paths)
     sheet = paired_sheet(own.usual_runs)
     remark = pairing_text(own.usual_runs)
@@ -32,7 +32,7 @@ def comparison_sheet(paths: Sequence[Path]) -> Sheet:
 
 
 def _verdict_text(own: Page) -> str:
-    """Return the verdict, and which runs are incomplete."""
+    """Return the verdict, and the names of incomplete runs."""
     with restrict_plugins(trust=False):
         texts = list(own.verdict)
         for run in own.usual_runs:

@@ -1,13 +1,11 @@
-"""Masks and prompts over a photograph as SVG, so that outlines stay sharp at any zoom."""
+"""Masks and prompts drawn over a photograph as SVG, so that outlines stay sharp at any zoom."""
 
 from __future__ import annotations
 
 import base64
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import cv2
@@ -15,27 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows, window_shape
+from segarena.arrays.boxes import (
+    Window,
+    bounding_window,
+    grow_window,
+    is_empty,
+    join_windows,
+    window_shape,
+)
 from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.records.prompts import RecordedPrompt
-from segarena.reports.axes import element, px
+from segarena.reports.axes import px
 from segarena.samples import Labels, Mask
 
 VIEW_PX = 480
-"""Longest side of a picture in SVG units, and its maximum in JPEG pixels."""
+"""Longest side of a picture in SVG units, and maximum length of that side in JPEG pixels."""
 
 JPEG_QUALITY = 80
 MIN_CROP_PX = 96
-NUMBER_PX = 24.0
-"""Diameter of the disc with a click's number, in SVG units."""
-
 CONTEXT_MARGIN = 0.12
-"""Context around the visible content, as a share of its longest side."""
+"""Margin around the visible content, as a share of its longest side."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A crop of a sample and its size on the page.
+    """A crop of a sample, and its size on the page.
 
     Attributes:
         window: crop of the sample.
@@ -56,7 +58,7 @@ class View:
         return (self.window[1].stop - self.window[1].start) * self.scale
 
     def place(self, row: float, column: float) -> tuple[float, float]:
-        """Return (x, y) in SVG units of the centre of a pixel."""
+        """Return (x, y) of a pixel's centre in SVG units."""
         rows, columns = self.window
         return (column - columns.start + 0.5) * self.scale, (row - rows.start + 0.5) * self.scale
 
@@ -67,11 +69,13 @@ class View:
 
 
 def view_of(
-    shape: tuple[int, int], windows: Sequence[Window], positions: Sequence[tuple[float, float]]
+    shape: tuple[int, int],
+    windows: Sequence[Window],
+    positions: Sequence[tuple[float, float]],
 ) -> View:
-    """Return the smallest view of all windows and positions with a margin, inside the sample.
+    """Return the smallest view, inside the sample, that contains all windows and positions with a margin.
 
-    Without content, it is the whole sample. A minimum size prevents narrow views.
+    Without content, the view is the whole sample. A minimum size prevents narrow views.
     """
     visible: Window = (slice(0, 0), slice(0, 0))
     for window in windows:
@@ -92,7 +96,7 @@ def view_of(
 
 
 def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
-    """Return the crop as a JPEG data URI, scaled down to its display size but never up."""
+    """Encode the crop as a JPEG data URI, reduced to its display size but never enlarged."""
     crop = Image.fromarray(np.ascontiguousarray(image[view.window]))
     if view.scale < 1:
         crop = crop.resize(
@@ -104,14 +108,14 @@ def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
 
 
 def data_uri(data: bytes, kind: str) -> str:
-    """Return the bytes of an image file of a kind ("jpeg", "png") as a data URI."""
+    """Encode the bytes of an image file of some kind ("jpeg", "png") as a data URI."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def outline(mask: Mask | Labels, view: View) -> str:
-    """Return the SVG path data of the outline of a mask inside the view; empty for an empty mask.
+    """Return the outline of a mask inside the view as SVG path data; empty for an empty mask.
 
-    Holes are separate subpaths, so fill with the even-odd rule.
+    Holes are separate subpaths, so fill the path with the even-odd rule.
     """
     crop = np.ascontiguousarray(mask[view.window] > 0).astype(np.uint8)
     size = (max(1, round(view.width)), max(1, round(view.height)))
@@ -119,26 +123,50 @@ def outline(mask: Mask | Labels, view: View) -> str:
         shares = cv2.resize(crop * 255, size, interpolation=cv2.INTER_AREA)
         shown = (shares >= 128).astype(np.uint8)
         if not shown.any():
-            # Averaging removes objects of less than half a pixel; restore what remains of them.
+            # Averaging removes objects smaller than half a pixel; restore them.
             shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
     else:
         shown = cv2.resize(crop, size, interpolation=cv2.INTER_NEAREST)
-    # The frame of zeros closes outlines at the edge of the view; it shifts them by one pixel.
+    # A border of zeros closes outlines at the edge of the view; it shifts them by one pixel.
     contours, _ = cv2.findContours(np.pad(shown, 1), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     path = ""
     for contour in contours:
+        # A tolerance below one unit removes the staircase of pixels but no visible detail.
         corners = cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2)
         path += _closed(corners - 1)
     return path
 
 
-def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list[str]:
-    """Return the prompts of each round as SVG; clicks have the round number, without overlaps."""
-    taken: list[tuple[float, float]] = []
-    marks: list[str] = []
-    for number, prompts in enumerate(rounds, 1):
-        marks.append("".join(_mark(prompt, view, number, taken) for prompt in prompts))
-    return marks
+def pixel_outline(mask: Mask) -> str:
+    """Return the boundary of a mask along its pixel edges as SVG path data, in pixels; empty for an empty mask.
+
+    Filled with the even-odd rule, the path covers exactly the pixels of the mask.
+    """
+    window = bounding_window(mask)
+    if is_empty(window):
+        return ""
+    crop = np.ascontiguousarray(mask[window]).astype(np.uint8)
+    # At twice the size, contours run through the outermost quarters of pixels: even coordinates lie at
+    # the left or top edge of a pixel, odd ones at its right or bottom edge.
+    doubled = np.repeat(np.repeat(crop, 2, axis=0), 2, axis=1)
+    contours, _ = cv2.findContours(doubled, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    # OpenCV and SVG have x before y, so columns come first.
+    offset = np.array([window[1].start, window[0].start])
+    path = ""
+    for contour in contours:
+        corners = (contour.reshape(-1, 2) + 1) // 2
+        path += _closed(_without_straight(corners) + offset)
+    return path
+
+
+def _without_straight(ring: NDArray[Any]) -> NDArray[Any]:
+    """Return the points of a closed line at which its direction changes."""
+    distinct = ring[(ring != np.roll(ring, 1, axis=0)).any(axis=1)]
+    before = distinct - np.roll(distinct, 1, axis=0)
+    after = np.roll(distinct, -1, axis=0) - distinct
+    # Pixel edges are axis-parallel, so equal signs mean that the line goes straight on.
+    turns = (np.sign(before) != np.sign(after)).any(axis=1)
+    return distinct[turns]
 
 
 def prompt_positions(prompt: RecordedPrompt) -> list[tuple[float, float]]:
@@ -155,6 +183,7 @@ def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
         case Click(position=position):
             return [position]
         case Box(start=start, stop=stop):
+            # The stop of a box is exclusive, so the last pixel inside is one before it.
             return [start, [i - 1 for i in stop]]
         case Scribble(points=points) | Lasso(points=points):
             return list(points)
@@ -163,91 +192,22 @@ def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
 
 
 def prompt_css_class(prompt: RecordedPrompt) -> str:
-    """Return the CSS class of a prompt: "pos" on the object, "neg" off it."""
+    """Return the CSS class of a prompt: "pos" on the object, "neg" on the background."""
     if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive:
         return "neg"
     return "pos"
-
-
-def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
-    places = [view.place(row, column) for row, column in prompt_positions(prompt)]
-    sign = prompt_css_class(prompt)
-    if not places:
-        return ""
-    if isinstance(prompt, Click):
-        return _click(places[0], sign, number, _free_place(places[0], view, taken))
-    if isinstance(prompt, Box):
-        (left, top), (right, bottom) = places
-        return _lined("rect", sign, x=left, y=top, width=right - left, height=bottom - top)
-    corners = [f"{px(x)},{px(y)}" for x, y in places]
-    return _lined("polyline", sign, points=" ".join(corners))
-
-
-def _lined(name: str, sign: str, **attributes: Any) -> str:
-    """Return a thin line over a lighter one, which makes it visible on any background."""
-    halo = element(name, css="drawn halo", **attributes)
-    line = element(name, css=f"drawn {sign}", **attributes)
-    return halo + line
-
-
-def _free_place(
-    place: tuple[float, float], view: View, taken: list[tuple[float, float]]
-) -> tuple[float, float]:
-    """Return the position of a click's number and add it to `taken`.
-
-    It is that of the click, or a nearby one if the number would cover another.
-    """
-    edge = NUMBER_PX / 2
-    candidates = [place]
-    for ring, step in product(range(1, 6), range(8)):
-        # Every other ring is turned by half a step.
-        angle = (step + ring / 2) * math.tau / 8
-        radius = NUMBER_PX * 1.05 * ring
-        x = place[0] + radius * math.cos(angle)
-        y = place[1] + radius * math.sin(angle)
-        if edge <= x <= view.width - edge and edge <= y <= view.height - edge:
-            candidates.append((x, y))
-
-    def clearance(candidate: tuple[float, float]) -> float:
-        # Beyond the size of a number, distance does not matter: the first candidate wins.
-        return min([NUMBER_PX, *(math.dist(candidate, other) for other in taken)])
-
-    free = max(candidates, key=clearance)
-    taken.append(free)
-    return free
-
-
-def _click(
-    place: tuple[float, float], sign: str, number: int, numbered: tuple[float, float]
-) -> str:
-    """Return a dot at the click and its number, with a line between them if they are apart."""
-    x, y = place
-    number_x, number_y = numbered
-    line = ""
-    if place != numbered:
-        line = _lined("line", sign, x1=x, y1=y, x2=number_x, y2=number_y)
-    dot = _dot(x, y, 4.5, sign)
-    disc = _dot(number_x, number_y, NUMBER_PX / 2 - 1, sign)
-    text = element("text", str(number), x=number_x, y=number_y + 5, css="number")
-    return f'{dot}<g class="numbered">{line}{disc}{text}</g>'
-
-
-def _dot(x: float, y: float, radius: float, sign: str) -> str:
-    """Return a disc on the object or a square off it, distinguishable without colour."""
-    if sign == "pos":
-        return element("circle", cx=x, cy=y, r=radius, css="click pos")
-    side = 2 * radius
-    return element(
-        "rect", x=x - radius, y=y - radius, width=side, height=side, rx=2, css="click neg"
-    )
 
 
 def _closed(points: NDArray[Any]) -> str:
     return "M" + "L".join(f"{x} {y}" for x, y in points.tolist()) + "Z"
 
 
-def _widen(side: slice, least: int, size: int) -> slice:
-    """Return `side` grown evenly to at least `least` pixels and shifted into the frame."""
+def _widen(
+    side: slice,
+    least: int,
+    size: int,
+) -> slice:
+    """Extend `side` symmetrically to at least `least` pixels, and shift it into the frame."""
     own_length = side.stop - side.start
     length = min(size, max(least, own_length))
     centred = side.start - (length - own_length) // 2

@@ -1,4 +1,4 @@
-"""The parts of a report's sections as data: renderers turn them into HTML and escape their texts."""
+"""The parts of a report's sections as data; renderers convert them to HTML and escape their texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts in a collapsed block under a title."""
+    """Parts in a collapsible block with a title, collapsed initially."""
 
     title: str
     parts: Sequence[Part]
@@ -29,7 +29,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Finished HTML, such as pictures; foreign text in it must already be escaped."""
+    """Finished HTML, such as pictures; untrusted text in it must already be escaped."""
 
     html: str
 
@@ -50,13 +50,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One dialogue of a gallery, in every run that has it.
+    """Card of a gallery: one dialogue, in every run that contains it.
 
     Attributes:
         anchor: id of the card for links.
         name: readable name of the target.
         where: sample and target.
-        user: name of the user; "" if users need not be distinguished.
+        user: name of the user; "" if it need not be shown.
+        user_words: the prompts of the user in words; "" if unknown.
         viewers: one HTML viewer for each dataset that has the target.
         address: address of the dialogue in the viewer; "" if there is none.
     """
@@ -67,6 +68,7 @@ class Card:
     user: str
     viewers: Sequence[str]
     address: str = ""
+    user_words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +78,10 @@ class Gallery:
     Attributes:
         lead: HTML above the cards that explains how to read them.
         cards: one card for each dialogue.
-        count_note: text that says how many of all targets are shown.
+        count_note: text that states how many of all targets are shown.
         others: names of the dialogues without a card, by their index among all dialogues.
         shown: anchor of the card of each shown dialogue.
-        notes: one line for each thing that could not be shown, with the reason.
+        notes: one line for each item that could not be shown, with the reason.
     """
 
     lead: str
@@ -91,7 +93,7 @@ class Gallery:
 
 
 Part: TypeAlias = Sheet | Figure | FigureRow | Note | Terms | Fold | Gallery | Html | None
-"""A table with its notes, a figure, text or pictures; None and an empty note are left out.
+"""Parts of a section: a table with its notes, a figure, text or pictures. None and empty notes are omitted.
 
 The page numbers tables and figures in the order of the parts.
 """
@@ -99,7 +101,7 @@ The page numbers tables and figures in the order of the parts.
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the page; the page leaves out a section without content.
+    """A section of the page; sections without content are omitted.
 
     Attributes:
         anchor: id of the section for links.
@@ -118,7 +120,7 @@ def part_type_name(part: Part) -> str:
 
 
 def are_empty(parts: Sequence[Part]) -> bool:
-    """Tell whether none of the parts has content."""
+    """Return whether all of the parts are empty."""
     return all(_is_empty_part(part) for part in parts)
 
 

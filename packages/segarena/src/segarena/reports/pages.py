@@ -1,7 +1,7 @@
-"""The report page of a benchmark: `Page` and the registry of its subclasses.
+"""The report page of a benchmark: `Page`, and the registry of its subclasses.
 
 A package names the module with its pages in the entry point group `segarena.pages`; the module is
-imported when the first report is made. A benchmark without its own page uses `Page`, which is
+imported when the first report is created. A benchmark without its own page uses `Page`, which is
 complete.
 """
 
@@ -16,6 +16,7 @@ from rich.console import RenderableType
 
 from segarena.benchmark_rules import Statistic
 from segarena.errors import PluginError
+from segarena.records.configuration import RunConfiguration, UserRecord
 from segarena.registry import import_entry_points
 from segarena.reports.baselines import floors_of
 from segarena.reports.chart_series import round_word
@@ -23,7 +24,8 @@ from segarena.reports.hardest_targets import RankedTarget, gallery_keys, ranked_
 from segarena.reports.page_parts import Fold, Part, Section
 from segarena.reports.pictures import DialoguePictures, find_pictures
 from segarena.reports.recorded_run import Run
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.latex import latex_comment, sheet_tex
 from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import UnitWords, verdict_texts
@@ -34,23 +36,26 @@ PAGES_ENTRY_POINTS = "segarena.pages"
 
 
 class Page:
-    """The report of the runs of one benchmark; packages override what their benchmark needs.
+    """The report on the runs of one benchmark; packages override the methods that their benchmark needs.
 
-    Each report has its own instance, so a `cached_property` can hold data that several parts share.
+    Each report has its own instance, so a `cached_property` can store data that several parts
+    share.
 
     Attributes:
         runs: the compared runs, at least one, all with the same rules.
         floors: runs of baselines that the others must beat; see `segarena.reports.baselines`.
-        benchmarks: names of the benchmarks of this page; the decorator `page` fills it in.
-        draws_floors: whether the page has charts for floors; if not, floors are ordinary runs.
+        benchmarks: names of the benchmarks of this page; set by the decorator `page`.
+        draws_floors: whether the page has charts that show floors; if not, floors are treated as
+            ordinary runs.
+        shows_person_seconds: whether the summary contains the predicted seconds of a person for a dialogue.
         leaves_out: general parts that the report omits because the page has better ones or they
-            are uninformative: of the sections "summary", "between", "ranks", "differences",
-            "figures", "pace", "hardest", "targets", "gallery" and "failures", and of the figures
-            "curves", "noc", "seconds" and "groups".
+            carry no information: the sections "summary", "solved", "between", "ranks",
+            "differences", "figures", "pace", "hardest", "targets", "gallery" and "failures", and the
+            figures "curves", "noc", "seconds" and "groups".
         folded: names of the tables that are collapsed.
         gallery_title: heading of the gallery.
         beside: tables of published figures next to those of the runs, also shown in the summary;
-            filled in on request.
+            set if the caller requests them.
         viewer: function that returns the address of a dialogue in the viewer; None without a
             viewer.
     """
@@ -59,6 +64,7 @@ class Page:
     viewer: Callable[[DialogueId], str] | None = None
     benchmarks: ClassVar[tuple[str, ...]] = ()
     draws_floors: ClassVar[bool] = True
+    shows_person_seconds: ClassVar[bool] = False
     leaves_out: ClassVar[frozenset[str]] = frozenset()
     folded: ClassVar[frozenset[str]] = frozenset()
     gallery_title: ClassVar[str] = "Dialogues"
@@ -69,7 +75,7 @@ class Page:
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Tell whether the page fits a run; by default, whether its benchmark is in `benchmarks`."""
+        """Return whether the page supports a run; by default, whether its benchmark is in `benchmarks`."""
         return run.config.benchmark.name in cls.benchmarks
 
     def whole(self, run: Run) -> Run:
@@ -82,7 +88,7 @@ class Page:
 
     @property
     def every_run(self) -> tuple[Run, ...]:
-        """All runs, floors last."""
+        """All runs, with floors last."""
         return (*self.runs, *self.floors)
 
     @cached_property
@@ -112,12 +118,12 @@ class Page:
 
     @property
     def target_word(self) -> str:
-        """Word for a target in texts."""
+        """Word for a target in the text of reports."""
         return "target"
 
     @property
     def sample_word(self) -> str:
-        """Word for a sample, the unit that the bootstrap resamples and that the sign-flip test flips."""
+        """Word for a sample, the unit that the bootstrap resamples and whose sign the sign-flip test flips."""
         return sample_word(self.runs[0])
 
     @cached_property
@@ -134,22 +140,22 @@ class Page:
         """The result in one sentence for each dataset."""
         if self.decides is None:
             return []
-        words = UnitWords(self.word, self.target_word, self.sample_word)
+        words = UnitWords(self.word, self.target_word, self.sample_word, self.users_in_words)
         return verdict_texts(self.usual_runs, self.decides, words)
 
     @cached_property
     def pictures(self) -> DialoguePictures | None:
-        """Drawing of dialogues in the gallery; by default that of the benchmark's kind of samples."""
+        """Class that draws dialogues in the gallery; by default that of the benchmark's kind of samples."""
         return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
-        """All runs of the gallery."""
+        """All runs that the gallery includes."""
         return self.whole_runs
 
     @cached_property
     def drawn_runs(self) -> tuple[Run, ...]:
-        """All runs with pictures in the gallery.
+        """All runs that the gallery draws.
 
         They include floors, which do not influence the choice of dialogues.
         """
@@ -158,7 +164,7 @@ class Page:
 
     @cached_property
     def ranked(self) -> Sequence[RankedTarget]:
-        """All targets of the gallery, the hardest first."""
+        """All targets of the gallery, hardest first."""
         return ranked_targets(self.shown_runs)
 
     def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
@@ -167,8 +173,20 @@ class Page:
         return gallery_keys(self.ranked, hardest=hardest, others=others)
 
     def name_of(self, dialogue: DialogueRecord) -> str:
-        """Return the name of a target in the gallery: by default its label, else its id."""
+        """Return the display name of a target in the gallery: by default its label, else its id."""
         return dialogue.label or dialogue.target
+
+    @classmethod
+    def user_words(cls, user: UserRecord) -> str:
+        """Return a description of a user's prompts in words, shown beside its name; by default ""."""
+        del user
+        return ""
+
+    @cached_property
+    def users_in_words(self) -> Mapping[str, str]:
+        """The users of all runs that have a description, with this description, by name."""
+        users = [user for run in self.every_run for user in run.config.users]
+        return _words_by_name(type(self), users)
 
     def rules(self, run: Run) -> Mapping[str, Any]:
         """Return the options of the benchmark that the header lists."""
@@ -176,11 +194,11 @@ class Page:
 
     @cached_property
     def sheets(self) -> Mapping[str, Sheet]:
-        """Tables of this page in addition to the general ones, by name."""
+        """Tables that this page adds to the general ones, by name."""
         return {}
 
     def shown(self, *names: str) -> list[Part]:
-        """Return the existing tables among these names, collapsed if they are in `folded`."""
+        """Return those of the named tables that exist, collapsed if they are in `folded`."""
         parts: list[Part] = []
         for name in names:
             sheet = self.sheets.get(name)
@@ -193,7 +211,7 @@ class Page:
         return parts
 
     def is_folded(self, sheet: Sheet) -> bool:
-        """Tell whether a table is collapsed; by default, whether its name is in `folded`."""
+        """Return whether a table is collapsed; by default, whether its name is in `folded`."""
         return sheet.name in self.folded
 
     def sections(self) -> Sequence[Section]:
@@ -205,7 +223,7 @@ class Page:
         return ()
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> Sequence[Part]:
-        """Return the summary; `summary_of(runs, caption)` returns a table of means over targets."""
+        """Return the summary; `summary_of(runs, caption)` builds a table of means over targets."""
         return [summary_of(self.whole_runs, f"Means over {self.target_word}s.")]
 
     def terminal(self) -> Sequence[RenderableType]:
@@ -213,8 +231,23 @@ class Page:
         return ()
 
     def files(self) -> Mapping[str, str]:
-        """Return the additional tables of this page as text by file name."""
+        """Return the additional tables of this page as text, by file name."""
         return {}
+
+
+def users_in_words(config: RunConfiguration) -> dict[str, str]:
+    """Return the users of a run whose prompts the benchmark's page describes, with the description, by name."""
+    import_entry_points(PAGES_ENTRY_POINTS)
+    return _words_by_name(_pages.get(config.benchmark.name, Page), config.users)
+
+
+def _words_by_name(page_class: type[Page], users: Sequence[UserRecord]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for user in users:
+        words = page_class.user_words(user)
+        if words:
+            found[user.written] = words
+    return found
 
 
 def fold_title(sheet: Sheet) -> str:
@@ -224,15 +257,19 @@ def fold_title(sheet: Sheet) -> str:
 
 
 def sheet_files(
-    prefix: str, sheets: Sequence[Sheet], about: Sequence[str], *, unprinted: Collection[str] = ()
+    prefix: str,
+    sheets: Sequence[Sheet],
+    about: Sequence[str],
+    *,
+    unprinted: Collection[str] = (),
 ) -> dict[str, str]:
-    """Return tables as texts by file name: PREFIX-NAME.csv for each, and PREFIX.tex with all of them.
+    """Render tables as text by file name: PREFIX-NAME.csv for each, and PREFIX.tex with all of them.
 
     Args:
         prefix: prefix of the file names.
-        sheets: the tables; without any, there are no files.
+        sheets: the tables; if empty, no file is returned.
         about: comments at the top of the LaTeX file.
-        unprinted: names of the tables that the LaTeX file leaves out.
+        unprinted: names of the tables that the LaTeX file omits.
     """
     if not sheets:
         return {}
@@ -274,7 +311,8 @@ def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
 def page_of(runs: Sequence[Run]) -> Page:
     """Return the page for the runs of one benchmark.
 
-    The page registered for the benchmark comes first, then any other page that applies, then `Page`.
+    The page registered for the benchmark has priority, then any other page that supports the run,
+    then `Page`.
     """
     import_entry_points(PAGES_ENTRY_POINTS)
     candidates = list(dict.fromkeys(_pages.values()))
@@ -288,6 +326,6 @@ def page_of(runs: Sequence[Run]) -> Page:
 def broken_pages() -> Sequence[str]:
     """Return an error line for each package whose pages could not be imported.
 
-    Reports are made without them.
+    Reports are created without these pages.
     """
     return import_entry_points(PAGES_ENTRY_POINTS)

@@ -1,4 +1,4 @@
-"""The section about human users: participants, quality against their time, gap to simulated users.
+"""Report section about human users: participants, quality against their time, gap to simulated users.
 
 Only runs with human users have this section.
 """
@@ -27,7 +27,12 @@ from segarena.reports.page_parts import FigureRow, Note, Part
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
-from segarena.reports.run_statistics import image_clusters, summary_metrics, target_values
+from segarena.reports.run_statistics import (
+    TargetKey,
+    image_clusters,
+    summary_metrics,
+    target_values,
+)
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text, seconds_text
 from segarena.statistics.intervals import (
@@ -46,11 +51,11 @@ _UNTIL = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanRounds:
-    """The rounds of the human users of a run.
+    """The rounds of a run's human users.
 
     Attributes:
         run: the run.
-        rounds: one row per round by a person; see `segarena.records.row_types.PersonRound`.
+        rounds: one row per human round; see `segarena.records.row_types.PersonRound`.
         users: the human users with finished dialogues, in the order of the run.
     """
 
@@ -60,23 +65,35 @@ class HumanRounds:
 
     @property
     def simulated(self) -> tuple[str, ...]:
-        """The simulated users with finished dialogues."""
-        others = [user for user in self.run.users if user not in self.users]
-        return tuple(user for user in others if self.run.finished(user))
+        """Simulated users with finished dialogues."""
+        simulated: list[str] = []
+        for user in self.run.users:
+            if user not in self.users and self.run.finished(user):
+                simulated.append(user)
+        return tuple(simulated)
 
     def seconds_of(self, dialogue: DialogueRecord) -> NDArray[np.float64]:
         """Return the human seconds until the end of each round of a dialogue, (rounds,)."""
         sample, target, user, repeat = dialogue.key
-        own = self.rounds.filter(sample=sample, target=target, user=user, repeat=repeat)
-        seconds = own.sort("round")["user_s"].to_numpy()
-        return np.cumsum(seconds)[: dialogue.rounds]
+        own = self.rounds.filter(
+            sample=sample,
+            target=target,
+            user=user,
+            repeat=repeat,
+        )
+        in_order = own.sort("round")
+        ends = np.cumsum(in_order["user_s"].to_numpy())
+        return ends[: dialogue.rounds]
 
     def pace_s(self, user: str) -> float:
-        """Return the median human seconds per answered round; NaN without a finished dialogue."""
+        """Return the median human seconds per round with a prompt; NaN without a finished dialogue."""
         dialogues = self.run.finished(user)
         if not dialogues:
             return math.nan
-        seconds = [np.diff(self.seconds_of(dialogue), prepend=0.0) for dialogue in dialogues]
+        seconds: list[NDArray[np.float64]] = []
+        for dialogue in dialogues:
+            ends = self.seconds_of(dialogue)
+            seconds.append(np.diff(ends, prepend=0.0))
         return float(np.median(np.concatenate(seconds)))
 
 
@@ -105,7 +122,7 @@ def people_parts(own: Page) -> list[Part]:
     round_count = 0
     figures: list[Figure] = []
     for index, human in enumerate(found):
-        # People are anonymous numbers within a run, so each run counts its own.
+        # People are anonymous indices within a run, so count those of each run separately.
         people.update((index, person) for person in human.rounds["person"])
         seconds += float(human.rounds["user_s"].sum())
         round_count += human.rounds.height
@@ -131,7 +148,7 @@ _GAP_NOTE = (
 
 
 def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
-    """Return one row per person with the number of rounds and the seconds."""
+    """Tabulate the number of rounds and the seconds of each person."""
     rows: list[tuple[Cell, ...]] = []
     for human in found:
         people = dict.fromkeys(human.rounds["person"])
@@ -161,12 +178,12 @@ def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
 def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
     dialogues = own.select("sample", "target", "repeat")
     seconds = own["user_s"].to_list()
-    # The rounds of a dialogue are resampled together.
+    # Resample whole dialogues, because the rounds of a dialogue are dependent.
     clusters = ["\0".join(map(str, row)) for row in dialogues.rows()]
     mean = bootstrap_mean(seconds, clusters)
     pointers: set[str] = set()
     for names in own["pointer"]:
-        # A round with several pointers has their names joined by "+".
+        # If a round was given with several pointers, their names are joined by "+".
         pointers.update(name for name in names.split("+") if name)
     median = statistics.median(seconds)
     total = sum(seconds)
@@ -181,7 +198,7 @@ def _person_cells(own: pl.DataFrame) -> tuple[Cell, ...]:
 
 
 def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
-    """Return one row per pair of a simulated and a human user with the gap between them."""
+    """Tabulate the gap between each pair of a simulated and a human user."""
     rows: list[tuple[Cell, ...]] = []
     summary = found[0].run.summary
     for human in found:
@@ -206,33 +223,62 @@ def simulation_gap_sheet(found: Sequence[HumanRounds]) -> Sheet:
         Column("First-click gap", "interval"),
     )
     caption = "Gap between simulated users and people on the same targets."
-    return Sheet(name="beside-people", caption=caption, head=head, rows=tuple(rows))
+    return Sheet(
+        name="beside-people",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
-def _difference(run: Run, simulated: str, people: str, statistic: Statistic) -> Cell:
-    first = target_values(run, simulated, statistic)
-    second = target_values(run, people, statistic)
-    keys = [key for key in first if key in second]
+def _difference(
+    run: Run,
+    simulated: str,
+    people: str,
+    statistic: Statistic,
+) -> Cell:
+    keys, first, second = _values_of_both(run, simulated, people, statistic)
     found = paired_difference(
-        [first[key] for key in keys],
-        [second[key] for key in keys],
-        image_clusters(keys),
-        higher_is_better=statistic.higher_is_better,
+        first, second, image_clusters(keys), higher_is_better=statistic.higher_is_better
     )
     return difference_value(statistic, found)
 
 
-def _gap(run: Run, simulated: str, people: str) -> Cell:
-    statistic = area_statistic(run)
-    first = target_values(run, simulated, statistic)
-    second = target_values(run, people, statistic)
-    keys = [key for key in first if key in second]
-    gaps = [abs(first[key] - second[key]) for key in keys]
-    found = bootstrap_mean(gaps, image_clusters(keys))
+def _values_of_both(
+    run: Run,
+    simulated: str,
+    people: str,
+    statistic: Statistic,
+) -> tuple[list[TargetKey], list[float], list[float]]:
+    """Return the targets that both users finished, with the values of each."""
+    value_by_target = target_values(run, people, statistic)
+    keys: list[TargetKey] = []
+    first: list[float] = []
+    second: list[float] = []
+    for key, value in target_values(run, simulated, statistic).items():
+        if key in value_by_target:
+            keys.append(key)
+            first.append(value)
+            second.append(value_by_target[key])
+    return keys, first, second
+
+
+def _gap(
+    run: Run,
+    simulated: str,
+    people: str,
+) -> Cell:
+    keys, first, second = _values_of_both(run, simulated, people, area_statistic(run))
+    gaps = np.abs(np.subtract(first, second))
+    found = bootstrap_mean(gaps.tolist(), image_clusters(keys))
     return _interval_value(found, lambda value: f"{value:.3f}")
 
 
-def _first_click_gap(run: Run, simulated: str, people: str) -> Cell:
+def _first_click_gap(
+    run: Run,
+    simulated: str,
+    people: str,
+) -> Cell:
     """Return the mean distance between the first clicks of two users, in per cent of the diagonal."""
     first = _first_clicks(run, simulated)
     second = _first_clicks(run, people)
@@ -264,9 +310,9 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
 
 
 def _quality_against_seconds(human: HumanRounds, word: str) -> Figure | None:
-    """Return quality against human seconds.
+    """Draw quality against human seconds.
 
-    Simulated users are drawn as if each of their rounds took the median time of people.
+    For simulated users, every round is drawn with the median time of people.
     """
     run = human.run
     metric = summary_metrics(run)[0]
@@ -308,9 +354,13 @@ def _quality_against_seconds(human: HumanRounds, word: str) -> Figure | None:
 
 
 def _means_at(
-    human: HumanRounds, user: str, metric: str, moments: NDArray[np.float64], pace_s: float | None
+    human: HumanRounds,
+    user: str,
+    metric: str,
+    moments: NDArray[np.float64],
+    pace_s: float | None,
 ) -> list[Interval]:
-    """Return the mean of a metric at each moment; `pace_s` replaces the recorded seconds."""
+    """Return the mean of a metric at each time; `pace_s`, if given, replaces the recorded seconds per round."""
     dialogues, values = human.run.curves(user, metric)
     at_moments = np.zeros((len(dialogues), len(moments)))
     for row, (dialogue, curve) in enumerate(zip(dialogues, values, strict=True)):
@@ -318,7 +368,7 @@ def _means_at(
             seconds = human.seconds_of(dialogue)
         else:
             seconds = pace_s * np.arange(1, dialogue.rounds + 1)
-        # Index of the last answer before each moment; -1 before the first answer.
+        # Index of the last prediction before each time; -1 before the first prediction.
         last = np.searchsorted(seconds, moments, side="right") - 1
         at_moments[row] = np.where(last < 0, 0.0, curve[np.maximum(last, 0)])
     targets = [dialogue.key[:2] for dialogue in dialogues]

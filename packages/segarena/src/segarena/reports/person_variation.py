@@ -1,4 +1,4 @@
-"""Variation between simulated people, for users whose repeats are the people of a crowd."""
+"""Variation between simulated people, for crowd users, which simulate another person in each repeat."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTE = (
 
 
 def person_variation_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the table of the variation between people with a note; empty if no user is a crowd."""
+    """Return the table of the variation between people, and a note; empty if no user is a crowd."""
     sheet = person_variation_sheet(runs)
     return [sheet, Note(_NOTE)] if sheet.rows else []
 
@@ -44,7 +44,7 @@ def crowd_sizes(run: Run) -> Mapping[str, int]:
 
 
 def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return one row per crowd and run with the variation between its people in each statistic."""
+    """Tabulate the variation between the people of each crowd in each statistic, one row per crowd and run."""
     rows: list[tuple[Cell, ...]] = []
     columns = run_column_names(runs)
     summary = runs[0].summary
@@ -66,7 +66,12 @@ def person_variation_sheet(runs: Sequence[Run]) -> Sheet:
     )
 
 
-def _cell(run: Run, user: str, statistic: Statistic, people: int) -> Cell:
+def _cell(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+    people: int,
+) -> Cell:
     table, clusters = _by_person(run, user, statistic, people)
     found = unit_variation(table, clusters)
     if math.isnan(found.deviation):
@@ -86,7 +91,10 @@ def _cell(run: Run, user: str, statistic: Statistic, people: int) -> Cell:
 
 
 def _by_person(
-    run: Run, user: str, statistic: Statistic, people: int
+    run: Run,
+    user: str,
+    statistic: Statistic,
+    people: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the statistic of each target with each person, and the image of each target.
 
@@ -101,6 +109,6 @@ def _by_person(
     rows = {key: row for row, key in enumerate(keys)}
     table = np.full((len(keys), people), np.nan)
     for dialogue, target, value in zip(dialogues, targets, values.tolist(), strict=True):
-        # The people of a crowd take turns over the repeats.
+        # Repeats cycle through the people of the crowd.
         table[rows[target], dialogue.repeat % people] = value
     return table, image_clusters(keys)

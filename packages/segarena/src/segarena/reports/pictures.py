@@ -1,4 +1,4 @@
-"""Drawing of dialogues for the gallery by kind of sample; packages register theirs with `pictures`."""
+"""Drawing of dialogues for the gallery, by kind of sample; packages register their own with `pictures`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segarena.arrays.boxes import bounding_window
 from segarena.errors import PluginError
 from segarena.reports.chart_series import area_statistic
-from segarena.reports.charts import sparkline
 from segarena.reports.display_names import metric_name
 from segarena.reports.html_document import macros
 from segarena.reports.overlays import (
     View,
     jpeg_uri,
     outline,
-    prompt_marks,
     prompt_positions,
     view_of,
 )
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.run_statistics import summary_thresholds
-from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
+from segarena.reports.viewer_content import (
+    DialogueContent,
+    ObjectContent,
+    Outlines,
+    PlaneContent,
+    ViewerContent,
+    finite_values,
+    prompt_content,
+)
 from segarena.samples import ImageSample, Mask, Target
 
 MAX_HARDEST_CARDS = 12
@@ -34,11 +43,11 @@ MAX_GALLERY_DIALOGUES = 72
 """Number of dialogues with pictures, counted over all runs."""
 
 RunDialogue: TypeAlias = tuple[Run, DialogueRecord]
-"""A run and its dialogue about the shown target."""
+"""A run, and its dialogue about the shown target."""
 
 
 class DialoguePictures(Protocol):
-    """Drawing of dialogues about samples of one kind; constructed with the word for a round."""
+    """Draws dialogues about samples of one kind; constructed with the word for a round."""
 
     word: str
 
@@ -50,11 +59,13 @@ class DialoguePictures(Protocol):
         """Return an explanation of the pictures as HTML."""
         ...
 
-    def stacks(self, shown: Sequence[RunDialogue], sample: Any, target: Target) -> Sequence[Stack]:
-        """Return the predictions of the runs for one target at the same zoom.
-
-        Each stack has one pane per run.
-        """
+    def content(
+        self,
+        shown: Sequence[RunDialogue],
+        sample: Any,
+        target: Target,
+    ) -> ViewerContent:
+        """Build the viewer content with the runs' predictions for one target, one dialogue per run."""
         ...
 
 
@@ -66,7 +77,7 @@ def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
     """Return a decorator that registers a class for a kind of sample, such as "image" or "volume".
 
     Raises:
-        PluginError: another class is registered for this kind.
+        PluginError: another class is already registered for this kind.
     """
 
     def add(found: PicturesClass) -> PicturesClass:
@@ -81,35 +92,38 @@ def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
 
 
 def find_pictures(kind: str, word: str) -> DialoguePictures | None:
-    """Return the drawing of a kind of sample with the word for a round; None if there is none."""
+    """Return the drawing object for a kind of sample with the word for a round; None if there is none."""
     found = _by_kind.get(kind)
     return None if found is None else found(word)
 
 
 @pictures("image")
 class ImagePictures:
-    """Photographs with the target, and the stored predictions and prompts of each run."""
+    """Draws photographs with the target, and the stored predictions and prompts of each run."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 hardest targets and as many others as make 72 dialogues over all runs."""
+        """Return 12 hardest targets, and as many others as fit into a total of 72 dialogues over all runs."""
         return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // runs - MAX_HARDEST_CARDS)
 
     def lead(self) -> str:
         """Explain the outlines and marks."""
         return str(macros("segarena.reports", "photographs.html").lead(self.word))
 
-    def stacks(
-        self, shown: Sequence[RunDialogue], sample: ImageSample, target: Target
-    ) -> Sequence[Stack]:
-        """Return the photograph, cropped to the target, the last predictions and all prompts."""
-        masks_by_run: list[dict[int, Mask]] = []
+    def content(
+        self,
+        shown: Sequence[RunDialogue],
+        sample: ImageSample,
+        target: Target,
+    ) -> ViewerContent:
+        """Build the content: the photograph cropped to the target, the last predictions, and all prompts."""
         visible = [target.mask]
         positions: list[tuple[float, float]] = []
+        masks_by_run: list[Mapping[int, Mask]] = []
         for run, dialogue in shown:
-            # A sample may have changed since the run; masks of another shape do not fit it.
+            # A sample may have changed since the run, so skip masks of another shape.
             stored = run.masks(dialogue.key).items()
             masks = {number: mask for number, mask in stored if mask.shape == sample.shape}
             masks_by_run.append(masks)
@@ -119,49 +133,120 @@ class ImagePictures:
                 positions += prompt_positions(prompt)
         windows = [bounding_window(mask > 0) for mask in visible]
         view = view_of(sample.image.shape[:2], windows, positions)
-        plate = Plate(
-            picture=jpeg_uri(sample.image, view),
-            targets=[outline(target.mask, view)],
-            ignored="" if target.ignore is None else outline(target.ignore, view),
+        layers = image_layers(view, target)
+        dialogues: list[DialogueContent] = []
+        for number, (run, dialogue) in enumerate(shown):
+            for round_, mask in masks_by_run[number].items():
+                layers[f"{number}.{round_}"] = [{"1": outline(mask, view)}]
+            dialogues.append(_dialogue(number, run, dialogue, sorted(masks_by_run[number])))
+        thresholds: Sequence[float] = ()
+        if shown:
+            run, _ = shown[0]
+            thresholds = summary_thresholds(run, area_statistic(run).metric)
+        return image_content(
+            sample.image,
+            target,
+            view,
+            layers,
+            dialogues,
+            word=self.word,
+            thresholds=tuple(thresholds),
         )
-        panes: list[Pane] = []
-        for (run, dialogue), masks in zip(shown, masks_by_run, strict=True):
-            panes.append(_pane(run, dialogue, masks, view))
-        return [Stack(view=view, plates=[plate], panes=panes)]
 
 
-def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: View) -> Pane:
-    statistic = area_statistic(run)
-    metric = metric_name(statistic.metric)
-    values = dialogue.values_of(statistic.metric)
-    texts: list[str] = []
-    for number in range(1, dialogue.rounds + 1):
-        texts.append(metric_value_text(values, number, metric))
-    marks: list[RoundMarks] = []
-    for number, svg in enumerate(prompt_marks(dialogue.prompts, view), 1):
-        if svg:
-            marks.append(RoundMarks(round=number, svg=svg))
-    chart = ""
-    if len(values) > 1:
-        thresholds = summary_thresholds(run, statistic.metric)
-        chart = sparkline(values, thresholds, title=f"{metric} after each round")
-    return Pane(
-        label=run.label,
-        values=texts,
-        kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
-        marks=marks,
-        chart=chart,
+def image_layers(view: View, target: Target) -> dict[str, list[Outlines]]:
+    """Return the outlines of a target and of its ignored pixels as layers over a photograph."""
+    layers: dict[str, list[Outlines]] = {"target": [{"1": outline(target.mask, view)}]}
+    if target.ignore is not None:
+        layers["ignored"] = [{"1": outline(target.ignore, view)}]
+    return layers
+
+
+def image_content(
+    image: NDArray[np.uint8],
+    target: Target,
+    view: View,
+    layers: Mapping[str, Sequence[Outlines]],
+    dialogues: Sequence[DialogueContent],
+    *,
+    word: str,
+    thresholds: Sequence[float] = (),
+) -> ViewerContent:
+    """Build the content of a viewer for a cropped photograph.
+
+    Args:
+        image: uint8 (H, W, 3).
+        target: the target.
+        view: the crop.
+        layers: outlines in the view.
+        dialogues: the dialogues.
+        word: name of a round.
+        thresholds: horizontal lines to mark in the curve.
+    """
+    rows, columns = view.window
+    plane = PlaneContent(
+        size=(rows.stop - rows.start, columns.stop - columns.start),
+        origin=(rows.start, columns.start),
+        edges=(view.scale, view.scale),
+        pictures=(jpeg_uri(image, view),),
+        layers=layers,
+    )
+    return ViewerContent(
+        key=("", target.id, "", 0),
+        kind="image",
+        word=word,
+        planes=[plane],
+        objects=[ObjectContent(number=1, id=target.id, label=target.label)],
+        has_ignored="ignored" in layers,
+        thresholds=thresholds,
+        dialogues=dialogues,
     )
 
 
-def metric_value_text(values: Sequence[float], round_: int, metric: str) -> str:
-    """Return name and value of a metric after a round; a dash if it is undefined."""
+def _dialogue(
+    number: int,
+    run: Run,
+    dialogue: DialogueRecord,
+    stored: Sequence[int],
+) -> DialogueContent:
+    statistic = area_statistic(run)
+    metric = metric_name(statistic.metric)
+    values = dialogue.values_of(statistic.metric)
+    captions: list[str] = []
+    for round_ in range(1, dialogue.rounds + 1):
+        captions.append(metric_value_text(values, round_, metric))
+    return DialogueContent(
+        label=run.label,
+        number=number,
+        captions=captions,
+        values=[finite_values({metric: value}) for value in values],
+        prompts=prompts_by_round(dialogue),
+        stored=stored,
+    )
+
+
+def prompts_by_round(
+    dialogue: DialogueRecord, *, max_points: int = 0
+) -> list[list[dict[str, Any]]]:
+    """Return the prompts of each round of a dialogue; see `prompt_content`."""
+    rounds: list[list[dict[str, Any]]] = []
+    for prompts in dialogue.prompts:
+        rounds.append([prompt_content(prompt, max_points=max_points) for prompt in prompts])
+    return rounds
+
+
+def metric_value_text(
+    values: Sequence[float],
+    round_: int,
+    metric: str,
+) -> str:
+    """Format name and value of a metric after a round; a dash if it is undefined."""
     value = values[round_ - 1] if round_ <= len(values) else math.nan
     return f"{metric} {value:.3f}" if math.isfinite(value) else "–"
 
 
 def spread_evenly(values: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of the values, spaced evenly from the first to the last."""
+    """Return at most `most` of the values, evenly spaced, including the first and the last."""
     if len(values) <= most:
         return list(values)
     last = len(values) - 1

@@ -1,4 +1,4 @@
-"""Published figures next to those of runs, if measure and protocol agree; rows state their source."""
+"""Published figures next to those of runs with the same measure and protocol; each row states its source."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FROM_PAPER = "published, not run here"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedComparison:
-    """A published table next to the runs of a report.
+    """A published table together with the corresponding figures of a report's runs.
 
     Attributes:
         sheet: rows of the runs followed by those of the paper; None if nothing is comparable.
-        notes: one line for each disagreement, with the reason.
+        notes: one line for each mismatch, with the reason.
     """
 
     sheet: Sheet | None
@@ -36,7 +36,7 @@ class PublishedComparison:
 
 
 def protocol_facts(run: Run) -> dict[str, str]:
-    """Return the rules of a run as texts by name, with nested options as `name.inner`."""
+    """Return the rules of a run as text by name, with nested options as `name.inner`."""
     rules = run.config.benchmark
     facts = {"benchmark": rules.name, "protocol": rules.protocol, "rounds": str(run.rounds)}
     return facts | dict(_flat(rules.options))
@@ -53,30 +53,30 @@ def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
-    """Return the dataset of the table that a run used, or "", and the reason if it does not match."""
+    """Return the dataset of the table that a run used, or "" with the reason why none matches."""
     candidates: list[str] = []
     for name in table.own_datasets:
         if name in table.data and _is_plugin(run, table.data[name].plugin):
             candidates.append(name)
     if len(candidates) > 1:
-        # One plug-in reads several datasets: the folder decides.
+        # One plug-in reads several datasets, so the folder decides.
         folder = run.data.casefold()
         candidates = [name for name in candidates if _last(table.data[name].folder) == folder]
     if not candidates:
         known = ", ".join(table.own_datasets)
-        return "", f"it is on {run.data}; the table is about {known}"
+        return "", f"it is on {run.data}; the table covers {known}"
     dataset = candidates[0]
     samples = table.data[dataset].samples
     if samples is not None and len(run.samples) != samples:
         own_samples = count_text(len(run.samples), "sample")
-        return "", f"it is on {own_samples} of {dataset}; the table is over {samples}"
+        return "", f"it is on {own_samples} of {dataset}; the table covers {samples}"
     if not run.is_complete:
         return dataset, "it is not finished"
     return dataset, ""
 
 
 def compare_with_published(own: Page, table: PublishedTable) -> PublishedComparison:
-    """Return the comparison of a published table with the runs of a page, in the paper's units."""
+    """Compare a published table with the runs of a page, in the paper's units."""
     notes: list[str] = []
     measured: list[tuple[Run, str, Mapping[str, Measure]]] = []
     usable_names: set[str] = set()
@@ -84,7 +84,7 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
         dataset, fault = match_dataset(run, table)
         faults = _faults(run, table)
         if fault or faults:
-            # The first three reasons are enough.
+            # Three reasons are enough for a reader.
             reasons = "; ".join([*faults, fault][:3]).strip("; ")
             notes.append(f"{run.label} is not comparable with {table.name}: {reasons}.")
             continue
@@ -96,7 +96,7 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
     if not measures:
         return PublishedComparison(sheet=None, notes=_once(notes))
     if table.absent:
-        notes.append(f"Not all figures of {table.name} are here: {table.absent}.")
+        notes.append(f"Some figures of {table.name} are missing: {table.absent}.")
     rows: list[tuple[Cell, ...]] = []
     covered: set[tuple[str, str]] = set()
     for run, dataset, usable in measured:
@@ -107,7 +107,7 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
     measure_columns = [_column(measure, name) for name, measure in measures.items()]
     sheet = Sheet(
         name="beside",
-        caption=f"Beside {table.name}: {table.title}",
+        caption=f"Comparison with {table.name}: {table.title}",
         head=(
             Column("Segmenter", key="segmenter"),
             Column("Dataset", key="dataset"),
@@ -127,33 +127,39 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
 
 
 def _faults(run: Run, table: PublishedTable) -> list[str]:
-    """Return the reasons why a run does not follow the table's rules, starting with the benchmark."""
+    """Return the reasons why a run violates the table's rules; a wrong benchmark is checked first."""
     if not table.benchmark:
-        return ["no run measures that table; see segarena reproduce"]
+        return ["the values of that table do not come from runs; see segarena reproduce"]
     # For another benchmark, the other requirements are meaningless.
     mismatches = protocol_mismatches(run, {"benchmark": table.benchmark})
     return mismatches or protocol_mismatches(run, table.needs)
 
 
 def _usable(run: Run, table: PublishedTable) -> tuple[dict[str, Measure], list[str]]:
-    """Return the measures whose requirements the run meets, and a note for each other."""
+    """Return the measures whose requirements the run meets, and a note for each other measure."""
     usable: dict[str, Measure] = {}
     lost: list[str] = []
     for name, measure in table.measures.items():
         faults = protocol_mismatches(run, measure.needs)
         if not measure.sheet:
-            lost.append(f"{measure.title}: {measure.why_not or 'no report has it'}.")
+            lost.append(f"{measure.title}: {measure.why_not or 'no report computes it'}.")
         elif faults:
-            lost.append(f"{measure.title} of {run.label} is another number: {'; '.join(faults)}.")
+            lost.append(
+                f"{measure.title} of {run.label} is measured differently: {'; '.join(faults)}."
+            )
         else:
             usable[name] = measure
     return usable, lost
 
 
 def _rows_of(
-    own: Page, run: Run, dataset: str, usable: Mapping[str, Measure], table: PublishedTable
+    own: Page,
+    run: Run,
+    dataset: str,
+    usable: Mapping[str, Measure],
+    table: PublishedTable,
 ) -> Iterable[tuple[str, str, str, Mapping[str, Measurement]]]:
-    """Yield (label, dataset, user, values) for each user of the run that the table has."""
+    """Yield (label, dataset, user, values) for each user of the run that also occurs in the table."""
     sheets = page_tables(type(own)([run]))
     values_by_user: dict[str, dict[str, Measurement]] = {}
     for row in table.rows_on(dataset):
@@ -171,7 +177,9 @@ def _rows_of(
 
 
 def _published_rows(
-    table: PublishedTable, there: set[tuple[str, str]], measures: Mapping[str, Measure]
+    table: PublishedTable,
+    there: set[tuple[str, str]],
+    measures: Mapping[str, Measure],
 ) -> list[tuple[Cell, ...]]:
     """Return the published rows for the (dataset, user) pairs that the runs have."""
     rows: dict[tuple[str, str, str], dict[str, PublishedFigure]] = {}
@@ -182,7 +190,7 @@ def _published_rows(
         label = condition_label(figure.condition, figure.words, measure)
         covering = label
         if not figure.words.get("user"):
-            # Runs have no such condition, so the label without it decides.
+            # Runs do not have this condition, so compare the label without it.
             covering = condition_label("", figure.words, measure)
         if (figure.dataset, covering) in there:
             row = rows.setdefault((figure.model, figure.dataset, label), {})
@@ -229,7 +237,11 @@ def _column(measure: Measure, name: str) -> Column:
 
 def _with_notes(sheet: Sheet, notes: Sequence[str]) -> Sheet:
     return Sheet(
-        name=sheet.name, caption=sheet.caption, head=sheet.head, rows=sheet.rows, notes=tuple(notes)
+        name=sheet.name,
+        caption=sheet.caption,
+        head=sheet.head,
+        rows=sheet.rows,
+        notes=tuple(notes),
     )
 
 
@@ -238,7 +250,7 @@ def _once(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_plugin(run: Run, written: str) -> bool:
-    """Tell whether a run used the dataset that a table names, with the options that it fixes."""
+    """Return whether a run used the dataset that a table names, with the options that the table requires."""
     if not written:
         return False
     spec = PluginSpec.parse(written)
@@ -247,7 +259,7 @@ def _is_plugin(run: Run, written: str) -> bool:
         return False
     wanted: dict[str, Any] = {}
     if "split" in used.options:
-        # A table that names no split is about the whole dataset.
+        # A table that names no split refers to the whole dataset.
         wanted["split"] = None
     wanted.update(spec.options)
     for name, value in wanted.items():

@@ -1,4 +1,4 @@
-"""Ranking tables for many runs: value and rank on each dataset, and every pairwise comparison."""
+"""Tables for comparing many runs: value and rank on each dataset, and all pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ RANK = (
 
 
 def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
-    """Return one row per segmenter with its value and rank on each dataset.
+    """Tabulate the value and rank of each segmenter on each dataset.
 
-    For several datasets, a column holds the mean rank.
+    If there are several datasets, an additional column contains the mean rank.
     """
     user = best_user(runs, statistic)
     groups = by_data(runs)
@@ -71,14 +71,14 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     with_user = f" with {user}" if len(user_names(runs)) > 1 else ""
     return Sheet(
         name="ranks",
-        caption=f"{topic}{with_user}; below a rank, the range of ranks that the paired tests leave open.",
+        caption=f"{topic}{with_user}; below a rank, the range of ranks that is consistent with the paired tests.",
         head=tuple(head),
         rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
     )
 
 
 def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
-    """Return one row per dataset and pair of runs with the lead of the run with the better mean."""
+    """Tabulate the lead of the run with the better mean for each dataset and pair of runs."""
     user = best_user(runs, statistic)
     columns = run_column_names(runs)
     names = {run.label: columns[run] for run in runs}
@@ -118,10 +118,14 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
     )
 
 
-def _lead_value(statistic: Statistic, lead: PairedDifference, p_value: float) -> Value:
-    """Return the lead of one run over another, marked if `p_value` is significant."""
+def _lead_value(
+    statistic: Statistic,
+    lead: PairedDifference,
+    p_value: float,
+) -> Value:
+    """Build a cell with the lead of one run over another, marked if `p_value` is significant."""
     mark: CellMark = ""
-    # Not `p_value > SIGNIFICANCE_LEVEL`: a NaN p-value has no mark.
+    # NaN fails this comparison, so a lead without a p-value gets no mark.
     if p_value <= SIGNIFICANCE_LEVEL:
         mark = "better" if lead.difference > 0 else "worse"
     return Value(

@@ -1,6 +1,7 @@
-"""A run as reports see it: its configuration and dialogues, read once from the run folder.
+"""A run as reports use it: its configuration and dialogues, read once from the run folder.
 
-Only this module and `segarena.reports.round_table` know the layout of records, timings and masks.
+Only this module and `segarena.reports.round_table` depend on the file layout of records, timings
+and masks.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from segarena.benchmark_rules import Statistic
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, move_data, plain_configuration
-from segarena.records.failures import Failure, FailureCause, group_by_cause
-from segarena.registry import plugins_by_name
+from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, group_by_cause
+from segarena.registry import lookup
 from segarena.reports.display_names import dataset_names, distinct_names, metric_name, run_labels
+from segarena.reports.given_labels import labels_of_runs
 from segarena.reports.round_table import (
     DialogueId,
     DialogueRecord,
@@ -39,12 +41,12 @@ from segarena.statistics.round_statistics import find_statistic
 
 _ORDER = ["user", "repeat", "round"]
 _MAX_NAMED_FOLDERS = 8
-"""An error message names at most this many folders of a group."""
+"""An error message lists at most this many folders per group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """One run with its dialogues, ready for statistics.
+    """One run with its dialogues, the input of all statistics.
 
     Attributes:
         label: name of the run in tables, unique within a report.
@@ -62,7 +64,7 @@ class Run:
         trust: whether third-party plug-ins may be rebuilt; see `segarena.records.trust`.
         data_folder: current location of the dataset's files, as in
             `segarena.records.configuration.move_data`; None if they have not moved.
-        computed: cache of statistics that several tables and figures share; see
+        computed: cache of statistics that several tables and figures use; see
             `segarena.reports.run_statistics`.
     """
 
@@ -85,7 +87,7 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        """Maximum number of rounds of a dialogue."""
+        """Maximum number of rounds per dialogue."""
         return self.config.rounds
 
     @property
@@ -94,9 +96,10 @@ class Run:
         return self.config.dataset.name
 
     def is_on_data_of(self, other: Run) -> bool:
-        """Tell whether equal target names denote equal targets.
+        """Return whether equal target names in both runs denote equal targets.
 
-        This holds for one dataset plug-in with equal options or with equal fingerprints.
+        This is the case if both used the same dataset plug-in, with equal options or with equal
+        fingerprints.
         """
         mine = self.config.dataset
         theirs = other.config.dataset
@@ -106,7 +109,7 @@ class Run:
 
     @property
     def samples(self) -> Sequence[str]:
-        """All sample ids, whether done or not."""
+        """All sample ids, including those that are not done."""
         return self.config.dataset.samples
 
     @cached_property
@@ -118,7 +121,7 @@ class Run:
     def summary(self) -> tuple[Statistic, ...]:
         """Statistics of requested thresholds, of the benchmark, and of additional metrics.
 
-        Statistics that need more rounds than this run has are left out.
+        Statistics that need more rounds than this run has are excluded.
         """
         own = self.config.benchmark.summary
         own_names = {statistic.name for statistic in own}
@@ -148,12 +151,22 @@ class Run:
 
     @property
     def failures(self) -> tuple[DialogueRecord, ...]:
-        """Dialogues that failed; a failed sample is one dialogue with an empty target."""
-        return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
+        """Dialogues that failed; a failed sample is one dialogue with an empty target.
+
+        Samples that could not be loaded are in `unloaded` instead, because they fail with every
+        segmenter.
+        """
+        failed = [dialogue for dialogue in self.dialogues if dialogue.failure is not None]
+        return tuple(dialogue for dialogue in failed if not _is_unloaded(dialogue))
+
+    @property
+    def unloaded(self) -> tuple[DialogueRecord, ...]:
+        """Samples that the dataset could not load, as dialogues with an empty target."""
+        return tuple(dialogue for dialogue in self.dialogues if _is_unloaded(dialogue))
 
     @cached_property
     def causes(self) -> list[FailureCause]:
-        """Causes of failures, the most frequent first."""
+        """Causes of failures, most frequent first."""
         failures: list[Failure] = []
         for dialogue in self.failures:
             message = dialogue.failure or ""
@@ -162,13 +175,13 @@ class Run:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Kinds of prompts that were given by users with at least one finished dialogue."""
+        """Kinds of prompts by users with at least one finished dialogue."""
         return self.table.kinds_of({dialogue.user for dialogue in self.finished()})
 
     def curves(
         self, user: str, metric: str
     ) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
-        """Return the dialogues of a user in which `metric` is defined in every round, and its values.
+        """Return a user's dialogues in which `metric` is defined in every round, and the values of the metric.
 
         The values have shape (dialogues, rounds). A dialogue that ended early repeats its last
         value in the remaining rounds.
@@ -205,8 +218,13 @@ class Run:
                 groups.setdefault(dialogue.user, []).append(dialogue)
         return {user: tuple(group) for user, group in groups.items()}
 
-    def about(self, sample: str, target: str, user: str) -> tuple[DialogueRecord, ...]:
-        """Return the dialogues of one user about one target by repeat, including failed ones."""
+    def about(
+        self,
+        sample: str,
+        target: str,
+        user: str,
+    ) -> tuple[DialogueRecord, ...]:
+        """Return one user's dialogues about one target by repeat, including failed ones."""
         return self._by_target.get((sample, target, user), ())
 
     @cached_property
@@ -216,7 +234,7 @@ class Run:
 
     @cached_property
     def timings(self) -> pl.DataFrame:
-        """Seconds per round. Round 0 is an encoder pass, a negative round an encoding from the cache."""
+        """Seconds per round. Round 0 is an encoder pass; a negative round is an encoding from the cache."""
         return self.folder.timings().sort("sample", "target", *_ORDER)
 
     def seconds_per_round(self, user: str) -> NDArray[np.float64]:
@@ -226,7 +244,8 @@ class Run:
     def encode_seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each encoder pass in ascending order.
 
-        If the network runs as a whole for each answer, these are the seconds of the answers.
+        If the network runs as a whole for each prediction, these are the seconds of the
+        predictions.
         """
         if self.encodes_with_prompts:
             is_encoder_pass = pl.col("round") > 0
@@ -236,7 +255,7 @@ class Run:
 
     @property
     def encodes_with_prompts(self) -> bool:
-        """Whether the network ran as a whole for every answer, without a separate encoder pass."""
+        """Whether the network ran as a whole for every prediction, without a separate encoder pass."""
         return self.config.segmenter.encodes_with_prompts
 
     @property
@@ -252,29 +271,51 @@ class Run:
     def _timed(self) -> pl.DataFrame:
         return self.folder.read("timings", ["user", "round", "predict_s"])
 
-    def masks_after(self, key: tuple[str, str], user: str, round_: int) -> list[Mask]:
-        """Return the stored predictions of a user for a target (sample, target) after a round.
+    def masks_after(
+        self,
+        key: tuple[str, str],
+        user: str,
+        round_: int,
+    ) -> list[Mask]:
+        """Return a user's stored predictions for a target (sample, target) after a round.
 
         The list is ordered by repeat.
         """
         sample, target = key
         rows = sample_rows(self, "masks", sample)
-        rows = rows.filter(target=target, user=user, round=round_).sort("repeat")
-        return [_decode_mask(row) for row in rows.iter_rows(named=True)]
+        rows = rows.filter(target=target, user=user, round=round_)
+        masks: list[Mask] = []
+        for row in rows.sort("repeat").iter_rows(named=True):
+            masks.append(_decode_mask(row))
+        return masks
 
     def masks(self, key: DialogueId) -> dict[int, Mask]:
         """Return the stored predictions of one dialogue by round."""
         sample, target, user, repeat = key
         rows = sample_rows(self, "masks", sample)
-        rows = rows.filter(target=target, user=user, repeat=repeat).sort("round")
-        return {row["round"]: _decode_mask(row) for row in rows.iter_rows(named=True)}
+        rows = rows.filter(target=target, user=user, repeat=repeat)
+        masks: dict[int, Mask] = {}
+        for row in rows.sort("round").iter_rows(named=True):
+            round_ = row["round"]
+            masks[round_] = _decode_mask(row)
+        return masks
 
 
 @lru_cache(maxsize=8)
-def sample_rows(run: Run, table: str, sample: str) -> pl.DataFrame:
-    """Return the rows of "masks" or "parts" for one sample.
+def _is_unloaded(dialogue: DialogueRecord) -> bool:
+    """Return whether a dialogue represents a sample that could not be loaded."""
+    failure = dialogue.failure or ""
+    return not dialogue.target and failure.startswith(LOADING_PREFIX)
 
-    They are read sample by sample because those of all samples may not fit into memory.
+
+def sample_rows(
+    run: Run,
+    table: str,
+    sample: str,
+) -> pl.DataFrame:
+    """Read the rows of "masks" or "parts" for one sample.
+
+    They are read one sample at a time, because those of all samples may not fit into memory.
     """
     return run.folder.read(table, only=[run.folder.samples.index(sample)])
 
@@ -289,23 +330,25 @@ def read_runs(
     thresholds: Sequence[float] = (),
     trust: bool = False,
     data: str | Path | None = None,
+    labels: Sequence[str] = (),
 ) -> tuple[Run, ...]:
     """Read the run folders of one report.
 
     Args:
         paths: the run folders.
-        thresholds: additional thresholds; the summary gets NoC and NoF at each of them.
+        thresholds: additional thresholds; the summary then contains NoC and NoF at each of them.
         trust: see `segarena.records.trust`.
         data: current location of the dataset's files if they have moved: a folder, or
-            "OPTION=FOLDER" if several options of the dataset may hold it. Only for runs on one
+            "OPTION=FOLDER" if several options of the dataset may contain it. Only for runs on one
             dataset.
+        labels: names for runs in place of their own, see `segarena.reports.given_labels`.
 
     Raises:
         InvalidInput: `paths` is empty; `data` was given for several datasets, or without the option
-            that it belongs to; or a threshold is outside (0, 1] or above the value at which the
+            that it belongs to; a label names no run; or a threshold is outside (0, 1] or above the value at which the
             dialogues stop.
-        RunMissing: a folder holds no run.
-        RunConflict: the runs followed different rules, so their numbers cannot be compared.
+        RunMissing: a folder contains no run.
+        RunConflict: the runs used different rules, so their results cannot be compared.
     """
     if not paths:
         raise InvalidInput("expected at least one run folder, got none")
@@ -313,6 +356,10 @@ def read_runs(
     _refuse_other_rules(folders)
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
+    for folder, given in zip(folders, labels_of_runs(paths, labels), strict=True):
+        if given:
+            named = replace(folder.config.segmenter, label=given)
+            folder.config = replace(folder.config, segmenter=named)
     segmenters = distinct_names([folder.config.segmenter for folder in folders])
     data_names = dataset_names([folder.config.dataset for folder in folders])
     if data is not None:
@@ -351,9 +398,9 @@ def _read_run(folder: RunFolder, **attributes: Any) -> Run:
 
 
 def _additional_statistics(run: Run) -> list[Statistic]:
-    """Return the final value of each metric that the benchmark's summary does not read."""
+    """Return the final value of each metric that the benchmark's summary does not use."""
     summarized = {statistic.metric for statistic in run.config.benchmark.summary}
-    factories: list[Any] = [plugins_by_name("metric").get(used.name) for used in run.config.metrics]
+    factories: list[Any] = [lookup("metric", used.name) for used in run.config.metrics]
     known = [factory for factory in factories if factory]
     shown: list[str] = []
     lower_is_better: set[str] = set()
@@ -361,7 +408,8 @@ def _additional_statistics(run: Run) -> list[Statistic]:
         shown += getattr(metric, "shown", metric.columns)
         lower_is_better.update(getattr(metric, "lower_is_better", ()))
     if None in factories:
-        # A metric in a file is not imported for a report; its columns are those that are left.
+        # A metric defined in a file is not imported for a report; take the remaining columns as its
+        # columns.
         registered: set[str] = set(chain.from_iterable(metric.columns for metric in known))
         shown += [column for column in run.table.metrics if column not in registered]
     found: list[Statistic] = []
@@ -379,12 +427,16 @@ def _additional_statistics(run: Run) -> list[Statistic]:
     return found
 
 
-def _refuse_data_location(data: str, folder: RunFolder, data_names: Sequence[str]) -> None:
+def _refuse_data_location(
+    data: str,
+    folder: RunFolder,
+    data_names: Sequence[str],
+) -> None:
     """Raise `InvalidInput` for runs on several datasets, or if the option does not exist."""
     distinct = list(dict.fromkeys(data_names))
     if len(distinct) > 1:
         raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(distinct)}")
-    # Raises if the dataset has no such option; the result is not needed yet.
+    # Raises an error if the dataset has no such option; the result is not needed yet.
     move_data(folder.config.dataset, data)
 
 
@@ -399,7 +451,7 @@ def _shared_additional_statistics(runs: Sequence[Run]) -> tuple[Statistic, ...]:
 
 
 def _refuse_other_rules(folders: Sequence[RunFolder]) -> None:
-    """Raise `RunConflict` unless all runs followed the same rules; the message groups them."""
+    """Raise `RunConflict` unless all runs used the same rules; the message groups the runs by rules."""
     groups: list[list[RunFolder]] = []
     for folder in folders:
         for group in groups:
@@ -425,11 +477,11 @@ def _shell_paths(group: Sequence[RunFolder]) -> str:
 
 
 def _rule_conflict(first: RunFolder, other: RunFolder) -> str:
-    """Return the first difference between the rules of two runs; empty if they are equal."""
+    """Describe the first difference between the rules of two runs; empty if they are equal."""
     first_rules = benchmark_rules(first.config)
     other_rules = benchmark_rules(other.config)
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
-        # The recorded clicks of people belong to the data, not to the rules.
+        # Recorded human clicks are part of the data, not of the rules.
         for rules in (first_rules, other_rules):
             options = dict(rules["options"])
             options.pop("clicks", None)
@@ -437,10 +489,15 @@ def _rule_conflict(first: RunFolder, other: RunFolder) -> str:
     return rule_difference(first_rules, other_rules, str(first.path), str(other.path))
 
 
-def rule_difference(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
-    """Return the first difference between two sets of rules; empty if they are equal.
+def rule_difference(
+    one: Mapping[str, Any],
+    two: Mapping[str, Any],
+    first: str,
+    second: str,
+) -> str:
+    """Describe the first difference between two sets of rules; empty if they are equal.
 
-    `first` and `second` are the names of their runs in the message.
+    `first` and `second` are the names of the two runs in the message.
     """
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
         own = one.get(name)
@@ -472,6 +529,16 @@ def _at_threshold(threshold: float) -> tuple[Statistic, Statistic]:
     """Return the number of clicks (NoC) and the number of failures (NoF) at a threshold."""
     percent = f"{100 * threshold:g}"
     return (
-        Statistic(name=f"NoC@{percent}", kind="noc", threshold=threshold, higher_is_better=False),
-        Statistic(name=f"NoF@{percent}", kind="nof", threshold=threshold, higher_is_better=False),
+        Statistic(
+            name=f"NoC@{percent}",
+            kind="noc",
+            threshold=threshold,
+            higher_is_better=False,
+        ),
+        Statistic(
+            name=f"NoF@{percent}",
+            kind="nof",
+            threshold=threshold,
+            higher_is_better=False,
+        ),
     )

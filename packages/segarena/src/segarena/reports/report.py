@@ -37,6 +37,7 @@ from segarena.reports.renderers.html import section_values
 from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import paired_rows, user_names
 from segarena.reports.sheets import Sheet
+from segarena.reports.solved_table import solved_sheet
 from segarena.reports.targets_table import target_values_sheet
 from segarena.reports.wording import (
     EARLY_END_NOTE,
@@ -51,23 +52,40 @@ from segarena.reports.wording import (
     statistic_definition,
 )
 
+USER_COLUMNS = ("user", "User", "Prompts")
+"""Keys of the columns that hold names of users."""
+
 MAX_OPEN_SUMMARY_RUNS = 24
-"""For more runs, the summary is collapsed and follows the ranking."""
+"""With more runs, the summary is collapsed and placed after the ranking."""
 
 VIEWER_HINT = "Run segarena look RUN... with these run folders to view every dialogue at any zoom next to this report."
-"""Note below the gallery of a report outside the viewer."""
+"""Note below the gallery of a report that is opened outside the viewer."""
 
 MAX_OPEN_COMPARED_RUNS = 5
-"""For more runs, the differences to the first are collapsed."""
+"""With more runs, the differences to the first run are collapsed."""
 
 
 def report_sections(own: Page, *, shows_all: bool = False) -> list[Section]:
-    """Return the sections of a page with content, from top to bottom.
+    """Return the non-empty sections of a page, from top to bottom.
 
-    With `shows_all`, the gallery has every target regardless of the size of the page.
+    With `shows_all`, the gallery contains every target regardless of the size of the page.
     """
     every = [*own.sections(), *_general_sections(own, shows_all=shows_all)]
-    return [section for section in every if not are_empty(section.parts)]
+    sections: list[Section] = []
+    for section in every:
+        if not are_empty(section.parts):
+            parts = [_with_user_words(part, own.users_in_words) for part in section.parts]
+            sections.append(replace(section, parts=parts))
+    return sections
+
+
+def _with_user_words(part: Part, words: Mapping[str, str]) -> Part:
+    """Describe the prompts of users below their names in tables."""
+    if isinstance(part, Sheet):
+        return part.with_remarks(USER_COLUMNS, words)
+    if isinstance(part, Fold):
+        return replace(part, parts=[_with_user_words(inner, words) for inner in part.parts])
+    return part
 
 
 def report_html(
@@ -77,11 +95,11 @@ def report_html(
     is_served: bool = False,
     file_address: Callable[[str], str] | None = None,
 ) -> str:
-    """Return the report of a page's runs as one HTML document, self-contained unless `file_address` is given.
+    """Render the report of a page's runs as one HTML document, self-contained unless `file_address` is given.
 
     Args:
         own: the page of the runs.
-        sections: the sections, if the caller has them already.
+        sections: the sections; None builds them.
         is_served: whether the page may load further cards from its server; see
             `segarena.reports.report_server`.
         file_address: function that returns the address of a stylesheet or script; None embeds them.
@@ -90,7 +108,7 @@ def report_html(
     return document(
         "segarena.reports",
         "report.html",
-        scripts=("sorting.js", "page.js", "charts.js", "rounds.js", "viewer.js"),
+        scripts=("sorting.js", "page.js", "charts.js", "viewer.js"),
         title=report_title(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
@@ -109,15 +127,16 @@ def report_html(
 def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
-    summary = own.summary(partial(_summary, target=own.target_word))
+    summary = own.summary(partial(_summary, own=own))
     mean_parts = [*summary, _floors(own), Note(_summary_notes(own)), *own.beside]
     means = Section("summary", "Summary", mean_parts)
     ranks = Section("ranks", "Ranking", _ranks(own))
-    # A long summary follows the ranking.
+    # A long summary comes after the ranking.
     first_two = [ranks, means] if len(runs) > MAX_OPEN_SUMMARY_RUNS else [means, ranks]
     every = [
         *first_two,
         Section("differences", "Paired differences", _differences(own)),
+        Section("solved", f"Solved by {own.word}", _solved(own)),
         Section("between", "Between people", person_variation_parts(runs)),
         Section("people", "People", people_parts(own)),
         Section("figures", "Figures", [FigureRow(figures(own))]),
@@ -131,9 +150,17 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     return [section for section in every if section.anchor not in own.leaves_out]
 
 
-def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
-    sheet = summary_sheet(runs, caption, target=target)
-    keys = ("user", *_run_columns(runs), *runs[0].statistic_names)
+def _summary(
+    runs: Sequence[Run],
+    caption: str,
+    *,
+    own: Page,
+) -> Part:
+    pace = own.pace if own.shows_person_seconds else None
+    sheet = summary_sheet(runs, caption, target=own.target_word, pace=pace)
+    keys = ["user", *_run_columns(runs), *runs[0].statistic_names]
+    if pace is not None:
+        keys.append("person/dialogue")
     sheet = _without_user(sheet.pick(*keys, "time/round", "targets", "failures"), runs)
     if len(runs) > MAX_OPEN_SUMMARY_RUNS:
         return Fold(fold_title(sheet), [sheet])
@@ -141,25 +168,25 @@ def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
 
 
 def _run_columns(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the keys of the summary's columns that identify a run."""
+    """Return the keys of the summary columns that identify a run."""
     if len({run.data for run in runs}) > 1:
         return ("dataset", "name")
     return ("segmenter",)
 
 
 def _floors(own: Page) -> Part:
-    """Return a table with one row per floor; None without floors."""
+    """Tabulate the floors, one per row; None if there are none."""
     if not own.floors:
         return None
     floors = own.usual_floors
     sheet = replace(summary_sheet(floors, floor_text(own.floors)), name="floors")
-    # The same columns as in the summary of the other runs.
+    # Same columns as in the summary of the other runs.
     keys = ("user", *_run_columns(own.every_run), *floors[0].statistic_names, "targets")
     return _without_user(sheet.pick(*keys), floors)
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
-    """Return a table without the user column if there is only one user."""
+    """Remove the user column from a table if there is only one user."""
     if len(user_names(runs)) > 1:
         return sheet
     keys = [key for key in sheet.keys if key != "user"]
@@ -167,7 +194,7 @@ def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
 
 
 def without_empty(sheet: Sheet) -> Sheet:
-    """Return a table without the columns in which all cells are empty texts."""
+    """Remove columns in which all cells are empty."""
     if not sheet.rows:
         return sheet
     keys: list[str] = []
@@ -224,8 +251,22 @@ def _differences(own: Page) -> list[Part]:
     return parts
 
 
+def _solved(own: Page) -> list[Part]:
+    statistic = own.decides
+    runs = own.usual_runs
+    if statistic is None or statistic.kind != "noc":
+        return []
+    if "noc" in own.leaves_out or runs[0].rounds < 2:
+        return []
+    sheet = solved_sheet(runs, statistic, word=own.word, target=own.target_word)
+    sheet = _without_user(sheet, runs)
+    if len(runs) > MAX_OPEN_COMPARED_RUNS:
+        return [Fold(fold_title(sheet), [sheet])]
+    return [sheet]
+
+
 def _hardest(own: Page, shown: Mapping[DialogueId, str]) -> Part:
-    # Ranking the targets is expensive, so a page that omits the table does not rank them.
+    # Ranking the targets is expensive, so skip it if the page omits the table.
     if "hardest" in own.leaves_out or not own.ranked:
         return None
     return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown))

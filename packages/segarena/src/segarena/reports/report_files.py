@@ -1,9 +1,9 @@
-"""A report as files in a folder."""
+"""Output files of a report, written to a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from segarena.errors import StoreError
@@ -13,36 +13,42 @@ from segarena.published.table_registry import find_table
 from segarena.records.report_manifest import write_manifest
 from segarena.records.trust import restrict_plugins, trust_refusal
 from segarena.reports.chart_export import chart_files, figures_in, png_of
-from segarena.reports.exports import summary_csv, summary_tex
-from segarena.reports.general_tables import differences_sheet, timings_sheet
+from segarena.reports.general_tables import (
+    differences_sheet,
+    paired_sheet,
+    summary_sheet,
+    timings_sheet,
+)
 from segarena.reports.human_time import human_time_sheet
 from segarena.reports.page_parts import Section
 from segarena.reports.pages import Page, page_of
 from segarena.reports.person_variation import person_variation_sheet
 from segarena.reports.published_rows import compare_with_published
-from segarena.reports.recorded_run import read_runs
-from segarena.reports.renderers import sheet_csv, sheet_tex
+from segarena.reports.recorded_run import Run, read_runs
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.latex import latex_comment, sheet_tex
 from segarena.reports.report import report_html, report_sections
 from segarena.reports.sheets import Sheet
 from segarena.reports.targets_table import target_values_sheet
+from segarena.reports.wording import baseline_text, count_text, protocol_text
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFiles:
-    """The files of a report.
+    """Paths of a report's files.
 
     Attributes:
         html: the self-contained page.
         csv: the summary; equal records give equal bytes.
         latex: the summary for booktabs with the paired differences; equal records give equal bytes.
-        timings: seconds, which differ between equal runs.
+        timings: seconds, which differ even between equal runs.
         paired: differences to the first run; None for a single run.
         targets: the statistic of the verdict for every target; None without such a statistic.
         further: additional tables of the benchmark's page.
         of_people: human time, and variation between the people of a crowd, if available.
         figures: the charts as SVG and PNG, if requested.
-        not_shown: one line for each dataset whose samples are not shown because it is not trusted.
+        not_shown: one line for each dataset whose samples are hidden because it is not trusted.
         notes: remarks, for example about a modified run.json or missing published figures.
         page: the page of the runs, for `terminal_of`.
     """
@@ -72,10 +78,11 @@ def write_report(
     data: str | Path | None = None,
     beside: Sequence[str] = (),
     pace: PromptTimeModel | None = None,
+    labels: Sequence[str] = (),
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is created if necessary.
 
-    Several runs are compared with the first one.
+    If there are several runs, they are compared with the first one.
 
     Args:
         runs: the run folders.
@@ -83,23 +90,30 @@ def write_report(
         thresholds: additional thresholds for NoC and NoF.
         trust: whether third-party plug-ins of the folders may be executed to draw pictures; see
             `segarena.records.trust`.
-        figures: folder for each chart as SVG and PNG; None to write no charts.
-        shows_all: whether the page has pictures of every target regardless of its size.
+        figures: folder for each chart as SVG and PNG; None writes no charts.
+        shows_all: whether the page contains pictures of every target regardless of its size.
         data: current location of the dataset's files, if they have moved.
         beside: names of published tables; their figures are shown next to those of the runs if
             measure and protocol agree.
         pace: model of human prompting time for figures against seconds; None for the published one.
+        labels: names for runs in place of their own: "RUN=LABEL", or for one run the label alone.
 
     Raises:
         UnknownPlugin: no published table has that name; the message suggests similar names.
         MissingExtra: `figures` was given, and resvg-py is not installed.
-        InvalidInput: `data` does not fit the runs, or the runs cannot support a threshold.
-        RunMissing: a folder holds no run.
-        RunConflict: the runs followed different rules.
+        InvalidInput: `data` does not match the runs, the runs cannot support a threshold, or a label names no run.
+        RunMissing: a folder contains no run.
+        RunConflict: the runs used different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
     tables = [find_table(name) for name in dict.fromkeys(beside)]
-    recorded = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
+    recorded = read_runs(
+        runs,
+        thresholds=thresholds,
+        trust=trust,
+        data=data,
+        labels=labels,
+    )
     folder = _create_folder(out)
     with restrict_plugins(trust=trust):
         own = page_of(recorded)
@@ -165,7 +179,7 @@ def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
         return {}
     texts: dict[str, str] = {}
     for number, sheet in enumerate(sheets, 1):
-        # A single table has no number.
+        # A single table gets no number.
         name = "beside.csv" if len(sheets) == 1 else f"beside-{number}.csv"
         texts[name] = sheet_csv(sheet)
     texts["beside.tex"] = "\n".join(sheet_tex(sheet) for sheet in sheets)
@@ -178,7 +192,7 @@ def _create_folder(path: str | Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be made a folder: {error.strerror}; choose another place"
+            f"{folder} cannot be created as a folder: {error.strerror}; choose another path"
         ) from error
     return folder
 
@@ -192,3 +206,39 @@ def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path,
         write_atomic(picture.with_suffix(".png"), png_of(svg))
         written += [picture, picture.with_suffix(".png")]
     return tuple(written)
+
+
+def summary_csv(runs: Sequence[Run]) -> str:
+    """Return one line per segmenter and user; each statistic has a mean and both bounds of its interval."""
+    names = (
+        "benchmark",
+        "protocol",
+        "segmenter",
+        "user",
+        "targets",
+        "dialogues",
+        "failures",
+        "complete",
+    )
+    sheet = summary_sheet(runs)
+    return sheet_csv(sheet.pick(*names, *runs[0].statistic_names))
+
+
+def summary_tex(runs: Sequence[Run]) -> str:
+    """Return the summary, and for several runs the paired differences, as tabulars."""
+    names = runs[0].statistic_names
+    summary = summary_sheet(runs).pick("segmenter", "user", *names, "targets", "failures")
+    comments = [f"{runs[0].config.benchmark.name}; {protocol_text(runs[0])}"]
+    for run in runs:
+        if not run.is_complete:
+            comments.append(f"PARTIAL: {run.label}")
+    comments.append("needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets")
+    text = ""
+    for comment in comments:
+        text += f"% {latex_comment(comment)}\n"
+    text += sheet_tex(summary)
+    paired = paired_sheet(runs).pick("difference", "user", *names, "matched", "unmatched")
+    if not paired.rows:
+        return text
+    about = f"paired differences to {baseline_text(runs)}, {count_text(len(runs) - 1, 'run')}"
+    return f"{text}\n{sheet_tex(replace(paired, caption=about))}"

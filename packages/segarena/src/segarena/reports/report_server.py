@@ -1,7 +1,7 @@
-"""A server for a report on this machine, which renders cards of further targets on request.
+"""A local server for a report, which renders the cards of further targets on request.
 
-Only this machine can connect, and only with the token in the address. Requests contain just a
-number; the server never looks up a name or path from outside.
+Only this machine can connect, and only with the token in the address. Requests contain just an
+index; the server never looks up a name or path from a request.
 """
 
 from __future__ import annotations
@@ -27,23 +27,26 @@ LOOPBACK_ADDRESS = "127.0.0.1"
 
 
 class ReportServer(ThreadingHTTPServer):
-    """Server of a report on a free port of the loopback address; `url` is the address of the page.
+    """Serves a report on a free port of the loopback address; `url` is the address of the page.
 
-    Each connection has its own thread, so that a slow or silent one does not block others; a lock
-    serializes the rendering.
+    Each connection has its own thread, so that a slow or silent client does not block others; a
+    lock serializes the rendering.
     """
 
     def __init__(self, own: Page) -> None:
         super().__init__((LOOPBACK_ADDRESS, 0), _Handler)
         self.own = own
+        # Other users of this machine can connect to the port, but do not know the token.
         self.token = secrets.token_urlsafe(24)
         self._is_making = Lock()
 
     def text(self, path: str) -> str | None:
         """Return the HTML of the page or of a card by path; None for any other path."""
         token, _, rest = path.removeprefix("/").partition("/")
+        # Compared in constant time, so that response times do not reveal the token.
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return None
+        # At most nine digits, so that `int` never parses an arbitrarily long text.
         number = re.fullmatch(r"card/([0-9]{1,9})", rest)
         with self._is_making:
             if not rest:
@@ -51,7 +54,9 @@ class ReportServer(ThreadingHTTPServer):
             return self.card(int(number[1])) if number else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in a thread with the same trust; see `segarena.records.trust`."""
+        """Handle a request in a new thread that inherits the trust; see `segarena.records.trust`."""
+        # A new thread starts with an empty context, so copy this one, which contains the trust
+        # setting.
         arguments = (self.process_request_thread, request, client_address)
         Thread(target=copy_context().run, args=arguments, daemon=True).start()
 
@@ -71,7 +76,7 @@ class ReportServer(ThreadingHTTPServer):
         return report_html(self.own, is_served=True)
 
     def card(self, place: int) -> str | None:
-        """Return the card of a target as HTML, numbered from the hardest; None if it cannot be shown."""
+        """Render the card of a target, indexed from the hardest; None if it cannot be shown."""
         if self.own.pictures is None or not 0 <= place < len(self._keys):
             return None
         key = self._keys[place]
@@ -97,7 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Respond with the page or a card, else with 404."""
         text = None
-        # Protects against DNS rebinding: another site must not read the report under its own name.
+        # Protect against DNS rebinding: another site must not read the report under its own host
+        # name.
         if self.headers.get("Host") == f"{LOOPBACK_ADDRESS}:{self.server.server_port}":
             text = self.server.text(self.path)
         body = (text or "not found").encode()
@@ -106,7 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         for name, value in (
+            # Reports may show confidential pictures, which should not stay in the browser's cache.
             ("Cache-Control", "no-store"),
+            # The address contains the token, which must not leak to linked sites.
             ("Referrer-Policy", "no-referrer"),
             ("X-Content-Type-Options", "nosniff"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -116,4 +124,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-        """Log nothing: the terminal belongs to the report."""
+        """Log nothing: the terminal is used for the report's own output."""

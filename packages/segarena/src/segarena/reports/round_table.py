@@ -1,7 +1,7 @@
-"""The rounds of a run as columns, and its dialogues as consecutive rows of them.
+"""The rounds of a run as columns, and its dialogues as views of consecutive rows.
 
-A run may have millions of rounds, so a dialogue looks its values up in the columns on demand.
-Prompts, which need more memory than all other columns together, are read at first use.
+A run may have millions of rounds, so a dialogue reads its values from the columns on demand.
+Prompts, which need more memory than all other columns together, are read on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DialogueId: TypeAlias = tuple[str, str, str, int]
 _DIALOGUE = ["sample", "target", "user", "repeat"]
 _PROMPT_KIND = r'"kind": ?"(\w+)"'
 _ROWS_PER_BATCH = 100_000
-"""Bounds the memory for the regular expression over the JSON of prompts."""
+"""Limits the memory of the regular expression that scans the JSON of prompts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class DialogueRecord:
 
     @property
     def values(self) -> Mapping[str, tuple[float, ...]]:
-        """One float per finished round by metric column; NaN where the metric is undefined."""
+        """Values of the finished rounds by metric column, as floats; NaN where the metric is undefined."""
         if not self.rounds:
             return {}
         values: dict[str, tuple[float, ...]] = {}
@@ -67,7 +67,7 @@ class DialogueRecord:
         return values
 
     def values_of(self, metric: str) -> list[float]:
-        """Return `values` of one column; empty if there is no such column."""
+        """Return `values` of one column; empty if the column does not exist."""
         column = self.table.metrics.get(metric)
         return [] if column is None else column[self._rows].tolist()
 
@@ -78,7 +78,7 @@ class DialogueRecord:
 
     @property
     def prompts(self) -> tuple[tuple[RecordedPrompt, ...], ...]:
-        """The prompts of each finished round."""
+        """Prompts of each finished round."""
         texts = self.table.prompts[self._rows]
         return tuple(read_prompts(text) for text in texts)
 
@@ -109,12 +109,12 @@ class RoundTable:
 
     @cached_property
     def efforts(self) -> NDArray[np.float64]:
-        """Cumulative number of interactions in the dialogue of each row."""
+        """Cumulative number of interactions in the dialogue, for each row."""
         return self.rows["effort"].to_numpy().astype(np.float64)
 
     @cached_property
     def prompts(self) -> pl.Series:
-        """The prompts of each round as JSON text."""
+        """Prompts of each round as JSON text."""
         key = [*_DIALOGUE, "round"]
         texts = self.folder.read("records", [*key, "prompts"])
         return self.rows.select(key).join(texts, on=key, how="left", maintain_order="left")[
@@ -139,7 +139,7 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     """Read the rounds of a run without prompts.
 
     Raises:
-        StoreError: a metric column holds something other than numbers.
+        StoreError: a metric column contains values other than numbers.
     """
     records = folder.read("records", without=["prompts", "benchmark", "dataset"])
     samples = {name: index for index, name in enumerate(folder.samples)}
@@ -156,7 +156,8 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     rows = records.sort(order)
     names = [name for name in rows.columns if name not in COLUMNS["records"]]
     for name in names:
-        # In a folder without checksums, a damaged column name makes a text column look like a metric.
+        # In a folder without checksums, a damaged column name can make a text column look like a
+        # metric.
         if not rows[name].dtype.is_numeric() and rows[name].dtype != pl.Null:
             raise StoreError(
                 f"{folder.path}: expected numbers in column {name!r} of records/, got text; {RETRY_HINT}"
@@ -167,7 +168,7 @@ def read_rounds(folder: RunFolder) -> RoundTable:
 
 def iterate_dialogues(table: RoundTable) -> Iterator[DialogueRecord]:
     """Yield the dialogues in the order of their rounds."""
-    # Dialogues about the same target share their attributes, so each JSON text is parsed once.
+    # Dialogues about the same target share their attributes, so parse each JSON text only once.
     attributes: dict[str | None, Mapping[str, Any]] = {}
     dialogues = (
         table.rows.with_row_index("first")

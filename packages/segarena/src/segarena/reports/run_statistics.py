@@ -1,4 +1,4 @@
-"""Statistics of recorded runs: means with intervals, paired differences and timings, unformatted."""
+"""Statistics of recorded runs as plain numbers: means with intervals, paired differences and timings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -49,7 +48,7 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """Differences of one run to the first one with one user.
+    """Differences between one run and the first run with one user.
 
     Attributes:
         run: index of the run in the report.
@@ -84,7 +83,7 @@ class TimingRow:
 
 
 SIGNIFICANCE_LEVEL = 0.05
-"""Differences with at most this p-value are marked as better or worse."""
+"""Differences with a p-value of at most this are marked as better or worse."""
 
 _Result = TypeVar("_Result")
 
@@ -92,16 +91,24 @@ TargetKey = tuple[str, str]
 """Sample, target."""
 
 
-def target_values(run: Run, user: str, statistic: Statistic) -> Mapping[TargetKey, float]:
+def target_values(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> Mapping[TargetKey, float]:
     """Return `statistic` for each target, averaged over repeats, in the order of the run.
 
-    Failed dialogues and dialogues with an undefined metric value in some round are left out.
+    Failed dialogues, and dialogues with an undefined metric value in some round, are excluded.
     """
     cache_key = ("values", user, _without_label(statistic))
     return _cached(run, cache_key, lambda: _target_values(run, user, statistic))
 
 
-def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
+def _target_values(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> dict[TargetKey, float]:
     dialogues, curves = _curves(run, user, statistic.metric)
     if not dialogues:
         return {}
@@ -110,6 +117,7 @@ def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey,
     keys = _cached(run, cache_key, lambda: [dialogue.key[:2] for dialogue in dialogues])
     single = dict(zip(keys, values, strict=True))
     has_repeats = len(single) < len(keys)
+    # The common case, for which grouping would only cost time.
     if not has_repeats:
         return single
     groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
@@ -119,16 +127,23 @@ def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey,
 
 
 def _group_means(groups: Mapping[TargetKey, Sequence[float]]) -> dict[TargetKey, float]:
-    return {key: math.fsum(values) / len(values) for key, values in groups.items()}
+    means: dict[TargetKey, float] = {}
+    for key, values in groups.items():
+        # `fsum` is exact, so the result does not depend on the order of repeats.
+        means[key] = math.fsum(values) / len(values)
+    return means
 
 
 def _without_label(statistic: Statistic) -> Statistic:
     """Return a cache key for a statistic: only the parts that affect its values."""
+    # Names and directions differ between summaries, but do not affect the values.
     return replace(statistic, name="", higher_is_better=True)
 
 
 def _curves(
-    run: Run, user: str, metric: str
+    run: Run,
+    user: str,
+    metric: str,
 ) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
     return _cached(run, ("curves", user, metric), lambda: run.curves(user, metric))
 
@@ -142,15 +157,24 @@ def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
     return _group_means(groups)
 
 
-def statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
+def statistic_mean(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> Interval:
     """Return the mean of a statistic over targets like `mean_over_targets`, cached per run."""
     cache_key = (user, _without_label(statistic))
     return _cached(run, cache_key, lambda: _statistic_mean(run, user, statistic))
 
 
-def _statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
+def _statistic_mean(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> Interval:
     values = target_values(run, user, statistic)
-    # The cache key has no statistic: all statistics of a metric are defined on the same targets.
+    # The cache key does not contain the statistic, because all statistics of a metric are defined
+    # on the same targets.
     cache_key = ("clusters", user, statistic.metric)
     clusters = _cached(run, cache_key, lambda: image_clusters(list(values)))
     return bootstrap_mean(list(values.values()), clusters)
@@ -159,15 +183,15 @@ def _statistic_mean(run: Run, user: str, statistic: Statistic) -> Interval:
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
     """Return the mean with its 95 % bootstrap interval.
 
-    The bootstrap resamples whole images, so targets of one image stay together.
+    The bootstrap resamples whole images, so that targets of one image stay together.
     """
     return bootstrap_mean(list(values.values()), image_clusters(list(values)))
 
 
 def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
-    """Return the number of each target's image, int64, for resampling by image.
+    """Return the index of each target's image, int64, for resampling by image.
 
-    Images are numbered in order of appearance, so that intervals do not depend on names.
+    Images are indexed in order of first appearance, so that intervals do not depend on names.
     """
     numbers: dict[str, int] = {}
     clusters: list[int] = []
@@ -179,13 +203,17 @@ def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
     """Return one row per user and run, grouped by user."""
-    return tuple(_summary_row(index, run, user) for index, run, user in _run_users(runs))
+    rows: list[SummaryRow] = []
+    for index, run, user in _run_users(runs):
+        rows.append(_summary_row(index, run, user))
+    return tuple(rows)
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
-    """Return the differences of each run to the first on its dataset, per user of both."""
+    """Return the differences between each run and the first run on its dataset, for each user that both have."""
     rows: list[PairedRow] = []
     for position, run, user in _run_users(runs):
+        # Each run is itself one of the runs on its dataset, so a first one always exists.
         first = next(other for other in runs if run.is_on_data_of(other))
         if first is not run and user in first.users:
             rows.append(_paired_row(position, run, first, user))
@@ -194,11 +222,14 @@ def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
 
 def timing_rows(runs: Sequence[Run]) -> tuple[TimingRow, ...]:
     """Return one row per user and run, grouped by user."""
-    return tuple(_timing_row(run, user) for _, run, user in _run_users(runs))
+    rows: list[TimingRow] = []
+    for _, run, user in _run_users(runs):
+        rows.append(_timing_row(run, user))
+    return tuple(rows)
 
 
 def _run_users(runs: Sequence[Run]) -> Iterator[tuple[int, Run, str]]:
-    """Yield the index of a run, the run and one of its users, grouped by user."""
+    """Yield the index of a run, the run, and one of its users, grouped by user."""
     for user in user_names(runs):
         for index, run in enumerate(runs):
             if user in run.users:
@@ -207,22 +238,40 @@ def _run_users(runs: Sequence[Run]) -> Iterator[tuple[int, Run, str]]:
 
 def user_names(runs: Sequence[Run]) -> tuple[str, ...]:
     """Return the distinct users of all runs in the order of the runs."""
-    return tuple(dict.fromkeys(chain.from_iterable(run.users for run in runs)))
+    # A dictionary serves as an ordered set.
+    users: dict[str, None] = {}
+    for run in runs:
+        for user in run.users:
+            users[user] = None
+    return tuple(users)
 
 
-def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
+def curve_intervals(
+    run: Run,
+    user: str,
+    metric: str,
+) -> list[Interval]:
     """Return the mean of `metric` over targets after each round, with its interval.
 
     A dialogue that ended early repeats its last value.
     """
     means: list[Interval] = []
     for round_ in range(1, run.rounds + 1):
-        statistic = Statistic(name="", kind="at_round", metric=metric, round=round_)
+        statistic = Statistic(
+            name="",
+            kind="at_round",
+            metric=metric,
+            round=round_,
+        )
         means.append(statistic_mean(run, user, statistic))
     return means
 
 
-def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
+def noc_counts(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> tuple[NDArray[np.int64], int]:
     """Return the distribution of the number of clicks (NoC).
 
     Returns:
@@ -234,6 +283,7 @@ def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.in
     if not dialogues:
         return counts, 0
     solved = (curves >= statistic.threshold).any(axis=1)
+    # Round k is at index k - 1 of the counts.
     needed = statistic_values(statistic, curves)[solved].astype(np.int64)
     counts += np.bincount(needed - 1, minlength=run.rounds)
     return counts, int((~solved).sum())
@@ -257,7 +307,7 @@ def difference_direction(
     difference: PairedDifference, statistic: Statistic
 ) -> Literal["better", "worse", "unclear"]:
     """Classify a difference; "unclear" unless the paired test is significant at 5 %."""
-    # Not `p_value > SIGNIFICANCE_LEVEL`: a NaN p-value must be unclear too.
+    # `not <=` instead of `>`, because a NaN p-value must be unclear too.
     if not difference.p_value <= SIGNIFICANCE_LEVEL:
         return "unclear"
     if (difference.difference > 0) == statistic.higher_is_better:
@@ -265,52 +315,80 @@ def difference_direction(
     return "worse"
 
 
-def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
-    finished = run.finished(user)
-    targets = {(dialogue.sample, dialogue.target) for dialogue in finished}
-    # A failed sample has no user; it counts for each.
-    failures = [dialogue for dialogue in run.failures if dialogue.user in (user, "")]
+def _summary_row(
+    position: int,
+    run: Run,
+    user: str,
+) -> SummaryRow:
+    cells: dict[str, Interval] = {}
+    for statistic in run.summary:
+        cells[statistic.name] = statistic_mean(run, user, statistic)
+    # A failed sample has no user, so it counts for each user.
+    failed_with = [dialogue.user for dialogue in run.failures]
     return SummaryRow(
         run=position,
         label=run.label,
         user=user,
-        cells={one.name: statistic_mean(run, user, one) for one in run.summary},
-        targets=len(targets),
-        dialogues=len(finished),
-        failures=len(failures),
+        cells=cells,
+        targets=len(run.targets(user)),
+        dialogues=len(run.finished(user)),
+        failures=failed_with.count(user) + failed_with.count(""),
     )
 
 
-def _cached(run: Run, key: Hashable, compute: Callable[[], _Result]) -> _Result:
-    """Return the result of `compute` from the cache of a run, computing it at first use."""
+def _cached(
+    run: Run,
+    key: Hashable,
+    compute: Callable[[], _Result],
+) -> _Result:
+    """Return the result of `compute` from the cache of a run; compute it on first use."""
     if key not in run.computed:
         run.computed[key] = compute()
     return run.computed[key]
 
 
 def statistic_difference(
-    run: Run, baseline: Run, user: str, statistic: Statistic
+    run: Run,
+    baseline: Run,
+    user: str,
+    statistic: Statistic,
 ) -> PairedDifference:
-    """Return the paired difference of a run to a baseline on the targets that both finished."""
+    """Return the paired difference between a run and a baseline on the targets that both finished."""
     cache_key = (baseline, user, statistic)
     return _cached(run, cache_key, lambda: _difference(run, baseline, user, statistic))
 
 
-def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
+def _difference(
+    run: Run,
+    baseline: Run,
+    user: str,
+    statistic: Statistic,
+) -> PairedDifference:
     ours = target_values(run, user, statistic)
     theirs = target_values(baseline, user, statistic)
     both: list[TargetKey] = []
+    our_values: list[float] = []
+    their_values: list[float] = []
     if run.is_on_data_of(baseline):
-        both = [key for key in theirs if key in ours]
+        for key, value in theirs.items():
+            if key in ours:
+                both.append(key)
+                our_values.append(ours[key])
+                their_values.append(value)
     return paired_difference(
-        [ours[key] for key in both],
-        [theirs[key] for key in both],
+        our_values,
+        their_values,
         image_clusters(both),
         higher_is_better=statistic.higher_is_better,
     )
 
 
-def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
+def _paired_row(
+    position: int,
+    run: Run,
+    baseline: Run,
+    user: str,
+) -> PairedRow:
     ours = run.targets(user)
     theirs = baseline.targets(user)
     cells: dict[str, PairedDifference] = {}

@@ -1,77 +1,110 @@
 "use strict";
 // Tables: sorting, filtering, definitions. For a long table the page contains the first rows as
 // HTML, and all of them as JSON.
+
+// Functions by table with which other scripts replace the table's rows.
+const sortableTables = new Map();
+
 {
   const AT_ONCE = 200;
   const FILTERED_FROM = 12;
   const tip = Object.assign(document.createElement("div"), { id: "tip", role: "tooltip", hidden: true });
   document.body.append(tip);
 
-  for (const table of document.querySelectorAll("table:not(.ranks)")) {
-    const heads = [...table.querySelectorAll("thead th")];
+  for (const table of document.querySelectorAll("table")) sortableTables.set(table, setUpTable(table));
+
+  function setUpTable(table) {
     const body = table.tBodies[0];
     const data = table.parentElement.querySelector("script[type='application/json']");
-    const kinds = heads.map((th) => (th.classList.contains("num") ? "num" : th.dataset.kind || "text"));
-    const rows = data ? JSON.parse(data.textContent).map(fromData) : [...body.rows].map(fromPage);
+    let heads = [...table.querySelectorAll("thead th")];
+    let rows = data ? rowsOfData(data) : [...body.rows].map(rowOfPage);
     let most = data ? AT_ONCE : Infinity;
     let words = [];
     let by = null;
 
-    function fromPage(row) {
-      const values = [...row.cells].map((cell, column) => (kinds[column] === "num" ? numberOf(cell.dataset.value) : cell.textContent));
+    function kindOf(head) {
+      return head.classList.contains("num") ? "num" : head.dataset.kind || "text";
+    }
+
+    function rowOfPage(row) {
+      const values = [...row.cells].map((cell, column) => (kindOf(heads[column]) === "num" ? numberOf(cell.dataset.value) : cell.textContent));
       return { values, text: row.textContent.toLowerCase(), element: () => row };
     }
 
-    function fromData(cells) {
-      const texts = cells.map((cell) => (Array.isArray(cell) ? cell[1] : cell));
-      const values = cells.map((cell, column) => (kinds[column] === "num" ? numberOf(cell[0]) : texts[column]));
-      let made = null;
-      return { values, text: texts.join(" ").toLowerCase(), element: () => (made ??= drawn(cells)) };
+    function rowsOfData(script) {
+      const muted = new Set(JSON.parse(script.dataset.muted ?? "[]"));
+      return JSON.parse(script.textContent).map((cells, number) => rowOfCells({ cells, isMuted: muted.has(number) }));
     }
 
-    // A cell is text; a link [address, text]; or a number [value, text, mark, lines below it ...].
-    function drawn(cells) {
+    // `finish` may add elements to a row when it is drawn for the first time.
+    function rowOfCells({ cells, isMuted, finish }) {
+      const kinds = heads.map(kindOf);
+      const texts = cells.map((cell) => (Array.isArray(cell) ? cell[1] : cell));
+      const remarks = cells.flatMap((cell) => (Array.isArray(cell) ? cell.slice(3) : []));
+      const values = cells.map((cell, column) => (kinds[column] === "num" ? numberOf(cell[0]) : texts[column]));
+      let made = null;
+      const element = () => {
+        if (made) return made;
+        made = drawn(cells, kinds);
+        if (isMuted) made.className = "muted";
+        finish?.(made);
+        return made;
+      };
+      return { values, text: [...texts, ...remarks].join(" ").toLowerCase(), element };
+    }
+
+    // A cell is text; a link [address, text, mark, remark]; or a number [value, text, mark, lines below it ...].
+    function drawn(cells, kinds) {
       const row = document.createElement("tr");
       cells.forEach((cell, column) => {
         const td = row.insertCell();
         const [first, text, mark, ...below] = Array.isArray(cell) ? cell : ["", cell];
         td.className = mark ? `${kinds[column]} ${mark}` : kinds[column];
+        if (kinds[column] === "text") td.title = text;
         if (kinds[column] !== "num" && first) td.append(Object.assign(document.createElement("a"), { href: first, textContent: text }));
         else td.textContent = text;
-        for (const line of below) td.append(Object.assign(document.createElement("small"), { textContent: line }));
+        for (const line of below.filter(Boolean)) td.append(Object.assign(document.createElement("small"), { textContent: line }));
       });
       return row;
     }
 
     function show() {
       const found = rows.filter((row) => words.every((word) => row.text.includes(word)));
-      if (by) found.sort((a, b) => by.sign * compare(a.values[by.column], b.values[by.column], by.sign));
+      if (by) {
+        const column = heads.indexOf(by.head);
+        found.sort((a, b) => by.sign * compare(a.values[column], b.values[column], by.sign));
+      }
       body.replaceChildren(...found.slice(0, most).map((row) => row.element()));
       const shown = Math.min(found.length, most);
-      if (count) count.value = shown < found.length ? `${shown} of ${found.length}` : `${found.length} of ${rows.length}`;
+      count.value = shown < found.length ? `${shown} of ${found.length}` : `${found.length} of ${rows.length}`;
       more.hidden = shown === found.length;
+      sift.hidden = rows.length <= FILTERED_FROM && !words.length;
     }
 
-    heads.forEach((th, column) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: th.querySelector(".unseen") ? "" : th.textContent });
+    function sortBy(head, sign) {
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      if (head) head.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
+      by = head ? { head, sign } : null;
+    }
+
+    function setUpHead(head) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: head.querySelector(".unseen") ? "" : head.textContent });
       if (!button.textContent) button.setAttribute("aria-label", "sort by this column");
-      const about = th.title;
-      th.removeAttribute("title");
-      th.replaceChildren(button);
+      const about = head.title;
+      head.removeAttribute("title");
+      head.replaceChildren(button);
       button.addEventListener("click", () => {
         // Sort the best first; a second click reverses the order.
-        const sorted = th.getAttribute("aria-sort");
-        const descends = sorted ? sorted === "ascending" : th.dataset.first === "descending";
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        th.setAttribute("aria-sort", descends ? "descending" : "ascending");
-        by = { column, sign: descends ? -1 : 1 };
+        const sorted = head.getAttribute("aria-sort");
+        const descends = sorted ? sorted === "ascending" : head.dataset.first === "descending";
+        sortBy(head, descends ? -1 : 1);
         show();
       });
       if (!about) return;
       button.setAttribute("aria-describedby", "tip");
       for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => explain(button, about));
       for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => (tip.hidden = true));
-    });
+    }
 
     const more = Object.assign(document.createElement("button"), { type: "button", className: "more", textContent: "Show more", hidden: true });
     more.addEventListener("click", () => {
@@ -79,21 +112,33 @@
       show();
     });
     table.after(more);
-    let count = null;
-    if (rows.length > FILTERED_FROM) {
-      const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "every word must be in the row" });
-      const label = document.createElement("label");
-      count = document.createElement("output");
-      const sift = Object.assign(document.createElement("div"), { className: "sift" });
-      label.append("Filter ", input);
-      sift.append(label, count);
-      table.parentElement.before(sift);
-      input.addEventListener("input", () => {
-        words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-        show();
-      });
+
+    const filter = Object.assign(document.createElement("input"), { type: "search", placeholder: "every word must be in the row" });
+    const label = document.createElement("label");
+    const count = document.createElement("output");
+    const sift = Object.assign(document.createElement("div"), { className: "sift", hidden: true });
+    label.append("Filter ", filter);
+    sift.append(label, count);
+    table.parentElement.before(sift);
+    filter.addEventListener("input", () => {
+      words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      show();
+    });
+
+    heads.forEach(setUpHead);
+    if (rows.length > FILTERED_FROM) show();
+
+    // Replace the columns, which are headings of this table or new ones, and the rows in their initial order.
+    function fill(newHeads, newRows) {
+      sortBy(null);
+      heads = newHeads;
+      table.tHead.rows[0].replaceChildren(...heads);
+      rows = newRows.map(rowOfCells);
+      most = AT_ONCE;
       show();
     }
+
+    return { fill, filter };
   }
 
   function numberOf(value) {

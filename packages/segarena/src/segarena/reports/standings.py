@@ -1,4 +1,4 @@
-"""Standings: every run on a dataset compared with every other on the targets that both finished."""
+"""Standings: pairwise comparisons of all runs on a dataset, on the targets that both runs finished."""
 
 from __future__ import annotations
 
@@ -25,16 +25,21 @@ from segarena.statistics.intervals import Interval, PairedDifference
 from segarena.statistics.pairwise_tests import PairwiseTests, compare_all_pairs, rank_ranges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Standing:
     """The rank of a run among those on the same data.
 
     Attributes:
         run: the run.
         mean: mean of the statistic with its interval.
-        first, last: range of possible ranks: behind the runs that are significantly better and
-            ahead of those that are significantly worse, with all pairs tested together.
-        leads: difference to each run ranked below, by label; positive means better.
+        first, last: range of possible ranks: after the runs that are significantly better and
+            before those that are significantly worse, with all pairs tested together.
+        leads: difference to each lower-ranked run, by label; positive means better.
         adjusted: p-values of these differences by label, adjusted for all pairs.
     """
 
@@ -46,8 +51,12 @@ class Standing:
     adjusted: Mapping[str, float]
 
 
-def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Standing]:
-    """Return the runs of one dataset sorted by mean, the best first; runs without a value are left out."""
+def standings(
+    runs: Sequence[Run],
+    user: str,
+    statistic: Statistic,
+) -> list[Standing]:
+    """Return the runs of one dataset sorted by mean, best first; runs without a value are omitted."""
     sign = 1 if statistic.higher_is_better else -1
     means = {run: statistic_mean(run, user, statistic) for run in runs}
     known = [run for run in runs if not math.isnan(means[run].mean)]
@@ -75,7 +84,11 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
     return found
 
 
-def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> PairwiseTests:
+def _test_all_pairs(
+    runs: Sequence[Run],
+    user: str,
+    statistic: Statistic,
+) -> PairwiseTests:
     """Return the pairwise differences of runs on the same data, with all pairs tested together."""
     columns: dict[TargetKey, int] = {}
     values = [target_values(run, user, statistic) for run in runs]
@@ -91,7 +104,7 @@ def _test_all_pairs(runs: Sequence[Run], user: str, statistic: Statistic) -> Pai
 
 
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
-    """Return the user with the best mean of any run; the first one in a tie."""
+    """Return the user with the best mean of any run; the first user in a tie."""
     sign = 1 if statistic.higher_is_better else -1
 
     def best_mean(user: str) -> float:

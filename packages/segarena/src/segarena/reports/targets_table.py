@@ -1,4 +1,4 @@
-"""The table of every target with its value in each run, for finding individual cases."""
+"""Table of every target with its value in each run, for finding individual cases."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def target_values_sheet(
     *,
     target: str = "target",
 ) -> Sheet:
-    """Return one row per dataset, user and target with the statistic of each run, hardest first.
+    """Tabulate the statistic of each run, one row per dataset, user and target, hardest target first.
 
-    For two runs, the last column is the second minus the first; for more, the maximum minus the
-    minimum. A target links to its dialogue if `shown` has one. `target` is the word for a target.
+    For two runs, the last column is the second value minus the first; for more runs, the maximum
+    minus the minimum. A target links to its dialogue if `shown` contains it. `target` is the word
+    for a target.
     """
     columns = run_column_names(runs)
     names = list(dict.fromkeys(columns.values()))
@@ -77,7 +78,11 @@ def _target_labels(runs: Iterable[Run]) -> dict[TargetKey, str]:
     return labels
 
 
-def _target_link(key: TargetKey, user: str, shown: Mapping[DialogueId, str]) -> Link:
+def _target_link(
+    key: TargetKey,
+    user: str,
+    shown: Mapping[DialogueId, str],
+) -> Link:
     """Return a link to a shown dialogue about the target, preferably one of the same user."""
     anchor = ""
     for (sample, target, dialogue_user, _), dialogue_anchor in shown.items():
@@ -90,7 +95,11 @@ def _target_link(key: TargetKey, user: str, shown: Mapping[DialogueId, str]) -> 
     return Link.to(key[1], anchor)
 
 
-def _column(name: str, statistic: Statistic, run: Run) -> Column:
+def _column(
+    name: str,
+    statistic: Statistic,
+    run: Run,
+) -> Column:
     about = statistic_definition(statistic, run)
     return Column(name, "number", name, about, statistic.higher_is_better)
 

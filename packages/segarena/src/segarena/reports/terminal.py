@@ -14,27 +14,30 @@ from segarena.reports.comparability import comparability_warnings
 from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, read_runs
-from segarena.reports.renderers import sheet_rows, sheet_terminal
+from segarena.reports.renderers.terminal import sheet_rows, sheet_terminal
 from segarena.reports.run_statistics import paired_rows
 from segarena.reports.wording import (
     count_text,
     empty_text,
+    isolation_text,
     pairing_text,
     partial_text,
     protocol_text,
+    remark_texts,
+    unloaded_texts,
     verified_text,
 )
 
 MAX_CAUSES_SHOWN = 5
-"""Maximum number of failure causes of a run in the terminal."""
+"""Maximum number of failure causes per run in the terminal."""
 
 
 def terminal_table(
     runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()
 ) -> RenderableType:
-    """Return the summary of run folders, with paired differences to the first of several runs.
+    """Return the summary of run folders; if there are several, with paired differences to the first run.
 
-    The terminal content of the benchmark's page precedes it.
+    Terminal content of the benchmark's page comes before the summary.
 
     Raises:
         InvalidInput: the runs cannot support an additional threshold.
@@ -47,7 +50,7 @@ def terminal_table(
 def terminal_of(own: Page) -> RenderableType:
     """Return the summary of a page.
 
-    For the page of a report that was just written, this reuses its cached statistics.
+    If a report was just written from the page, the statistics that it cached are reused.
     """
     with restrict_plugins(trust=False):  # numbers and text alone
         return _table(own)
@@ -59,14 +62,18 @@ def _table(own: Page) -> Group:
     # A single run has no differences.
     has_pairs = bool(paired_rows(runs))
     parts: list[RenderableType] = [Text(title)]
+    parts += _texts(remark_texts(own.every_run), "dim")
     for run in runs:
         parts += _texts([partial_text(run), empty_text(run)], "bold yellow")
+    parts += _texts(unloaded_texts(own.every_run, own.sample_word), "yellow")
     parts += _texts(own.verdict, "bold")
+    for user, words in own.users_in_words.items():
+        parts.append(Text(f"{user}: {words}"))
     parts += own.terminal()
-    parts.append(_summary(runs, own.target_word))
+    parts.append(_summary(runs, own))
     if own.floors:
         parts.append(Text(floor_text(own.floors), style="dim"))
-        parts.append(_summary(own.usual_floors, own.target_word))
+        parts.append(_summary(own.usual_floors, own))
     for sheet in own.beside:
         parts.append(Group(sheet_rows(sheet), Text()))
     if len(runs) > 1:
@@ -76,20 +83,22 @@ def _table(own: Page) -> Group:
     parts += _texts(failure_lines(own.every_run), "yellow")
     for text, style in _verified(runs):
         parts.append(Text(text, style=style))
-    legend = f"[low, high]: 95 % interval over {own.target_word}s, whole {own.sample_word}s drawn"
+    legend = (
+        f"[low, high]: 95 % interval over {own.target_word}s, resampling whole {own.sample_word}s"
+    )
     if has_pairs:
-        legend += "; differences: test of signs, bold where p ≤ 0.05"
+        legend += "; differences: sign-flip test, bold if p ≤ 0.05"
     parts.append(Text(legend, style="dim"))
     return Group(*parts)
 
 
 def _texts(texts: Iterable[str], style: str) -> list[Text]:
-    """Return the texts that are not empty, styled for the terminal."""
+    """Return the non-empty strings, styled for the terminal."""
     return [Text(text, style=style) for text in texts if text]
 
 
 def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the number of failures of each run, and their most frequent causes with an example."""
+    """Yield each run's number of failures, and the most frequent causes with an example."""
     for run in runs:
         causes = run.causes
         if not causes:
@@ -103,11 +112,11 @@ def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """Yield (text, style) about the verification of the runs, a single one if all texts are equal."""
+    """Yield (text, style) about the verification of the runs; only one item if all texts are equal."""
     has_differed = False
     texts: dict[str, str] = {}
     for run in runs:
-        texts[run.label] = verified_text(run)
+        texts[run.label] = f"{verified_text(run)}, {isolation_text(run.config.segmenter.isolation)}"
         verified = run.config.verified
         has_differed |= verified is not None and bool(verified.differed)
     style = "bold yellow" if has_differed else "dim"
@@ -118,9 +127,12 @@ def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
         yield f"{label}: {text}", style
 
 
-def _summary(runs: Sequence[Run], target: str) -> Group:
-    names = ("time/round", "targets", "failures", "encodes")
-    sheet = summary_sheet(runs, target=target)
+def _summary(runs: Sequence[Run], own: Page) -> Group:
+    names = ["time/round", "targets", "failures", "encodes"]
+    pace = own.pace if own.shows_person_seconds else None
+    if pace is not None:
+        names.insert(0, "person/dialogue")
+    sheet = summary_sheet(runs, target=own.target_word, pace=pace)
     sheet = sheet.pick("segmenter", "user", *runs[0].statistic_names, *names)
     return sheet_terminal(sheet, together=len(runs))
 

@@ -1,38 +1,67 @@
-"""The verdict: one sentence per dataset on which run leads and by how much, or that it is unclear."""
+"""The verdict: one sentence per dataset on the results of the runs, the leading run and its lead."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from segarena.benchmark_rules import Statistic
 from segarena.reports.cells import p_value_text
 from segarena.reports.chart_series import run_column_names
+from segarena.reports.companion_statistics import (
+    best_elsewhere_text,
+    companions_of_run,
+    solved_text,
+    threshold_text,
+    worse_texts,
+)
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
-from segarena.reports.run_statistics import SIGNIFICANCE_LEVEL, user_names
+from segarena.reports.run_statistics import (
+    SIGNIFICANCE_LEVEL,
+    TargetKey,
+    noc_counts,
+    target_values,
+    user_names,
+)
 from segarena.reports.standings import Standing, best_user, by_data, standings
-from segarena.reports.wording import bounds_text, count_text, value_text
+from segarena.reports.wording import (
+    bounds_text,
+    count_text,
+    enumeration,
+    name_with_words,
+    rough_text,
+    value_text,
+)
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.round_statistics import find_statistic
 
 MAX_VERDICT_DATASETS = 3
-"""For more datasets, a table is easier to read than sentences."""
+"""With more datasets, a table is easier to read than sentences."""
 
 MIN_TESTABLE_SAMPLES = 6
-"""With fewer samples, the smallest p-value of the sign-flip test is above 5 %."""
+"""With fewer samples, the smallest possible p-value of the sign-flip test is above 5 %."""
+
+MAX_NAMED_GAPS = 3
+"""If more runs follow the best one, the sentence gives only the range of their distances."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitWords:
-    """The words of a page for a round, a target and a sample."""
+    """Words of a page for a round, a target and a sample, and for the prompts of users by name."""
 
     round: str
     target: str
     sample: str
+    users: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: UnitWords) -> list[str]:
+def verdict_texts(
+    runs: Sequence[Run],
+    statistic: Statistic,
+    words: UnitWords,
+) -> list[str]:
     """Return one sentence for each dataset on which some run has a value of the statistic.
 
     A sentence names the dataset and the user if there are several.
@@ -51,7 +80,7 @@ def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: UnitWords) -
             conditions.append(f"on {data}")
             names = {run.label: columns[run] for run in group}
         if len(user_names(runs)) > 1:
-            conditions.append(f"with {user}")
+            conditions.append(f"with {name_with_words(user, words.users)}")
         sentence = _Verdict(statistic, words, user, names).text(found)
         if conditions:
             condition = " ".join(conditions)
@@ -61,10 +90,14 @@ def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: UnitWords) -
 
 
 class _Verdict:
-    """Writer of the sentence about the runs on one dataset; `names` maps labels to printed names."""
+    """Builds the sentence about the runs on one dataset; `names` maps labels to display names."""
 
     def __init__(
-        self, statistic: Statistic, words: UnitWords, user: str, names: Mapping[str, str]
+        self,
+        statistic: Statistic,
+        words: UnitWords,
+        user: str,
+        names: Mapping[str, str],
     ) -> None:
         self.statistic = statistic
         self.kind = find_statistic(statistic.kind)
@@ -73,71 +106,227 @@ class _Verdict:
         self.names = names
 
     def text(self, found: Sequence[Standing]) -> str:
-        """Return the sentence for standings that are sorted from the best to the worst."""
-        best, *others = found
-        if not others:
-            samples = len({sample for _, sample, _ in best.run.targets(self.user)})
-            return f"{self._level(best)} on {self._size(best.mean.n, samples)}."
-        second = others[0].run.label
-        lead = best.leads[second]
-        size = self._size(lead.n, lead.clusters)
-        # The parenthesis stays open: callers append a second p-value or a remark.
-        ahead = f"{self._lead(best, second)} on {size} ({p_value_text(lead.p_value)}"
-        if len(others) == 1:
-            if lead.p_value <= SIGNIFICANCE_LEVEL:
-                return f"{ahead})."
-            return self._undecided(best, second, ahead, lead)
-        unclear: list[str] = []
-        for label, p_value in best.adjusted.items():
-            if p_value > SIGNIFICANCE_LEVEL:
-                unclear.append(self.names[label])
-        if not unclear:
-            every = "both others" if len(others) == 2 else f"all {len(others)} others"
-            name = self.names[best.run.label]
-            adjusted = p_value_text(best.adjusted[second])
-            return f"{name} is ahead of {every}: {ahead}; adjusted for all pairs {adjusted})."
-        clear = len(others) - len(unclear)
-        if clear == 0:
-            rest = ""
-        elif clear == 1:
-            rest = ", but it is ahead of the other"
-        else:
-            rest = f", but it is ahead of the other {clear}"
-        pairs = len(found) * len(others) // 2
-        tested = f"with all {pairs} pairs tested together"
-        return (
-            f"{self._level(best)}, the best mean; {tested}, it does not differ significantly from "
-            f"{_enumeration(unclear)}{rest}."
-        )
+        """Return the sentence for standings that are sorted from best to worst."""
+        if len(found) == 1:
+            return self._one(found[0])
+        if self._is_unreached(found):
+            return self._nobody(found)
+        if len(found) == 2:
+            return self._two(*found)
+        return self._many(found)
 
-    def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
-        names = f"{self.names[best.run.label]} and {self.names[second]}"
-        remark = ""
-        # With fewer samples even equal signs everywhere have p > 0.05 in a sign-flip test.
-        if lead.clusters < MIN_TESTABLE_SAMPLES:
-            remark = (
-                f"; fewer than six {self.words.sample}s are too few for any significant difference"
-            )
-        return f"{names} do not differ significantly: {ahead}{remark})."
+    def _one(self, standing: Standing) -> str:
+        samples = self._samples(standing)
+        rough = ""
+        if self._solved(standing.run) != 0:
+            rough = rough_text(samples, self.words.sample, "the interval is")
+        return _sentence(self._level(standing, samples), rough)
 
-    def _level(self, standing: Standing) -> str:
-        mean = standing.mean
-        bounds = bounds_text(self.statistic, mean.low, mean.high)
-        value = f"{value_text(self.statistic, mean.mean)} {bounds}".strip()
-        return f"{self.names[standing.run.label]} {self._filled(self.kind.level, value=value)}"
+    def _nobody(self, found: Sequence[Standing]) -> str:
+        """Return the sentence for runs that do not reach the threshold on any target."""
+        best = found[0]
+        names = [self.names[standing.run.label] for standing in found]
+        subject = f"neither {names[0]} nor {names[1]}" if len(names) == 2 else "none of the runs"
+        goal = threshold_text(self.statistic, metric_name(self.statistic.metric))
+        limit = count_text(best.run.rounds, self.words.round)
+        size = self._size(best.mean.n, self._samples(best))
+        text = f"{subject[0].upper()}{subject[1:]} reaches {goal} within {limit} on any of {size}"
+        return _sentence(text, self._ends_highest(found))
 
-    def _lead(self, standing: Standing, other: str) -> str:
-        lead = standing.leads[other]
-        size = value_text(self.statistic, abs(lead.difference)).replace(" %", " pp")
-        ahead = self.names[standing.run.label]
-        behind = self.names[other]
-        # On the targets of both runs, the order may differ from that of the means over all targets.
+    def _two(self, best: Standing, other: Standing) -> str:
+        lead = best.leads[other.run.label]
+        ahead = best
+        behind = other
+        # On the targets that both runs finished, the order may differ from the order by means over
+        # all targets.
         if lead.difference < 0:
             lead = lead.turned()
-            ahead, behind = behind, ahead
+            ahead = other
+            behind = best
+        # Use the same test as rankings and boards, in which every sample has equal weight.
+        p_value = best.adjusted[other.run.label]
+        comparison = self._filled(
+            self.kind.lead, size=self._difference(lead), other=self.names[behind.run.label]
+        )
+        size = self._size(lead.n, lead.clusters)
+        counted = self._counted([ahead, behind])
+        p_text = self._p_text(lead, p_value)
+        text = f"{self.names[ahead.run.label]} {comparison}{counted} on {size} ({p_text})"
+        remarks: list[str] = []
+        if p_value > SIGNIFICANCE_LEVEL:
+            names = f"{self.names[best.run.label]} and {self.names[other.run.label]}"
+            text = f"{names} do not differ significantly: {text}"
+            # With fewer samples, a sign-flip test gives p > 0.05 even if all signs agree.
+            if lead.clusters < MIN_TESTABLE_SAMPLES:
+                remarks.append(
+                    f"fewer than six {self.words.sample}s are too few for any significant difference"
+                )
+        worse = self._worse(ahead.run, behind.run)
+        if worse:
+            text = f"{text}, but {self.names[ahead.run.label]} {' and '.join(worse)}"
+        if self._solved(behind.run) == 0:
+            remarks.insert(0, f"{self.names[behind.run.label]} reaches it on none")
+        if not math.isnan(lead.low):
+            remarks.append(rough_text(lead.clusters, self.words.sample, "the interval is"))
+        return _sentence(text, *remarks)
+
+    def _many(self, found: Sequence[Standing]) -> str:
+        best, *others = found
+        ahead_of: list[str] = []
+        unclear: list[str] = []
+        for standing in others:
+            label = standing.run.label
+            is_clear = best.adjusted[label] <= SIGNIFICANCE_LEVEL
+            group = ahead_of if is_clear else unclear
+            group.append(label)
+        # n runs have n (n - 1) / 2 pairs.
+        pairs = len(found) * len(others) // 2
+        parts: list[str] = []
+        if ahead_of:
+            parts.append(f"it is ahead of {self._gaps(best, ahead_of)}")
+        if unclear:
+            parts.append(f"it does not differ significantly from {self._gaps(best, unclear)}")
+        samples = self._samples(best)
+        text = (
+            f"{self._level(best, samples)}, the best mean of {len(found)} runs; with all {pairs} pairs tested "
+            f"together, {', but '.join(parts)}"
+        )
+        rough = rough_text(samples, self.words.sample, "the intervals are")
+        return _sentence(text, self._best_elsewhere(found), rough)
+
+    def _gaps(self, best: Standing, labels: Sequence[str]) -> str:
+        """List runs with their distance to the best one, and the p-value adjusted for all pairs."""
+        texts: list[str] = []
+        # A single remaining run is named too, because "1 more" would be no shorter.
+        named = labels if len(labels) <= MAX_NAMED_GAPS + 1 else labels[:MAX_NAMED_GAPS]
+        for label in named:
+            gap = self._filled(self.kind.gap, size=self._difference(best.leads[label]))
+            p_text = p_value_text(best.adjusted[label])
+            texts.append(f"{self.names[label]} (by {gap}, {p_text})")
+        rest = labels[len(named) :]
+        if rest:
+            differences = [best.leads[label].difference for label in rest]
+            low = self._amount(min(differences))
+            high = self._amount(max(differences))
+            span = low if low == high else f"{low} to {high}"
+            gap = self._filled(self.kind.gap, size=span)
+            texts.append(f"{len(rest)} more (by {gap})")
+        return enumeration(texts, most=len(texts))
+
+    def _level(self, standing: Standing, samples: int) -> str:
+        """Describe the result of a run; for a number of clicks, also on how many targets it reached the threshold."""
+        name = self.names[standing.run.label]
+        size = self._size(standing.mean.n, samples)
+        if self.statistic.kind != "noc":
+            # An area under the curve over n rounds has n - 1 steps.
+            steps = str(max(1, standing.run.rounds - 1))
+            level = self._filled(self.kind.level, value=self._value(standing), steps=steps)
+            return f"{name} {level} on {size}"
+        counts, unsolved = noc_counts(standing.run, self.user, self.statistic)
+        solved = int(counts.sum())
+        total = solved + unsolved
+        goal = threshold_text(self.statistic, metric_name(self.statistic.metric))
+        # Without repeats each target has one dialogue, so targets can be counted instead.
+        if total == standing.mean.n:
+            reached = solved_text(solved, total, self.words.target)
+            where = f"on {reached} in {count_text(samples, self.words.sample)}"
+        else:
+            # Repeats of a dialogue may differ in whether they reach the threshold.
+            where = f"in {solved_text(solved, total, 'dialogue')} about {size}"
+        if not solved:
+            limit = count_text(standing.run.rounds, self.words.round)
+            return f"{name} reaches {goal} {where} within {limit}"
+        value = f"{self._value(standing)} {self.words.round}s on average"
+        return f"{name} reaches {goal} {where}, after {value}{self._counted([standing])}"
+
+    def _value(self, standing: Standing) -> str:
+        mean = standing.mean
+        bounds = bounds_text(self.statistic, mean.low, mean.high)
+        return f"{value_text(self.statistic, mean.mean)} {bounds}".strip()
+
+    def _difference(self, lead: PairedDifference) -> str:
+        """Format the size of a lead with its interval."""
         bounds = bounds_text(self.statistic, lead.low, lead.high).replace("-", "−")
-        comparison = self._filled(self.kind.lead, size=size, other=behind)
-        return f"{ahead} {comparison} {bounds}".strip()
+        return f"{self._amount(lead.difference)} {bounds}".strip()
+
+    def _amount(self, difference: float) -> str:
+        # The difference of two percentages is in percentage points.
+        text = value_text(self.statistic, abs(difference)).replace(" %", " pp")
+        return f"−{text}" if difference < 0 else text
+
+    def _p_text(self, lead: PairedDifference, p_value: float) -> str:
+        """Format the p-value, or two p-values if weighting by target and by sample lead to different results."""
+        by_target = p_value_text(lead.p_value)
+        by_sample = p_value_text(p_value)
+        if by_target == by_sample:
+            return by_sample
+        return (
+            f"{by_sample} with equal weight for each {self.words.sample}, as on boards; "
+            f"{by_target} for each {self.words.target}, as in the interval"
+        )
+
+    def _counted(self, found: Sequence[Standing]) -> str:
+        """Explain how unsolved targets are counted; empty if there are none, or for another statistic."""
+        if self.statistic.kind != "noc":
+            return ""
+        unsolved = 0
+        for standing in found:
+            unsolved += noc_counts(standing.run, self.user, self.statistic)[1]
+        return f" (unsolved counted as {found[0].run.rounds})" if unsolved else ""
+
+    def _solved(self, run: Run) -> int | None:
+        """Return the number of dialogues that reached the threshold; None for another statistic."""
+        if self.statistic.kind != "noc":
+            return None
+        counts, _ = noc_counts(run, self.user, self.statistic)
+        return int(counts.sum())
+
+    def _is_unreached(self, found: Sequence[Standing]) -> bool:
+        return all(self._solved(standing.run) == 0 for standing in found)
+
+    def _worse(self, ahead: Run, behind: Run) -> list[str]:
+        """Describe in which statistics the leading run is worse, on the targets that both runs finished."""
+        companions = companions_of_run(ahead, self.statistic)
+        values: list[float] = []
+        others: list[float] = []
+        for statistic in companions.all():
+            mean, other = self._shared_means([ahead, behind], statistic)
+            values.append(mean)
+            others.append(other)
+        return worse_texts(companions, values, others)
+
+    def _best_elsewhere(self, found: Sequence[Standing]) -> str:
+        runs = [standing.run for standing in found]
+        companions = companions_of_run(runs[0], self.statistic)
+        values = [self._shared_means(runs, statistic) for statistic in companions.all()]
+        text = best_elsewhere_text(companions, [self.names[run.label] for run in runs], values)
+        return f"yet {text}" if text else ""
+
+    def _ends_highest(self, found: Sequence[Standing]) -> str:
+        """Compare the final quality of runs that never reach the threshold."""
+        runs = [standing.run for standing in found]
+        final = companions_of_run(runs[0], self.statistic).final
+        if final is None:
+            return ""
+        means = self._shared_means(runs, final)
+        best_first = sorted(range(len(runs)), key=lambda index: -means[index])
+        texts: list[str] = []
+        for index in best_first[: MAX_NAMED_GAPS + 1]:
+            texts.append(f"{self.names[runs[index].label]} {value_text(final, means[index])}")
+        return f"{final.name} is {enumeration(texts)}"
+
+    def _shared_means(self, runs: Sequence[Run], statistic: Statistic) -> list[float]:
+        """Return the mean of each run over the targets that all runs finished; NaN if there are none."""
+        tables = [target_values(run, self.user, statistic) for run in runs]
+        shared = set[TargetKey](tables[0]).intersection(*tables[1:])
+        means: list[float] = []
+        for table in tables:
+            values = [table[key] for key in shared]
+            means.append(math.fsum(values) / len(values) if values else math.nan)
+        return means
+
+    def _samples(self, standing: Standing) -> int:
+        return len({sample for _, sample, _ in standing.run.targets(self.user)})
 
     def _filled(self, template: str, **values: str) -> str:
         return template.format(
@@ -153,10 +342,7 @@ class _Verdict:
         return f"{target_count} in {count_text(samples, self.words.sample)}"
 
 
-def _enumeration(names: Sequence[str]) -> str:
-    """Return names as "a", "a and b" or "a, b, c and 3 more"."""
-    if len(names) > 4:
-        names = [*names[:3], f"{len(names) - 3} more"]
-    if len(names) == 1:
-        return names[0]
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+def _sentence(text: str, *remarks: str) -> str:
+    """Join a text and the non-empty remarks into one sentence."""
+    parts = [text, *(remark for remark in remarks if remark)]
+    return f"{'; '.join(parts)}."

@@ -1,11 +1,12 @@
-"""Texts about numbers and rules, shared by the terminal, LaTeX and the page."""
+"""Texts about numbers and rules, shared by terminal, LaTeX and HTML output."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from segarena.benchmark_rules import Statistic
+from segarena.records.failures import LOADING_PREFIX
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.statistics.intervals import PairedDifference
@@ -16,19 +17,19 @@ FAILURES_NOTE = (
     "as failures and excluded from the means."
 )
 FEW_SAMPLES = 20
-"""Below this number of samples, bootstrap intervals are unreliable."""
+"""With fewer samples, bootstrap intervals are unreliable."""
 
 EARLY_END_NOTE = "A dialogue that ended early keeps its last value for the remaining rounds."
 
 
 def sample_word(run: Run) -> str:
-    """Return the word for a sample of the benchmark, such as "photograph" or "volume"."""
+    """Return the benchmark's word for a sample, such as "photograph" or "volume"."""
     kind = run.config.benchmark.sample_kind
     return "photograph" if kind == "image" else kind
 
 
 def intervals_text(word: str, target: str) -> str:
-    """Explain the intervals of means; `word` stands for a sample, `target` for a target."""
+    """Explain the intervals of means; `word` is the word for a sample, `target` for a target."""
     return (
         f"Brackets show 95 % intervals of the mean over {target}s: percentile bootstrap with 2000 resamples of whole "
         f"{word}s, so that the {target}s of one {word} stay together. Repeats of a dialogue are averaged first."
@@ -36,22 +37,27 @@ def intervals_text(word: str, target: str) -> str:
 
 
 def paired_text(word: str, target: str) -> str:
-    """Explain paired differences and their test; `word` stands for a sample, `target` for a target."""
+    """Explain paired differences and their test; `word` is the word for a sample, `target` for a target."""
     return (
         f"Differences are means over the {target}s that both runs finished. p: two-sided sign-flip test on whole "
         f"{word}s; brackets show the differences that this test does not reject at 5 %, and with fewer than six "
-        f"{word}s it rejects none. Bold: p ≤ 0.05; among many differences, some are significant by chance. pp: "
-        "percentage points."
+        f"{word}s it rejects none. Every {target} counts equally here; the sentence at the top, rankings and boards "
+        f"count every {word} equally, so that their p may differ. Bold: p ≤ 0.05; among many differences, some are "
+        "significant by chance. pp: percentage points."
     )
 
 
 def value_text(statistic: Statistic, value: float) -> str:
-    """Return a value of a statistic as text: rounds with 2 decimals, shares in %, others mostly with 3."""
+    """Format a value of a statistic: rounds with 2 decimals, shares in %, most others with 3 decimals."""
     return find_statistic(statistic.kind).text(value)
 
 
-def bounds_text(statistic: Statistic, low: float, high: float) -> str:
-    """Return "[low, high]" without the unit, which the value has; empty if there is no interval."""
+def bounds_text(
+    statistic: Statistic,
+    low: float,
+    high: float,
+) -> str:
+    """Return "[low, high]" without the unit, which is printed with the value; empty if there is no interval."""
     if math.isnan(low):
         return ""
     low_text = value_text(statistic, low).removesuffix(" %")
@@ -60,7 +66,7 @@ def bounds_text(statistic: Statistic, low: float, high: float) -> str:
 
 
 def difference_text(statistic: Statistic, difference: PairedDifference) -> str:
-    """Return a difference with its sign; zero has none, and shares are in percentage points (pp)."""
+    """Format a difference with its sign; zero has no sign, and shares are in percentage points (pp)."""
     text = value_text(statistic, abs(difference.difference)).replace(" %", " pp")
     is_zero = not any(digit in text for digit in "123456789")
     if math.isnan(difference.difference) or is_zero:
@@ -70,23 +76,61 @@ def difference_text(statistic: Statistic, difference: PairedDifference) -> str:
 
 
 def difference_bounds_text(statistic: Statistic, difference: PairedDifference) -> str:
-    """Return the interval of a difference, with typographic minus signs."""
+    """Format the interval of a difference, with typographic minus signs."""
     return bounds_text(statistic, difference.low, difference.high).replace("-", "−")
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration in ms or s with three significant digits; "–" for NaN."""
+    """Format a duration in ms or s with three significant digits; "–" for NaN."""
     if math.isnan(seconds):
         return "–"
-    # From 0.9995 s on, milliseconds would round to "1e+03 ms".
+    # From 0.9995 s, milliseconds would be formatted as "1e+03 ms".
     return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
 
 
-def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun, such as "1 target"; `plural` is for irregular nouns."""
+def count_text(
+    count: int,
+    noun: str,
+    plural: str = "",
+) -> str:
+    """Format a count with its noun, such as "1 target"; `plural` is for irregular nouns."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {plural or f'{noun}s'}"
+
+
+def rough_text(
+    samples: int,
+    word: str,
+    what: str,
+) -> str:
+    """Return a remark on intervals from few samples, such as "with only 10 photographs, the interval is rough".
+
+    Empty if there are at least `FEW_SAMPLES` samples.
+
+    Args:
+        samples: number of independent samples.
+        word: word for a sample.
+        what: subject and verb, "the interval is" or "the intervals are".
+    """
+    if samples >= FEW_SAMPLES:
+        return ""
+    return f"with only {count_text(samples, word)}, {what} rough"
+
+
+def enumeration(names: Sequence[str], most: int = 4) -> str:
+    """Join names as "a", "a and b" or, if there are more than `most`, as "a, b, c and 3 more".
+
+    >>> enumeration(["a", "b", "c"])
+    'a, b and c'
+    """
+    listed = list(names)
+    if len(listed) > most:
+        shown = listed[: most - 1]
+        listed = [*shown, f"{len(names) - len(shown)} more"]
+    if len(listed) == 1:
+        return listed[0]
+    return f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
 def protocol_text(run: Run) -> str:
@@ -109,19 +153,81 @@ def partial_text(run: Run) -> str:
     )
 
 
+MAX_NAMED_UNLOADED = 3
+"""If more samples could not be loaded, the page lists them in a table."""
+
+
+def unloaded_samples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
+    """Return the reason why each sample could not be loaded, by data and sample, once for all runs."""
+    reasons: dict[tuple[str, str], str] = {}
+    for run in runs:
+        for dialogue in run.unloaded:
+            reason = (dialogue.failure or "").removeprefix(LOADING_PREFIX)
+            # The texts below name the sample anyway, so remove it from the message.
+            reason = reason.removeprefix(f"sample {dialogue.sample!r}: ")
+            reasons.setdefault((run.data, dialogue.sample), reason)
+    return reasons
+
+
+def unloaded_texts(runs: Sequence[Run], word: str) -> list[str]:
+    """Return for each dataset which samples could not be loaded; `word` is the word for a sample."""
+    by_data: dict[str, list[str]] = {}
+    for (data, sample), reason in unloaded_samples(runs).items():
+        by_data.setdefault(data, []).append(f"{sample} ({reason})")
+    texts: list[str] = []
+    for data, named in by_data.items():
+        counted: set[str] = set()
+        for run in runs:
+            if run.data == data:
+                counted.update(run.samples)
+        listed = enumeration(named, most=MAX_NAMED_UNLOADED)
+        texts.append(
+            f"The dataset {data} could not load {len(named)} of {count_text(len(counted), word)}, "
+            f"which are not counted for any segmenter: {listed}."
+        )
+    return texts
+
+
 def empty_text(run: Run) -> str:
     """Return a warning about a run without finished dialogues; empty for other runs."""
     if run.finished():
         return ""
     if run.failures:
         failed = f": {count_text(len(run.failures), 'failure')}, see below"
+    elif run.unloaded:
+        failed = ": no sample could be loaded"
     else:
         failed = " yet"
     return f"{run.label}: no dialogue was finished{failed}."
 
 
+def remark_texts(runs: Sequence[Run]) -> list[str]:
+    """Return the note and the tags of each run that has any, as one line."""
+    texts: list[str] = []
+    for run in runs:
+        tags = f"tags: {', '.join(run.config.tags)}" if run.config.tags else ""
+        remarks = "; ".join(filter(None, (run.config.note, tags)))
+        if remarks:
+            texts.append(f"{run.label}: {remarks}")
+    return texts
+
+
+def name_with_words(user: str, words: Mapping[str, str]) -> str:
+    """Return the name of a user, followed by its prompts in words if they are known: "3b-inter (three boxes ...)"."""
+    return f"{user} ({words[user]})" if user in words else user
+
+
+def isolation_text(isolation: str) -> str:
+    """Describe a `PluginRecord.isolation`: whether the segmenter of a run could reach the truth."""
+    if isolation == "sandbox":
+        return "isolated: the segmenter had neither the truth nor the dataset's files"
+    if isolation == "process":
+        return "isolated in a separate process, which could read the dataset's files"
+    return "not isolated"
+
+
 def verified_text(run: Run) -> str:
-    """Describe the verification of a run, in which answers are recomputed, and its result."""
+    """Describe the verification of a run, which recomputes predictions, and its result."""
     found = run.config.verified
     if found is None:
         return "not verified"
@@ -148,7 +254,7 @@ def pairing_text(runs: Sequence[Run]) -> str:
 
 
 def baseline_text(runs: Sequence[Run]) -> str:
-    """Name the run that the others are compared with."""
+    """Name the run with which the others are compared."""
     if all(run.is_on_data_of(runs[0]) for run in runs):
         return runs[0].label
     return "the first one on the same dataset"

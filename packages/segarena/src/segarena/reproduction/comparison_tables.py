@@ -1,4 +1,4 @@
-"""Tables of a reproduction: requirements, and measured next to published figures with their differences."""
+"""Tables of a reproduction: its requirements, and measured next to published figures."""
 
 from __future__ import annotations
 
@@ -14,40 +14,50 @@ from segarena.reproduction.measurement import FigureKey
 from segarena.reproduction.requirements import Requirement
 
 SMALL = 0.01
-"""Smaller numbers are printed in scientific notation."""
+"""Smaller values are printed in scientific notation."""
 
 
 def requirements_sheet(table: PublishedTable, needs: Sequence[Requirement]) -> Sheet:
     """Return the table of requirements."""
-    rows = tuple(
-        (need.kind, need.name, need.place or f"missing {need.wanted}".strip(), need.get)
-        for need in needs
+    rows: list[tuple[Cell, ...]] = []
+    for need in needs:
+        found = need.place or f"missing {need.wanted}".strip()
+        rows.append((need.kind, need.name, found, need.get))
+    head = ("needed", "name", Column("found", "words"), Column("how to get it", "words"))
+    present = sum(need.is_present for need in needs)
+    caption = f"{table.name} needs {count_text(len(needs), 'item')}; {present} found."
+    return Sheet(
+        name="needs",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
     )
-    head = ("needed", "name", Column("found", "words"), Column("how to have it", "words"))
-    there = sum(need.is_present for need in needs)
-    caption = f"{table.name} takes {count_text(len(needs), 'thing')}; there already: {there}."
-    return Sheet(name="needs", caption=caption, head=head, rows=rows)
 
 
 def figure_comparison_sheet(
-    table: PublishedTable, found: Mapping[FigureKey, Measurement], *, is_whole: bool = True
+    table: PublishedTable,
+    found: Mapping[FigureKey, Measurement],
+    *,
+    is_whole: bool = True,
 ) -> Sheet:
-    """Return a row for each figure of the measured models and datasets, published or measured.
+    """Return a table with one row per published or measured figure of the measured models and datasets.
 
-    `is_whole` tells whether all samples were used; a subset is not comparable to the paper.
+    `is_whole` states whether all samples were used; results on a subset are not comparable to the
+    paper.
     """
-    about = {(model, dataset) for model, dataset, _, _ in found}
-    printed = {
-        _key(table, figure): figure
-        for figure in table.figures
-        if (figure.model, figure.dataset) in about
-    }
-    keys = [*printed, *(key for key in found if key not in printed)]
-    rows = [
-        _row(table, key, printed.get(key), found.get(key))
-        for key in keys
-        if key in found or not table.measures[key[3]].why_not
-    ]
+    measured = {(model, dataset) for model, dataset, _, _ in found}
+    printed: dict[FigureKey, PublishedFigure] = {}
+    for figure in table.figures:
+        if (figure.model, figure.dataset) in measured:
+            printed[_key(table, figure)] = figure
+    unpublished = [key for key in found if key not in printed]
+    keys = [*printed, *unpublished]
+    rows: list[tuple[Cell, ...]] = []
+    for key in keys:
+        _, _, _, measure = key
+        # A measure that segarena cannot measure would only add empty cells.
+        if key in found or not table.measures[measure].why_not:
+            rows.append(_row(table, key, printed.get(key), found.get(key)))
     head = (
         Column("model"),
         Column("dataset"),
@@ -68,7 +78,7 @@ def figure_comparison_sheet(
 
 
 def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement]) -> Sheet:
-    """Return the figures of a dry run, which are not about the models or data of the paper."""
+    """Return the figures of a dry run, which say nothing about the models or data of the paper."""
     rows: list[tuple[Cell, ...]] = []
     for (model, dataset, condition, name), value in found.items():
         measure = table.measures[name]
@@ -81,22 +91,28 @@ def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement])
         Column("measured", "interval"),
     )
     caption = f"A dry run of {table.name}: these are stand-ins, not the paper's models and data."
-    sheet = Sheet(name="dry-run", caption=caption, head=head, rows=tuple(rows))
+    sheet = Sheet(
+        name="dry-run",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
     return _without_empty_conditions(sheet, found)
 
 
 def unmeasured_reasons(table: PublishedTable) -> list[str]:
-    """Return a line with the reason for each measure that cannot be measured."""
+    """Return one line per measure that cannot be measured, with the reason."""
     measures = table.measures.values()
     return [f"{one.title}: {one.why_not}." for one in measures if one.why_not]
 
 
 def _without_empty_conditions(sheet: Sheet, keys: Iterable[FigureKey]) -> Sheet:
-    """Return a table without its column of conditions if all are empty."""
+    """Return a table without its column of conditions if they are all empty."""
     has_conditions = any(condition for _, _, condition, _ in keys)
     if has_conditions:
         return sheet
-    return sheet.pick(*(key for key in sheet.keys if key != "condition"))
+    others = [key for key in sheet.keys if key != "condition"]
+    return sheet.pick(*others)
 
 
 def _key(table: PublishedTable, figure: PublishedFigure) -> FigureKey:
@@ -110,34 +126,35 @@ def _key(table: PublishedTable, figure: PublishedFigure) -> FigureKey:
 
 
 def _row(
-    table: PublishedTable, key: FigureKey, figure: PublishedFigure | None, found: Measurement | None
+    table: PublishedTable,
+    key: FigureKey,
+    figure: PublishedFigure | None,
+    found: Measurement | None,
 ) -> tuple[Cell, ...]:
-    measure = table.measures[key[3]]
-    if figure is None:
-        published = Value(mean=math.nan)
-    else:
+    model, dataset, condition, measure_name = key
+    measure = table.measures[measure_name]
+    published = Value(mean=math.nan)
+    measured = Value(mean=math.nan)
+    difference = Value(mean=math.nan)
+    agreement = "–"
+    if figure is not None:
         published = Value(mean=figure.value, printed=figure.printed)
-    if found is None:
-        return (
-            *key[:3],
-            _title(measure),
-            published,
-            Value(mean=math.nan),
-            Value(mean=math.nan),
-            "–",
-        )
-    measured = _measured(measure, found)
-    if figure is None:
-        return (*key[:3], _title(measure), published, measured, Value(mean=math.nan), "–")
-    decimals = _decimals(figure)
-    difference = Value(mean=measured.mean - figure.value, decimals=decimals + 1, is_signed=True)
+    if found is not None:
+        measured = _measured(measure, found)
+    if figure is not None and found is not None:
+        # One digit more than printed, because smaller differences come from rounding.
+        decimals = _decimals(figure) + 1
+        difference = Value(mean=measured.mean - figure.value, decimals=decimals, is_signed=True)
+        agreement = "yes" if figure.agrees(measured.mean) else "no"
     return (
-        *key[:3],
+        model,
+        dataset,
+        condition,
         _title(measure),
         published,
         measured,
         difference,
-        "yes" if figure.agrees(measured.mean) else "no",
+        agreement,
     )
 
 
@@ -145,26 +162,46 @@ def _measured(measure: Measure, found: Measurement) -> Value:
     mean = measure.scale * found.mean
     low = measure.scale * found.low
     high = measure.scale * found.high
-    decimals = 4 if measure.scale == 1 else 3
     if 0 < abs(mean) < SMALL:
         bounds = "" if math.isnan(low) else f"[{low:.2e}, {high:.2e}]"
-        return Value(mean=mean, low=low, high=high, printed=f"{mean:.2e}", printed_bounds=bounds)
-    return Value(mean=mean, low=low, high=high, decimals=decimals)
+        return Value(
+            mean=mean,
+            low=low,
+            high=high,
+            printed=f"{mean:.2e}",
+            printed_bounds=bounds,
+        )
+    # A scale of 100 gives per cent, which has two more digits before the point.
+    decimals = 4 if measure.scale == 1 else 3
+    return Value(
+        mean=mean,
+        low=low,
+        high=high,
+        decimals=decimals,
+    )
 
 
 def _decimals(figure: PublishedFigure) -> int:
-    return max(0, -math.floor(math.log10(figure.step)))
+    exponent = math.floor(math.log10(figure.step))
+    return max(0, -exponent)
 
 
 def _title(measure: Measure) -> str:
-    return f"{measure.title}, {measure.unit}" if measure.unit else measure.title
+    if not measure.unit:
+        return measure.title
+    return f"{measure.title}, {measure.unit}"
 
 
-def _caption(table: PublishedTable, rows: Iterable[tuple[Cell, ...]], *, is_whole: bool) -> str:
+def _caption(
+    table: PublishedTable,
+    rows: Iterable[tuple[Cell, ...]],
+    *,
+    is_whole: bool,
+) -> str:
     verdicts = [row[-1] for row in rows]
     compared = [verdict for verdict in verdicts if verdict != "–"]
     within = sum(verdict == "yes" for verdict in compared)
     caption = f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding."
     if is_whole:
         return caption
-    return f"{caption} Not over the samples of the paper, so no agreement is to be expected."
+    return f"{caption} The samples differ from those of the paper, so agreement is not expected."

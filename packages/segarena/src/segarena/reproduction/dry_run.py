@@ -1,4 +1,4 @@
-"""Dry runs: substitutes for missing models and data, to test the pipeline of each measure."""
+"""Dry runs: substitutes for missing models and data, which test the pipeline of each measure."""
 
 from __future__ import annotations
 
@@ -11,46 +11,68 @@ from segarena.reproduction.requirements import ReproductionJob, Requirement, wra
 
 
 def dry_run_jobs(
-    table: PublishedTable, jobs: Sequence[ReproductionJob], *, own_models: bool = False
+    table: PublishedTable,
+    jobs: Sequence[ReproductionJob],
+    *,
+    own_models: bool = False,
 ) -> list[ReproductionJob]:
-    """Return a dry run on small data for each distinct segmenter and set of options of the jobs.
+    """Return a dry run on small data for each distinct combination of segmenter and options in the jobs.
 
     With `own_models`, models with an installed adapter run themselves, with random weights if their
-    own are missing.
+    own weights are missing.
     """
-    made: dict[str, ReproductionJob] = {}
+    dry_runs: dict[str, ReproductionJob] = {}
     for job in jobs:
-        if any(need.kind == "method" and need.name == job.rows[0].condition for need in job.needs):
-            continue  # a condition that cannot be measured
-        dry = _dry(table, job, own_models=own_models)
-        key = f"{dry.segmenter} {dry.options}"
-        rows = {repr(row): row for row in (*(made[key].rows if key in made else ()), *dry.rows)}
-        made[key] = replace(dry, rows=tuple(rows.values()))
-    return list(made.values())
+        if not _is_measurable(job):
+            continue
+        dry_run = _make_dry_run(table, job, own_models=own_models)
+        key = f"{dry_run.segmenter} {dry_run.options}"
+        rows = list(dry_run.rows)
+        if key in dry_runs:
+            rows = [*dry_runs[key].rows, *rows]
+        # Rows contain dictionaries, which cannot be set members; equal rows have equal `repr`
+        # texts.
+        distinct_rows = {repr(row): row for row in rows}
+        dry_runs[key] = replace(dry_run, rows=tuple(distinct_rows.values()))
+    return list(dry_runs.values())
 
 
-def _dry(table: PublishedTable, job: ReproductionJob, *, own_models: bool) -> ReproductionJob:
+def _is_measurable(job: ReproductionJob) -> bool:
+    """Return whether the condition of a job can be measured at all."""
+    condition = job.rows[0].condition
+    return not any(need.kind == "method" and need.name == condition for need in job.needs)
+
+
+def _make_dry_run(
+    table: PublishedTable,
+    job: ReproductionJob,
+    *,
+    own_models: bool,
+) -> ReproductionJob:
     stand_in = table.stand_in
-    kept = {name: value for name, value in job.written.items() if not placeholders_in(value)}
+    dataset = stand_in.dataset or ""
+    # Options with placeholders stand for files, which a dry run does not need.
+    options = {name: value for name, value in job.written.items() if not placeholders_in(value)}
+    options.update(stand_in.options)
     segmenter = wrap_segmenter(job.around, stand_in.segmenter or "")
     model = segmenter
     missing = {need.kind for need in job.lacks}
     if own_models and job.segmenter and not missing & {"adapter", "environment"}:
         is_random = "weights" in missing
+        has_adapter = any(need.kind == "adapter" for need in job.needs)
         # Without weights only an adapter can run: it initializes its network randomly.
-        if not is_random or any(need.kind == "adapter" for need in job.needs):
+        if has_adapter or not is_random:
             segmenter = job.segmenter
             model = f"{job.model}, random weights" if is_random else job.model
-    is_possible = bool(segmenter and stand_in.dataset)
     needs: tuple[Requirement, ...] = ()
-    if not is_possible:
-        needs = (Requirement(kind="method", name=table.name, get="nothing stands in"),)
+    if not segmenter or not dataset:
+        needs = (Requirement(kind="method", name=table.name, get="it has no stand-in"),)
     return replace(
         job,
         model=model,
-        dataset=stand_in.dataset or "",
+        dataset=dataset,
         segmenter=segmenter,
-        data=stand_in.dataset or "",
-        options={**kept, **stand_in.options},
+        data=dataset,
+        options=options,
         needs=needs,
     )

@@ -1,4 +1,4 @@
-"""Lookup of datasets, weights and adapters on this machine."""
+"""Search for datasets, weights and adapters on this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Adapter:
     """The adapter of a model.
 
     Attributes:
-        folder: contains `adapter.py`.
-        python: interpreter of its environment; None if not installed.
+        folder: folder that contains `adapter.py`.
+        python: interpreter of the adapter's environment; None if not installed.
     """
 
     folder: Path
@@ -31,7 +31,7 @@ class LocalFiles:
     """Folders to search; None if not given.
 
     Attributes:
-        data: folder of datasets and further inputs.
+        data: folder of datasets and additional inputs.
         weights: folder of weights.
         adapters: folder with a subfolder for each adapter.
         options: options for all adapters, in addition to their weights.
@@ -43,29 +43,41 @@ class LocalFiles:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def in_data(self, name: str) -> Path | None:
-        """Return a file or folder in the data folder, which may itself be the first folder of `name`."""
+        """Return a file or folder in the data folder; `name` may start with the data folder itself."""
         if self.data is None or not name:
             return None
+        path = safe_join(self.data, name)
+        if path.exists():
+            return path
         first, _, rest = name.partition("/")
-        places = [safe_join(self.data, name)]
         if self.data.resolve().name == first:
-            places.append(safe_join(self.data, rest) if rest else self.data)
-        return next((place for place in places if place.exists()), None)
+            path = safe_join(self.data, rest) if rest else self.data
+            if path.exists():
+                return path
+        return None
 
     def weights_of(self, name: str) -> Path | None:
         """Return the weights file with this name, or None."""
-        file = safe_join(self.weights, name) if self.weights is not None and name else None
-        return file if file is not None and file.exists() else None
+        if self.weights is None or not name:
+            return None
+        file = safe_join(self.weights, name)
+        return file if file.exists() else None
 
     def adapter(self, name: str) -> Adapter | None:
         """Return the adapter with this name, or None.
 
-        Its environment is `env`, `.venv` or `venv` in its folder, or `envs/NAME` in the working directory.
+        The environment of an adapter is `env`, `.venv` or `venv` in its folder, or `envs/NAME` in
+        the working directory.
         """
-        folder = safe_join(self.adapters, name) if self.adapters is not None and name else None
-        if folder is None or not (folder / ADAPTER_FILE).is_file():
+        if self.adapters is None or not name:
             return None
-        pythons = [*(folder / path for path in INTERPRETERS), Path("envs", name, "bin", "python")]
-        return Adapter(
-            folder=folder, python=next((path.absolute() for path in pythons if path.exists()), None)
-        )
+        folder = safe_join(self.adapters, name)
+        if not (folder / ADAPTER_FILE).is_file():
+            return None
+        interpreters = [folder / path for path in INTERPRETERS]
+        interpreters.append(Path("envs", name, "bin", "python"))
+        for interpreter in interpreters:
+            if interpreter.exists():
+                # Do not resolve the link: a virtual environment finds its packages through it.
+                return Adapter(folder=folder, python=interpreter.absolute())
+        return Adapter(folder=folder, python=None)

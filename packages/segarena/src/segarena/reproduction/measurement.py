@@ -1,4 +1,4 @@
-"""Runs for a published table, and its measures read from their reports."""
+"""Runs for a published table, and their measures, read from the reports."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ FigureKey = tuple[str, str, str, str]
 
 
 def job_folder(job: ReproductionJob, out: Path) -> Path:
-    """Return the run folder of a job: the same for the same job, so that it resumes."""
-    words = re.sub(r"[^\w.+-]+", "-", f"{job.model} {job.dataset}".lower()).strip("-")[:60]
-    return out / f"{words}-{sha256(repr(sorted(job.options.items())))[:6]}"
+    """Return the run folder of a job, which is the same for equal jobs so that they resume."""
+    title = f"{job.model} {job.dataset}".lower()
+    words = re.sub(r"[^\w.+-]+", "-", title).strip("-")
+    options_hash = sha256(repr(sorted(job.options.items())))
+    # Shortened, because file systems limit the length of names.
+    return out / f"{words[:60]}-{options_hash[:6]}"
 
 
 def evaluate_arguments(job: ReproductionJob) -> dict[str, Any]:
@@ -53,63 +56,84 @@ def run_job(
     """Run or resume a job; return its folder.
 
     Raises:
-        SegarenaError: as `segarena.evaluate`.
+        SegarenaError: see `segarena.evaluate`.
     """
-    options = {"workers": workers, "limit": limit, "keep_going": False, "on_progress": on_progress}
-    return evaluate(
-        table.benchmark, out=job_folder(job, out), **options, **evaluate_arguments(job)
-    ).path
+    run = evaluate(
+        table.benchmark,
+        out=job_folder(job, out),
+        workers=workers,
+        limit=limit,
+        keep_going=False,
+        on_progress=on_progress,
+        **evaluate_arguments(job),
+    )
+    return run.path
 
 
-def has_all_samples(table: PublishedTable, job: ReproductionJob, path: Path) -> bool:
+def has_all_samples(
+    table: PublishedTable,
+    job: ReproductionJob,
+    path: Path,
+) -> bool:
     """Return whether a run has as many samples as the dataset of the paper, if the table states them."""
-    expected = table.data[job.dataset].samples if job.dataset in table.data else None
+    if job.dataset not in table.data:
+        return True
+    expected = table.data[job.dataset].samples
     return expected is None or len(RunFolder.open(path).samples) == expected
 
 
 def read_measurements(
-    table: PublishedTable, job: ReproductionJob, path: Path
+    table: PublishedTable,
+    job: ReproductionJob,
+    path: Path,
 ) -> dict[FigureKey, Measurement]:
     """Return the measures of the table from the report of a run, by model, dataset, condition and measure."""
+    measured: dict[FigureKey, Measurement] = {}
     with restrict_plugins(trust=True):  # trusted, because we have just run it
-        sheets = page_tables(page_of(read_runs([path], trust=True)))
-        found: dict[FigureKey, Measurement] = {}
+        page = page_of(read_runs([path], trust=True))
+        sheets = page_tables(page)
         for row in job.rows:
             for name, measure in table.measures.items():
                 if not measure.sheet:
                     continue
                 value = look_up_measure(sheets, measure, row.words)
                 if value is not None:
-                    found[
-                        job.model,
-                        job.dataset,
-                        condition_label(row.condition, row.words, measure),
-                        name,
-                    ] = value
-        return found
+                    condition = condition_label(row.condition, row.words, measure)
+                    measured[job.model, job.dataset, condition, name] = value
+    return measured
 
 
 def add_means(
     table: PublishedTable, found: Mapping[FigureKey, Measurement]
 ) -> dict[FigureKey, Measurement]:
-    """Return the measurements and the means over datasets of the table whose parts are all measured."""
-    every = dict(found)
+    """Return the measurements, plus those means over datasets in the table whose parts are all measured."""
+    with_means = dict(found)
     means = [name for name in table.datasets if name in table.data and table.data[name].mean_of]
-    for dataset, (model, condition, measure) in product(means, {(m, c, k) for m, _, c, k in found}):
+    # Process each dataset once, because every dataset has a figure of the same model, condition and
+    # measure.
+    measured = {(model, condition, measure) for model, _, condition, measure in found}
+    for dataset, (model, condition, measure) in product(means, measured):
         key = (model, dataset, condition, measure)
         value = _mean(table, found, key)
         if value is not None:
-            every[key] = Measurement(mean=value)
-    return every
+            with_means[key] = Measurement(mean=value)
+    return with_means
 
 
 def _mean(
-    table: PublishedTable, found: Mapping[FigureKey, Measurement], key: FigureKey
+    table: PublishedTable,
+    found: Mapping[FigureKey, Measurement],
+    key: FigureKey,
 ) -> float | None:
     model, dataset, condition, measure = key
     parts = table.data[dataset].mean_of if dataset in table.data else ()
     if not parts:
         return found[key].mean if key in found else None
-    values = [_mean(table, found, (model, part, condition, measure)) for part in parts]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
+    total = 0.0
+    for part in parts:
+        value = _mean(table, found, (model, part, condition, measure))
+        # A mean over only some parts is not the figure of the paper.
+        if value is None:
+            return None
+        total += value
+    return total / len(parts)

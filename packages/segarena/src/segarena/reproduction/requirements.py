@@ -26,9 +26,9 @@ class Requirement:
 
     Attributes:
         kind: "data", "input", "weights", "adapter", "environment" or "method".
-        name: its name.
-        place: its path; "" if missing.
-        wanted: where to put it.
+        name: name of the file, environment or method.
+        place: path where it was found; "" if missing.
+        wanted: path where it is expected.
         get: how to get it.
     """
 
@@ -50,12 +50,12 @@ class ReproductionJob:
 
     Attributes:
         model, dataset: names in the table.
-        rows: the rows that it measures.
-        segmenter, data: plug-in texts.
+        rows: the table rows that the run measures.
+        segmenter, data: plug-in specifications.
         options: options of the benchmark.
-        written: the same options with placeholders instead of paths.
-        around: text of a wrapper plug-in for the segmenter; "" for none.
-        needs: its requirements.
+        written: options with placeholders instead of paths.
+        around: specification of a wrapper plug-in for the segmenter; "" for none.
+        needs: requirements of the run.
     """
 
     model: str
@@ -74,71 +74,74 @@ class ReproductionJob:
         return tuple(need for need in self.needs if not need.is_present)
 
 
-def select_names(kind: str, asked: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+def select_names(
+    kind: str,
+    requested: Sequence[str],
+    known: Collection[str],
+) -> tuple[str, ...]:
     """Return the requested names, ignoring case; all known names if none is requested.
 
     Raises:
-        InvalidInput: an unknown name; the message suggests similar ones.
+        InvalidInput: a name is unknown; the message suggests similar ones.
     """
-    wanted = {name.casefold() for name in asked}
-    for name in asked:
-        if name.casefold() not in map(str.casefold, known):
+    if not requested:
+        return tuple(known)
+    wanted = {name.casefold() for name in requested}
+    known_folded = {name.casefold() for name in known}
+    for name in requested:
+        if name.casefold() not in known_folded:
             hint = suggest_names(name, known, cutoff=0.3) or f"it has {', '.join(known)}"
             raise InvalidInput(f"the table has no {kind} {name!r}; {hint}")
-    if asked:
-        return tuple(name for name in known if name.casefold() in wanted)
-    return tuple(known)
+    return tuple(name for name in known if name.casefold() in wanted)
 
 
 def dataset_requirements(
-    table: PublishedTable, dataset: str, places: LocalFiles
+    table: PublishedTable,
+    dataset: str,
+    files: LocalFiles,
 ) -> list[Requirement]:
-    """Return the requirements of a dataset: its folder, and the inputs in its plug-in text."""
+    """Return the requirements of a dataset: its folder, and the inputs in its plug-in specification."""
     data = table.data.get(dataset, DatasetEntry())
-    if not (data.folder or data.plugin):
-        return [
-            Requirement(kind="method", name=dataset, get=data.get or "no dataset plug-in reads it")
-        ]
+    if not data.folder and not data.plugin:
+        reason = data.get or "no dataset plug-in reads it"
+        return [Requirement(kind="method", name=dataset, get=reason)]
     is_embedded = not data.folder and "path" not in placeholders_in(data.plugin)
-    found = "the installation" if is_embedded else places.in_data(data.folder)
-    needs = [
-        Requirement(
-            kind="data",
-            name=dataset,
-            place=str(found or ""),
-            wanted=f"DATA/{data.folder}",
-            get=data.get,
-        )
-    ]
-    return [
-        *needs,
-        *(
-            _input(table, name, places)
-            for name in placeholders_in(data.plugin)
-            if name in table.inputs
-        ),
-    ]
+    if is_embedded:
+        place = "the installation"
+    else:
+        place = str(files.in_data(data.folder) or "")
+    folder = Requirement(
+        kind="data",
+        name=dataset,
+        place=place,
+        wanted=f"DATA/{data.folder}",
+        get=data.get,
+    )
+    return [folder, *input_requirements(table, _inputs_of(data, table), files)]
 
 
 def input_requirements(
-    table: PublishedTable, names: Sequence[str], places: LocalFiles
+    table: PublishedTable,
+    names: Sequence[str],
+    files: LocalFiles,
 ) -> list[Requirement]:
     """Return the requirements for inputs with these names."""
-    return [_input(table, name, places) for name in names]
+    return [_input(table, name, files) for name in names]
 
 
 def plan_jobs(
-    table: PublishedTable, models: Sequence[str], datasets: Sequence[str], places: LocalFiles
+    table: PublishedTable,
+    models: Sequence[str],
+    datasets: Sequence[str],
+    files: LocalFiles,
 ) -> list[ReproductionJob]:
     """Return the runs for a table by model and dataset; compatible conditions share a run."""
     jobs: list[ReproductionJob] = []
     for model in models:
         for dataset in datasets:
             rows = [row for row in table.rows_on(dataset) if row.model == model]
-            jobs += [
-                _job(table, model, dataset, group, options, places)
-                for options, group in _shared(table, rows)
-            ]
+            for options, group in _group_rows(table, rows):
+                jobs.append(_job(table, model, dataset, group, options, files))
     return jobs
 
 
@@ -148,109 +151,129 @@ def _job(
     dataset: str,
     rows: Sequence[TableRow],
     options: Mapping[str, Any],
-    places: LocalFiles,
+    files: LocalFiles,
 ) -> ReproductionJob:
-    told = table.models.get(model, ModelEntry(get="no weights or code of it are known to us"))
+    entry = table.models.get(model, ModelEntry(get="segarena knows no weights or code for it"))
     data = table.data.get(dataset, DatasetEntry())
-    condition = table.conditions.get(rows[0].condition, ConditionEntry())
-    every = {**table.options, **options}
-    named = dict.fromkeys(
-        name for value in every.values() for name in placeholders_in(value) if name in table.inputs
-    )
-    inputs = {name: _input(table, name, places) for name in (*named, *_inputs_of(data, table))}
-    segmenter, needs = _segmenter(model, told, places)
+    condition_name = rows[0].condition
+    condition = table.conditions.get(condition_name, ConditionEntry())
+    written = {**table.options, **options}
+    input_names: dict[str, None] = {}
+    for value in written.values():
+        for name in placeholders_in(value):
+            if name in table.inputs:
+                input_names[name] = None
+    input_names.update(dict.fromkeys(_inputs_of(data, table)))
+    inputs = {name: _input(table, name, files) for name in input_names}
+    segmenter, needs = _segmenter(model, entry, files)
     if condition.around and segmenter:
         segmenter = wrap_segmenter(condition.around, segmenter)
     if condition.why_not:
-        needs = [*needs, Requirement(kind="method", name=rows[0].condition, get=condition.why_not)]
-    words = {name: need.place for name, need in inputs.items()}
-    folder = dataset_requirements(table, dataset, places)[0]
+        needs.append(Requirement(kind="method", name=condition_name, get=condition.why_not))
+    paths = {name: need.place for name, need in inputs.items()}
+    filled: dict[str, Any] = {}
+    for name, value in written.items():
+        filled[name] = value
+        if isinstance(value, str):
+            filled[name] = _fill(value, paths)
+    # The first requirement is the folder; the others are inputs, which options of the run may need
+    # as well.
+    folder = dataset_requirements(table, dataset, files)[0]
     return ReproductionJob(
         model=model,
         dataset=dataset,
         rows=tuple(rows),
         segmenter=segmenter,
-        data=_filled(data.plugin, {**words, "path": folder.place}),
-        options={
-            name: _filled(value, words) if isinstance(value, str) else value
-            for name, value in every.items()
-        },
-        written=every,
+        data=_fill(data.plugin, {**paths, "path": folder.place}),
+        options=filled,
+        written=written,
         around=condition.around,
         needs=(folder, *inputs.values(), *needs),
     )
 
 
-def _segmenter(name: str, model: ModelEntry, places: LocalFiles) -> tuple[str, list[Requirement]]:
-    """Return the plug-in text of a segmenter, and its requirements."""
-    weights = places.weights_of(model.weights)
+def _segmenter(
+    name: str,
+    model: ModelEntry,
+    files: LocalFiles,
+) -> tuple[str, list[Requirement]]:
+    """Return the plug-in specification of a segmenter, and its requirements."""
+    weights = str(files.weights_of(model.weights) or "")
     needs: list[Requirement] = []
     if model.weights:
         wanted = f"WEIGHTS/{model.weights}"
         needs.append(
             Requirement(
-                kind="weights", name=name, place=str(weights or ""), wanted=wanted, get=model.get
+                kind="weights",
+                name=name,
+                place=weights,
+                wanted=wanted,
+                get=model.get,
             )
         )
     if model.segmenter:
-        return _filled(model.segmenter, {"weights": str(weights or "")}), needs
+        return _fill(model.segmenter, {"weights": weights}), needs
     if not model.adapter:
-        return "", [
-            *needs,
-            Requirement(kind="method", name=name, get=model.get or "no code of it is known to us"),
-        ]
-    adapter = places.adapter(model.adapter)
-    own = f"adapters/{model.adapter}"
-    place = str(adapter.folder) if adapter else ""
+        reason = model.get or "segarena knows no code for it"
+        needs.append(Requirement(kind="method", name=name, get=reason))
+        return "", needs
+    adapter = files.adapter(model.adapter)
+    adapter_name = f"adapters/{model.adapter}"
     needs.append(
         Requirement(
             kind="adapter",
-            name=own,
-            place=place,
+            name=adapter_name,
+            place=str(adapter.folder) if adapter else "",
             get="a checkout of segarena has it; see --adapters",
         )
     )
     if adapter is None:
         return "", needs
-    python = Requirement(
-        kind="environment",
-        name=own,
-        place=str(adapter.python or ""),
-        get=f"set up as {own}/README.md says",
-    )
     if not model.weights:
-        # An adapter without weights initializes them randomly: not comparable to published figures.
-        needs.append(
-            Requirement(
-                kind="weights",
-                name=name,
-                get=model.get or "no published weights of it are known to us",
-            )
+        # Without weights, an adapter initializes its network randomly, which is not comparable to
+        # published figures.
+        reason = model.get or "segarena knows no published weights for it"
+        needs.append(Requirement(kind="weights", name=name, get=reason))
+    python = str(adapter.python or "")
+    needs.append(
+        Requirement(
+            kind="environment",
+            name=adapter_name,
+            place=python,
+            get=f"set it up as {adapter_name}/README.md describes",
         )
-    options = {**places.options, **({"weights": str(weights)} if weights else {})}
+    )
+    options = dict(files.options)
+    if weights:
+        options["weights"] = weights
     worker = {
         "command": "python adapter.py",
-        "python": python.place,
+        "python": python,
         "folder": str(adapter.folder),
         "options": options,
     }
-    return str(PluginSpec("worker", worker)), [*needs, python]
+    return str(PluginSpec("worker", worker)), needs
 
 
 def wrap_segmenter(around: str, segmenter: str) -> str:
-    """Return the text of a segmenter inside a wrapper plug-in."""
-    return around.replace("{segmenter}", repr(segmenter)) if around else segmenter
+    """Return the specification of a wrapper plug-in around a segmenter."""
+    if not around:
+        return segmenter
+    return around.replace("{segmenter}", repr(segmenter))
 
 
-def _shared(
+def _group_rows(
     table: PublishedTable, rows: Sequence[TableRow]
 ) -> Iterator[tuple[dict[str, Any], list[TableRow]]]:
-    """Yield groups of rows for one run with its options; lists that differ in one option are joined."""
+    """Yield groups of rows that one run can measure, with the options of that run.
+
+    Two sets of options are merged if they differ in a single option and both of its values are lists.
+    """
     groups: list[tuple[dict[str, Any], list[TableRow]]] = []
     for row in rows:
         condition = table.conditions.get(row.condition, ConditionEntry())
         for index, (options, members) in enumerate(groups):
-            joined = _joined(options, condition)
+            joined = _join_options(options, condition)
             if joined:
                 groups[index] = (joined, [*members, row])
                 break
@@ -259,34 +282,47 @@ def _shared(
     yield from groups
 
 
-def _joined(options: Mapping[str, Any], condition: ConditionEntry) -> dict[str, Any] | None:
-    """Return the options of one run for both, or None if they are incompatible."""
+def _join_options(options: Mapping[str, Any], condition: ConditionEntry) -> dict[str, Any] | None:
+    """Merge two sets of options for a common run; None if they are incompatible."""
     if condition.around or condition.why_not or set(options) != set(condition.options):
         return None
     differing = [name for name, value in condition.options.items() if options[name] != value]
     if not differing:
         return dict(options)
-    values = [(options[name], condition.options[name]) for name in differing]
-    if len(differing) > 1 or not all(isinstance(value, list) for pair in values for value in pair):
+    # Lists in two options would make a run over all combinations.
+    if len(differing) > 1:
         return None
-    (name,), ((first, second),) = differing, values
-    return {**options, name: list(dict.fromkeys([*first, *second]))}
+    name = differing[0]
+    first = options[name]
+    second = condition.options[name]
+    if not isinstance(first, list) or not isinstance(second, list):
+        return None
+    distinct = dict.fromkeys([*first, *second])
+    return {**options, name: list(distinct)}
 
 
 def _inputs_of(data: DatasetEntry, table: PublishedTable) -> list[str]:
     return [name for name in placeholders_in(data.plugin) if name in table.inputs]
 
 
-def _input(table: PublishedTable, name: str, places: LocalFiles) -> Requirement:
-    told = table.inputs[name]
-    place = str(places.in_data(told.file) or "")
+def _input(
+    table: PublishedTable,
+    name: str,
+    files: LocalFiles,
+) -> Requirement:
+    entry = table.inputs[name]
+    place = str(files.in_data(entry.file) or "")
     return Requirement(
-        kind="input", name=name, place=place, wanted=f"DATA/{told.file}", get=told.get
+        kind="input",
+        name=name,
+        place=place,
+        wanted=f"DATA/{entry.file}",
+        get=entry.get,
     )
 
 
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    """Return a text with its known placeholders replaced."""
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    """Replace the known placeholders in a text."""
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", word)
     return text

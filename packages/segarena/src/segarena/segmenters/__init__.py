@@ -1,1 +1,1 @@
-"""Segmenters that come with the package. One plug-in, one file."""
+"""Built-in segmenters, one plug-in per file."""

@@ -1,4 +1,4 @@
-"""Controls: segmenters without a model, for testing protocols; they see the truth or no image at all."""
+"""Controls for testing protocols: segmenters without a model, which use either the ground truth or no image at all."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from segarena.segmenters.drawing.nearest_prompt import marked_places
 from segarena.segmenters.oneshot.support_segmenter import cell_coverage, support_key, supports_of
 from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
 from segarena.segmenters.volumes.seeding.seed_layout import VOLUME_KINDS, require_volume
-from segarena.segmenters.volumes.seeding.seed_marks import DrawnPrompt, grow_by_mm, prompt_points
+from segarena.segmenters.volumes.seeding.seed_marks import DrawnPrompt, drawn_points, grow_by_mm
 from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """A sample with its targets, and a cache of values derived from them."""
+    """A sample with its targets, and a cache of values computed from them."""
 
     sample: Sample
     memory: Memory = field(default_factory=Memory)
 
     def extents(self) -> list[Window]:
         """Return the smallest window around each target."""
+        # Cached, because every dialogue about the sample needs all extents.
         masks = [target.mask.astype(np.bool_, copy=False) for target in self.sample.targets]
         return self.memory.remember("extents", lambda: [bounding_window(mask) for mask in masks])
 
@@ -41,25 +42,27 @@ class Truth:
 @segmenter("degraded-truth")
 @dataclass(kw_only=True, eq=False)
 class DegradedTruth:
-    """A control that LOOKS AT THE TRUTH: the prompted target, degraded in a defined way.
+    """A control that LOOKS AT THE TRUTH: it returns the prompted target with controlled errors.
 
-    The first round identifies the target: boxes, limits and masks that fit it, positive points in it;
-    ties go to the smallest. The answer is the target with a shifted, randomly displaced and smoothed
-    border, without some of its slices; around every click, line or lasso of any round it is the truth
-    itself. So well-placed corrections help, and a protocol can be tested on label volumes without any
-    model or image.
+    The first round identifies the target by its fit to boxes, limits and masks and by the positive
+    points inside it; the smallest target wins ties. The prediction is this target with a shifted,
+    randomly displaced and smoothed border and without some of its slices. Around every click, line
+    or lasso of any round it equals the truth, so well-placed corrections help. This makes it
+    possible to test a protocol on label volumes without any model or image.
 
     Args:
-        border_mm: shift of the border; below 0 the answer is too small, above 0 too large.
+        border_mm: shift of the border; negative values make the prediction too small, positive ones
+            too large.
         wobble_mm: standard deviation of a random displacement of the border.
         wobble_scale_mm: correlation length of the displacement.
-        smooth_mm: standard deviation of the blur that rounds the shape off.
+        smooth_mm: standard deviation of the blur that rounds off the shape.
         lost_slices: share of the target's axial slices that are missing, 0 to 1.
-        heal_mm: radius around prompts in which the answer is the truth.
-        seed: of displacement and missing slices; the same target is always degraded in the same way.
+        heal_mm: radius around prompts in which the prediction equals the truth.
+        seed: random seed of displacement and missing slices; the same target is always degraded in
+            the same way.
 
     Raises:
-        PluginInvalid: an option out of range.
+        PluginInvalid: an option is out of range.
     """
 
     prompt_kinds = VOLUME_KINDS
@@ -78,29 +81,30 @@ class DegradedTruth:
         lengths_mm = (self.wobble_mm, self.smooth_mm, self.heal_mm)
         if min(lengths_mm) < 0 or self.wobble_scale_mm <= 0 or not 0 <= self.lost_slices <= 1:
             raise PluginInvalid(
-                "degraded-truth: lengths must not be below 0, and lost_slices lies between 0 and 1"
+                "degraded-truth: lengths must be at least 0, and lost_slices between 0 and 1"
             )
 
     def encode(self, sample: Sample) -> Truth:
         """Return the scan with its targets.
 
         Raises:
-            SegmenterError: the sample is no volume, has no target, or a target of several objects.
+            SegmenterError: the sample is not a volume, has no target, or has a target with several
+                objects.
         """
         volume = require_volume(sample, "degraded-truth")
         if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
             raise SegmenterError(
-                f"degraded-truth looks at targets of one object each; "
+                f"degraded-truth needs targets with one object each; "
                 f"scan {volume.id} has others, or none"
             )
         return Truth(volume)
 
     def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from the truth, regardless of the previous prediction.
+        """Predict each dialogue from the truth, regardless of the previous prediction.
 
         Raises:
-            SegmenterError: a prompt of another kind, or about another object than the first.
-            InvalidPrompt: a prompt outside of the scan.
+            SegmenterError: a prompt has an unsupported kind, or refers to an object other than the first.
+            InvalidPrompt: a prompt is outside the scan.
         """
         return [self._answer(encoded, dialogue) for dialogue in dialogues]
 
@@ -124,59 +128,79 @@ class DegradedTruth:
         return Prediction(mask=cut)
 
     def _degrade(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
-        """Return a window and the degraded target in it."""
+        """Return the degraded target, cropped to a window, and the window."""
         from scipy import ndimage
 
+        # Filters run on a window only, because they are slow on a whole scan.
         extent = bounding_window(target.mask.astype(np.bool_, copy=False))
         if is_empty(extent):
             return extent, np.zeros((0, 0, 0), dtype=np.bool_)
+        # Random displacement and blur reach three standard deviations at most.
         margin = abs(self.border_mm) + 3 * (self.wobble_mm + self.smooth_mm)
         window = grow_by_mm(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
-        rng = np.random.default_rng([self.seed, zlib.crc32(f"{sample.id}/{target.id}".encode())])
-        worse = _depth_mm(target.mask[window].astype(np.bool_), sample.spacing_mm) + self.border_mm
-        worse = worse + self._wobble(worse.shape, sample.spacing_mm, rng) > 0
+        mask = target.mask[window].astype(np.bool_)
+        # Seeding with a checksum of the id makes the result independent of the order of targets.
+        stream = zlib.crc32(f"{sample.id}/{target.id}".encode())
+        rng = np.random.default_rng([self.seed, stream])
+        depth_mm = _depth_mm(mask, sample.spacing_mm) + self.border_mm
+        wobble_mm = self._wobble(mask.shape, sample.spacing_mm, rng)
+        worse = depth_mm + wobble_mm > 0
         if self.smooth_mm:
             sigmas = [self.smooth_mm / edge for edge in sample.spacing_mm]
-            worse = np.asarray(ndimage.gaussian_filter(worse.astype(np.float32), sigmas)) > 0.5
-        planes = np.flatnonzero(target.mask[window].any(axis=(1, 2)))
-        worse[rng.permutation(planes)[: round(self.lost_slices * len(planes))]] = False
+            blurred = ndimage.gaussian_filter(worse.astype(np.float32), sigmas)
+            worse = np.asarray(blurred) > 0.5
+        planes = np.flatnonzero(mask.any(axis=(1, 2)))
+        lost = round(self.lost_slices * len(planes))
+        worse[rng.permutation(planes)[:lost]] = False
         return window, worse
 
     def _wobble(
-        self, shape: tuple[int, ...], spacing_mm: tuple[float, ...], rng: np.random.Generator
+        self,
+        shape: tuple[int, ...],
+        spacing_mm: tuple[float, ...],
+        rng: np.random.Generator,
     ) -> NDArray[np.float32]:
+        """Return correlated Gaussian noise with a standard deviation of `wobble_mm`."""
         from scipy import ndimage
 
         if not self.wobble_mm:
             return np.zeros(shape, dtype=np.float32)
+        white = rng.standard_normal(shape, dtype=np.float32)
         sigmas = [self.wobble_scale_mm / edge for edge in spacing_mm]
-        noise = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), sigmas)
-        return np.asarray(noise / max(float(noise.std()), 1e-9) * self.wobble_mm, dtype=np.float32)
+        noise = ndimage.gaussian_filter(white, sigmas)
+        # The blur lowers the standard deviation by an amount that depends on spacing and scale, so
+        # rescale afterwards.
+        deviation = max(float(noise.std()), 1e-9)
+        return np.asarray(noise / deviation * self.wobble_mm, dtype=np.float32)
 
     def _heal(
-        self, mask: Mask, truth: Mask, prompt: Click | Scribble | Lasso, sample: VolumeSample
+        self,
+        mask: Mask,
+        truth: Mask,
+        prompt: Click | Scribble | Lasso,
+        sample: VolumeSample,
     ) -> None:
-        """Restore the truth near a prompt, and exactly within a lasso."""
-        everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
-        positions = everywhere.at(prompt_points(prompt, everywhere))
+        """Restore the truth near a prompt, and exactly the inside of a lasso."""
+        positions = _places(prompt, sample)
         if isinstance(prompt, Lasso):
-            mask[tuple(positions.T)] = truth[tuple(positions.T)]
+            voxels = tuple(positions.T)
+            mask[voxels] = truth[voxels]
             return
+        reach_mm = (self.heal_mm,) * 3
         for position in positions:
-            extent = tuple(slice(int(i), int(i) + 1) for i in position)
-            window = grow_by_mm(extent, (self.heal_mm,) * 3, sample.spacing_mm, sample.shape)
+            extent = tuple(slice(int(index), int(index) + 1) for index in position)
+            window = grow_by_mm(extent, reach_mm, sample.spacing_mm, sample.shape)
             axes = np.ogrid[window]
-            away = sum(
-                ((axis - i) * edge) ** 2
-                for axis, i, edge in zip(axes, position, sample.spacing_mm, strict=True)
-            )
-            near = np.asarray(away) <= self.heal_mm**2
+            squared_mm = np.zeros(())
+            for axis, index, edge in zip(axes, position, sample.spacing_mm, strict=True):
+                squared_mm = squared_mm + ((axis - index) * edge) ** 2
+            near = squared_mm <= self.heal_mm**2
             mask[window][near] = truth[window][near]
 
 
 @segmenter("nothing")
 class Nothing:
-    """A control that always answers with an empty mask: the lower bound of a metric."""
+    """A control that always predicts an empty mask: the lower bound of a metric."""
 
     ignores_image = True
     prompt_kinds = VOLUME_KINDS | {"support"}
@@ -193,7 +217,7 @@ class Nothing:
 
 @segmenter("everything")
 class Everything(Nothing):
-    """A control that always answers with a full mask, whose scores grow with the targets' size."""
+    """A control that always predicts a full mask; its scores grow with the size of the targets."""
 
     def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Return a full mask for each dialogue."""
@@ -202,10 +226,11 @@ class Everything(Nothing):
 
 @segmenter("target-box")
 class TargetBox:
-    """A control that LOOKS AT THE TRUTH: the bounding box of the prompted target.
+    """A control that LOOKS AT THE TRUTH: it predicts the bounding box of the prompted target.
 
-    In a video it answers with the box in each frame. All prompts so far identify the target. It ignores
-    the image: a model with lower scores knows less about a target than its extent.
+    In a video it predicts the box of the target in each frame. All prompts so far identify the
+    target. The image is ignored: a model with a lower score conveys less about a target than its
+    extent does.
     """
 
     ignores_image = True
@@ -221,7 +246,7 @@ class TargetBox:
         """
         if not sample.targets:
             raise SegmenterError(
-                f"target-box: sample {sample.id} has no targets; it answers with their boxes"
+                f"target-box: sample {sample.id} has no targets, whose boxes it predicts"
             )
         return Truth(sample)
 
@@ -229,7 +254,7 @@ class TargetBox:
         """Return the boxes of all objects of each dialogue's target; none for an empty target.
 
         Raises:
-            InvalidPrompt: a prompt outside of the sample.
+            InvalidPrompt: a prompt is outside the sample.
         """
         predictions: list[Prediction] = []
         for dialogue in dialogues:
@@ -242,28 +267,31 @@ class TargetBox:
 
 
 def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
-    """Return a target with each object grown to its box; where boxes overlap, the later object wins."""
+    """Return a target in which each object fills its bounding box; where boxes overlap, the later object wins."""
     boxed = np.zeros_like(target.mask)
     for number in range(1, target.objects + 1):
         mask = target.mask == number
-        for part, into in zip(mask, boxed, strict=True) if has_frames else [(mask, boxed)]:
-            into[bounding_window(part)] = number
+        if not has_frames:
+            boxed[bounding_window(mask)] = number
+            continue
+        for frame_mask, frame in zip(mask, boxed, strict=True):
+            frame[bounding_window(frame_mask)] = number
     return boxed
 
 
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
-    """A control that copies the support's mask: the score from position and size alone.
+    """A control that copies the support's mask: it shows the score from position and size alone.
 
-    The mask is stretched to the image; a pixel belongs to the answer if the supports' masks cover at
-    least half of it on average. Images are ignored.
+    The masks are stretched to the image, and a pixel is predicted if at least half of the supports'
+    masks cover it on average. Images are ignored.
     """
 
     prompt_kinds = frozenset({"support"})
     sample_kinds = frozenset({"image"})
 
     def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Return the mean of each dialogue's support masks, thresholded at one half.
+        """Threshold the mean of each dialogue's support masks at one half.
 
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
@@ -272,79 +300,99 @@ class CopySupportMask(Nothing):
         shape = (encoded[0], encoded[1])
 
         def share_of(support: Support) -> NDArray[np.float32]:
-            return memory.remember(support_key(support), lambda: cell_coverage(support.mask, shape))
+            # Dialogues about one query often share supports, so their means are cached.
+            key = support_key(support)
+            return memory.remember(key, lambda: cell_coverage(support.mask, shape))
 
         predictions: list[Prediction] = []
         for dialogue in dialogues:
-            mean = np.mean([share_of(support) for support in supports_of(dialogue)], axis=0)
-            predictions.append(Prediction(mask=np.asarray(mean) >= 0.5))
+            shares = [share_of(support) for support in supports_of(dialogue)]
+            mean = np.asarray(np.mean(shares, axis=0))
+            predictions.append(Prediction(mask=mean >= 0.5))
         return predictions
 
 
 def find_meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
-    """Return the target that prompts fit best; ties go to the smallest, then to the first."""
+    """Return the target that the prompts fit best; ties go to the smallest target, then to the first."""
     sample = truth.sample
-    extents = truth.extents()
     ranks: list[tuple[float, int, int]] = []
-    for index, (target, extent) in enumerate(zip(sample.targets, extents, strict=True)):
-        mask = target.mask.astype(np.bool_, copy=False)
+    for index, extent in enumerate(truth.extents()):
+        mask = sample.targets[index].mask.astype(np.bool_, copy=False)
         fit = sum(_fit(prompt, mask, extent, sample) for prompt in prompts)
-        # Rounded, so that the order of floating point additions does not decide ties.
-        ranks.append((-round(fit, 9), int(np.count_nonzero(mask[extent])), index))
-    return sample.targets[min(ranks)[2]]
+        area = int(np.count_nonzero(mask[extent]))
+        # Rounding keeps the order of floating-point additions from deciding ties.
+        ranks.append((-round(fit, 9), area, index))
+    best = min(ranks)[2]
+    return sample.targets[best]
 
 
-def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
-    """Return the fit of a prompt to a target, 0 to 1."""
+def _fit(
+    prompt: Prompt,
+    target: Mask,
+    extent: Window,
+    sample: Sample,
+) -> float:
+    """Return how well a prompt fits a target, 0 to 1."""
     match prompt:
         case Box():
-            box = tuple(slice(a, b) for a, b in zip(prompt.start, prompt.stop, strict=True))
-            if box[0].stop - box[0].start == 1:  # in one slice: its target there
-                there = bounding_window(target[box[0].start])
-                return _overlap((box[0], *there), box)
-            return _overlap(extent, box)
+            box = _box_window(prompt)
+            plane = box[0]
+            if plane.stop - plane.start > 1:
+                return _overlap(extent, box)
+            # A box in a single slice is compared with the section of the target in that slice.
+            section = bounding_window(target[plane.start])
+            return _overlap((plane, *section), box)
         case Limits():
             limits = slice(prompt.first, prompt.last + 1)
             return _overlap((extent[prompt.axis],), (limits,))
         case MaskPrompt():
             both = np.count_nonzero(target & prompt.mask)
-            return both / max(1, np.count_nonzero(target) + np.count_nonzero(prompt.mask) - both)
+            either = np.count_nonzero(target) + np.count_nonzero(prompt.mask) - both
+            return both / max(1, either)
         case Click() | Scribble() | Lasso():
-            inside = float(target[tuple(_places(prompt, sample).T)].mean())
-            return inside if prompt.is_positive else 0.0
+            if not prompt.is_positive:
+                return 0.0
+            pixels = tuple(_places(prompt, sample).T)
+            return float(target[pixels].mean())
         case _:
             return 0.0
 
 
+def _box_window(box: Box) -> Window:
+    return tuple(slice(start, stop) for start, stop in zip(box.start, box.stop, strict=True))
+
+
 def _places(prompt: Click | Scribble | Lasso, sample: Sample) -> NDArray[np.intp]:
-    """Return the pixels of a prompt, (n, axes)."""
+    """Return the pixel positions of a prompt, (n, axes)."""
     if not isinstance(sample, VolumeSample):
         return marked_places(prompt, sample.shape)
-    everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
-    return everywhere.at(prompt_points(prompt, everywhere))
+    whole = tuple(slice(0, length) for length in sample.shape)
+    voxels = Blocks(sample, whole, (1, 1, 1))
+    return voxels.at(drawn_points(prompt, voxels))
 
 
 def _overlap(one: Window, other: Window) -> float:
     """Return the intersection over union of two boxes."""
-    both = np.prod(
-        [
-            max(0, min(a.stop, b.stop) - max(a.start, b.start))
-            for a, b in zip(one, other, strict=True)
-        ]
-    )
-    volumes = [np.prod(window_shape(window)) for window in (one, other)]
-    return float(both / max(1, volumes[0] + volumes[1] - both))
+    shared: list[int] = []
+    for a, b in zip(one, other, strict=True):
+        shared.append(max(0, min(a.stop, b.stop) - max(a.start, b.start)))
+    both = np.prod(shared)
+    total = np.prod(window_shape(one)) + np.prod(window_shape(other))
+    return float(both / max(1, total - both))
 
 
 def _depth_mm(mask: Mask, spacing_mm: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the signed depth of each voxel in a mask that is not empty, negative outside.
+    """Return the signed depth of each voxel in a non-empty mask, negative outside.
 
-    It is 0 halfway between two voxels.
+    The border, halfway between an inside and an outside voxel, has depth 0.
     """
     from scipy import ndimage
 
-    inside = np.asarray(ndimage.distance_transform_edt(mask, sampling=spacing_mm), dtype=np.float64)
-    outside = np.asarray(
-        ndimage.distance_transform_edt(~mask, sampling=spacing_mm), dtype=np.float64
-    )
-    return inside - outside - np.where(mask, 0.5, -0.5) * min(spacing_mm)
+    def distance(region: Mask) -> NDArray[np.float64]:
+        found = ndimage.distance_transform_edt(region, sampling=spacing_mm)
+        return np.asarray(found, dtype=np.float64)
+
+    depth = distance(mask) - distance(~mask)
+    # The transform measures to voxel centres, while the border is half a voxel nearer.
+    half_voxel = np.where(mask, 0.5, -0.5) * min(spacing_mm)
+    return depth - half_voxel

@@ -1,1 +1,1 @@
-"""Statistics over values: curves over rounds, intervals, correlations, two-sample tests. Knows no records."""
+"""Statistics over values: curves over rounds, intervals, correlations, two-sample tests. Independent of records."""

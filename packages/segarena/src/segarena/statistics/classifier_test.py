@@ -1,10 +1,12 @@
-"""The classifier two-sample test: whether a classifier can distinguish two samples, with an interval over groups.
+"""Classifier two-sample test: can a classifier distinguish two samples? With an interval over groups.
 
-Its statistic is the area under the ROC curve (AUC): the probability that the classifier scores a value of the second
-sample above one of the first. 0.5 is "indistinguishable", 1 is "always right"; slightly below 0.5 is chance. Values are
-scored by classifiers that were not trained on their groups.
+Its statistic is the area under the ROC curve (AUC): the probability that the classifier scores a
+value of the second sample above one of the first. 0.5 means indistinguishable, 1 means perfectly
+distinguishable; slightly below 0.5 is chance. Each value is scored by a classifier that was not
+trained on its group.
 
-Source: Lopez-Paz and Oquab, Revisiting classifier two-sample tests, ICLR 2017, with the area instead of the accuracy.
+Source: Lopez-Paz and Oquab, Revisiting classifier two-sample tests, ICLR 2017, with the AUC instead
+of the accuracy.
 """
 
 from __future__ import annotations
@@ -24,29 +26,31 @@ from segarena.statistics.two_samples import Floats, Ids, number_groups, stack_sa
 FOLDS = 5
 _TREES = 150
 _LEAVES = 15
-_RATE = 0.08
+_LEARNING_RATE = 0.08
 _LEAST_IN_LEAF = 20
+# With fewer values than 20 leaves need at 20 values each, a classifier could not split at all.
 _SHARE_IN_LEAF = 0.1
-_ENOUGH = 300
-_SPLITS = 5
+_ENOUGH_VALUES = 300
+_MOST_SPLITS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierTest:
-    """How well a classifier distinguishes two samples.
+    """Result of a classifier two-sample test.
 
     Attributes:
         auc: area under the ROC curve on held-out values, mean over the splits.
         low: lower end of the interval over groups, without the variation from other training values.
-        high: upper end.
-        draws: the area in each draw of the groups, (repeats,). Tests of the same groups and seed have the same draws,
-            so that the difference of two has an interval too.
-        n: values of each sample, as many of both.
+        high: upper end of the interval.
+        draws: the AUC of each bootstrap sample of the groups, (repeats,). Tests with the same groups and seed use the
+            same samples, so that the difference of two tests has an interval too.
+        n: number of values of each sample, equal for both.
         groups: number of groups.
-        rows: (first, second): rows drawn from each sample, (n,) each, in order.
-        said: (first, second): probability of each to be of the second sample, 0 to 1, mean over the splits.
-        lost: float64 (features,): permutation importance, the loss of area when the held-out values of a feature are
-            shuffled; empty unless requested. Redundant features may each lose nothing.
+        rows: (first, second): indices of the rows used from each sample, (n,) each, ascending.
+        said: (first, second): predicted probability that each value belongs to the second sample, mean over the splits.
+        lost: float64 (features,): permutation importance, the loss of AUC if the held-out values of a feature are
+            shuffled; empty unless requested. If features are redundant, none of them may show a
+            loss.
     """
 
     auc: float
@@ -75,9 +79,10 @@ def c2st(
 ) -> ClassifierTest:
     """Test how well gradient-boosted trees distinguish two samples.
 
-    150 trees of 15 leaves, rate 0.08; five folds, with all values of a group in one fold, and as many of either sample
-    in each as that allows. Where one sample has more values than the other, or both have more than `n`, rows are drawn.
-    The test has little power below about fifty values: even samples that differ may give an area near 0.5.
+    150 trees of 15 leaves, learning rate 0.08; five folds that keep all values of a group in one
+    fold and balance both samples as far as that allows. If one sample has more values than the
+    other, or both have more than `n`, rows are subsampled. The test has little power below about
+    fifty values: even samples that differ may give an AUC near 0.5.
 
     >>> rng = np.random.default_rng(0)
     >>> near, far = rng.normal(size=(100, 3)), rng.normal(9, size=(100, 3))
@@ -90,52 +95,64 @@ def c2st(
         second: real (n2, features).
         groups: group ids of each sample's values, such as patients or images, (n1,) and (n2,); the same id in both
             samples is one group.
-        n: values of each sample; None: as many as the smaller one has. Two areas can only be compared at the same n.
-        splits: random splits into five folds; None: enough for 300 values of either sample in total, at most 5.
-        least_in_leaf: values in a leaf; None: 20, but at most a tenth of the training values, so that a classifier of
-            few values can split at all.
+        n: values of each sample; None: the size of the smaller sample. Two AUCs can only be compared at the same n.
+        splits: number of random splits into five folds; None: enough for 300 values of each sample in total, at most 5.
+        least_in_leaf: minimum values in a leaf; None: 20, but at most a tenth of the training values, so that
+            a classifier of few values can split at all.
         exchanges: how often the values of each feature are shuffled, for `ClassifierTest.lost`.
         repeats: bootstrap samples of the groups.
-        level: share of them inside the interval.
+        level: share of the bootstrap samples inside the interval.
         seed: seed of the rows, folds, exchanges and draws; results do not depend on the number of
             cores.
 
     Raises:
-        InvalidInput: other shapes, values that are not finite, fewer than five groups, a sample with fewer than `n`
-            values, or with all of them in one group.
+        InvalidInput: shapes differ, values are not finite, there are fewer than five groups, or a sample has fewer than
+            `n` values or all of its values in one group.
         MissingExtra: scikit-learn is not installed.
     """
     check_bootstrap(repeats, level)
     rng = np.random.default_rng(seed)
     values, sizes = stack_samples(first, second)
-    samples = _Samples.drawn(values, number_groups(groups, sizes), sizes, n, rng)
-    times = max(1, min(_SPLITS, -(-_ENOUGH // samples.n))) if splits is None else splits
-    if times < 1:
-        raise InvalidInput(f"splits: expected one or more, got {times}")
-    learnt = [list(_learnt(samples, seed + number, least_in_leaf)) for number in range(times)]
-    said = np.stack([_said(folds, samples.values) for folds in learnt])
-    sides = said[:, : samples.n], said[:, samples.n :]
-    auc, draws = area_over_groups(*sides, samples.groups, repeats, np.random.default_rng(seed))
-    mean = said.mean(axis=0)
+    samples = _Samples.draw(values, number_groups(groups, sizes), sizes, n, rng)
+    count = samples.n
+    if splits is None:
+        # Integer division that rounds up.
+        splits = max(1, min(_MOST_SPLITS, -(-_ENOUGH_VALUES // count)))
+    if splits < 1:
+        raise InvalidInput(f"splits: expected one or more, got {splits}")
+    classifiers: list[list[_Fold]] = []
+    for number in range(splits):
+        folds = list(_train_folds(samples, seed + number, least_in_leaf))
+        classifiers.append(folds)
+    scores = np.stack([_held_out_scores(folds, samples.values) for folds in classifiers])
+    # Use the same generator for every test of the same groups, so that their bootstrap samples can
+    # be compared.
+    draw_rng = np.random.default_rng(seed)
+    auc, draws = area_over_groups(
+        scores[:, :count], scores[:, count:], samples.groups, repeats, draw_rng
+    )
+    low, high = percentile_interval(draws, level)
+    mean_scores = scores.mean(axis=0)
     return ClassifierTest(
         auc,
-        *percentile_interval(draws, level),
+        low,
+        high,
         draws=draws,
-        n=samples.n,
+        n=count,
         groups=len(np.unique(samples.groups)),
         rows=samples.rows,
-        said=(mean[: samples.n], mean[samples.n :]),
-        lost=_lost(learnt, samples, auc, exchanges, rng),
+        said=(mean_scores[:count], mean_scores[count:]),
+        lost=_permutation_importance(classifiers, samples, auc, exchanges, rng),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Samples:
-    """Equally many values of both samples.
+    """Equally sized subsets of both samples.
 
     Attributes:
         values: (2 n, features), those of the first sample before those of the second.
-        groups: (2 n,) group numbers from 0, without gaps.
+        groups: (2 n,) group indices from 0, without gaps.
         rows: indices of these rows in each input sample.
     """
 
@@ -144,7 +161,7 @@ class _Samples:
     rows: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     @classmethod
-    def drawn(
+    def draw(
         cls,
         values: Floats,
         groups: NDArray[np.int64],
@@ -152,30 +169,33 @@ class _Samples:
         n: int | None,
         rng: np.random.Generator,
     ) -> _Samples:
-        """Draw `n` of either without replacement, or as many as the smaller one has."""
+        """Subsample `n` values of each sample without replacement, or as many as the smaller sample has."""
+        first_size, second_size = sizes
         count = min(sizes) if n is None else n
         if not FOLDS <= count <= min(sizes):
             raise InvalidInput(
-                f"n: expected at least {FOLDS} values of each sample and at most what there are, "
-                f"{sizes[0]} and {sizes[1]}, got {count}"
+                f"n: expected at least {FOLDS} values of each sample and at most the sizes of the samples, "
+                f"{first_size} and {second_size}, got {count}"
             )
-        first, second = (np.sort(rng.permutation(size)[:count]) for size in sizes)
-        taken = np.concatenate([first, sizes[0] + second])
-        left = np.unique(groups[taken], return_inverse=True)[1]
-        if left.max() + 1 < FOLDS:
+        first = np.sort(rng.permutation(first_size)[:count])
+        second = np.sort(rng.permutation(second_size)[:count])
+        rows = np.concatenate([first, first_size + second])
+        # Renumber, because the omitted rows may have removed whole groups.
+        names, numbers = np.unique(groups[rows], return_inverse=True)
+        if len(names) < FOLDS:
             raise InvalidInput(
-                f"groups: expected {FOLDS} or more, a fold each, got {left.max() + 1}"
+                f"groups: expected {FOLDS} or more, at least one per fold, got {len(names)}"
             )
-        return cls(values[taken], left, (first, second))
+        return cls(values[rows], numbers, (first, second))
 
     @property
     def n(self) -> int:
-        """Values of either sample."""
+        """Number of values of each sample."""
         return len(self.rows[0])
 
     @property
     def is_second(self) -> NDArray[np.bool_]:
-        """Which values are of the second sample."""
+        """For each value, whether it belongs to the second sample."""
         return np.arange(len(self.values)) >= self.n
 
 
@@ -186,77 +206,88 @@ class _Fold:
     classifier: Any
     rows: NDArray[np.int64]
 
-    def says(self, values: Floats) -> Floats:
-        """Return the probability of each row to be of the second sample."""
+    def score(self, values: Floats) -> Floats:
+        """Return the probability that each row belongs to the second sample."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
-            return self.classifier.predict_proba(values)[:, 1]
+            probabilities = self.classifier.predict_proba(values)
+        return probabilities[:, 1]
 
 
-def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator[_Fold]:
-    """Yield the classifier trained without each fold."""
+def _train_folds(
+    samples: _Samples,
+    seed: int,
+    least_in_leaf: int | None,
+) -> Iterator[_Fold]:
+    """Yield a classifier for each fold, trained on the other folds."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.model_selection import StratifiedGroupKFold
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise MissingExtra(
-            'telling samples apart needs scikit-learn: pip install "segarena[people]"'
+            'the classifier test needs scikit-learn: pip install "segarena[people]"'
         ) from error
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     # One thread: sums are reproducible, and several threads are slower on so few values.
     with threadpool_limits(1):
-        for learn, rows in folds.split(samples.values, samples.is_second, samples.groups):
-            if len(np.unique(samples.is_second[learn])) == 1:
+        for training_rows, held_out in folds.split(
+            samples.values, samples.is_second, samples.groups
+        ):
+            labels = samples.is_second[training_rows]
+            if len(np.unique(labels)) == 1:
                 raise InvalidInput(
-                    "groups: expected each sample in several of them, got one that is all in one"
+                    "groups: expected each sample in several groups, got one in a single group"
                 )
+            leaf_size = least_in_leaf
+            if not leaf_size:
+                share_size = round(_SHARE_IN_LEAF * len(training_rows))
+                leaf_size = max(1, min(_LEAST_IN_LEAF, share_size))
             classifier = HistGradientBoostingClassifier(
                 max_iter=_TREES,
                 max_leaf_nodes=_LEAVES,
-                min_samples_leaf=least_in_leaf
-                or max(1, min(_LEAST_IN_LEAF, round(_SHARE_IN_LEAF * len(learn)))),
-                learning_rate=_RATE,
+                min_samples_leaf=leaf_size,
+                learning_rate=_LEARNING_RATE,
                 early_stopping=cast("Any", False),  # declared as text, though it may be either
                 random_state=seed,
             )
-            yield _Fold(classifier.fit(samples.values[learn], samples.is_second[learn]), rows)
+            classifier.fit(samples.values[training_rows], labels)
+            yield _Fold(classifier, held_out)
 
 
-def _said(folds: list[_Fold], values: Floats) -> Floats:
+def _held_out_scores(folds: list[_Fold], values: Floats) -> Floats:
     """Return the out-of-fold probability that each row belongs to the second sample."""
-    said = np.empty(len(values))
+    scores = np.empty(len(values))
     for fold in folds:
-        said[fold.rows] = fold.says(values[fold.rows])
-    return said
+        scores[fold.rows] = fold.score(values[fold.rows])
+    return scores
 
 
-def _lost(
-    learnt: list[list[_Fold]],
+def _permutation_importance(
+    classifiers: list[list[_Fold]],
     samples: _Samples,
     auc: float,
     exchanges: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the loss of area when the values of each feature are shuffled within each fold."""
+    """Return the loss of AUC when the values of each feature are shuffled within each fold."""
     if not exchanges:
         return np.empty(0)
-    features = samples.values.shape[1]
-    left: list[float] = []
-    for folds in learnt:
-        said = np.empty((features, exchanges, 2 * samples.n))
+    row_count, features = samples.values.shape
+    areas: list[float] = []
+    for folds in classifiers:
+        scores = np.empty((features, exchanges, row_count))
         for fold in folds:
             rows = samples.values[fold.rows]
-            exchanged = np.tile(rows, (features, exchanges, 1, 1))
+            shuffled = np.tile(rows, (features, exchanges, 1, 1))
             for feature, time in np.ndindex(features, exchanges):
-                exchanged[feature, time, :, feature] = rng.permutation(rows[:, feature])
-            # One call for all: the overhead of a call exceeds the time of its few rows.
-            said[..., fold.rows] = fold.says(exchanged.reshape(-1, features)).reshape(
-                features, exchanges, -1
-            )
-        left += [
-            area_under_roc(row[: samples.n], row[samples.n :])
-            for row in said.reshape(-1, 2 * samples.n)
-        ]
-    return auc - np.reshape(left, (len(learnt), features, exchanges)).mean(axis=(0, 2))
+                shuffled[feature, time, :, feature] = rng.permutation(rows[:, feature])
+            # Predict all rows in one call, because the overhead of a call exceeds the time for its
+            # few rows.
+            fold_scores = fold.score(shuffled.reshape(-1, features))
+            scores[..., fold.rows] = fold_scores.reshape(features, exchanges, -1)
+        for row in scores.reshape(-1, row_count):
+            areas.append(area_under_roc(row[: samples.n], row[samples.n :]))
+    shuffled_areas = np.reshape(areas, (len(classifiers), features, exchanges))
+    return auc - shuffled_areas.mean(axis=(0, 2))

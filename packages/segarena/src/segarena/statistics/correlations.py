@@ -18,9 +18,9 @@ class CorrelationTable:
     """Correlations of every pair of statistics.
 
     Attributes:
-        names: of rows and columns, in the order given.
-        values: float64 (k, k): Spearman below the diagonal, Pearson above it, 1 on it. NaN where a statistic is the
-            same for all segmenters on every dataset.
+        names: names of rows and columns, in the order of the input.
+        values: float64 (k, k): Spearman below the diagonal, Pearson above it, 1 on it. NaN if a statistic is the same
+            for all segmenters on every dataset.
     """
 
     names: tuple[str, ...]
@@ -30,10 +30,11 @@ class CorrelationTable:
 def correlation_table(
     datasets: Sequence[Mapping[str, ArrayLike]], *, absolute: bool = True
 ) -> CorrelationTable:
-    """Return how statistics correlate over segmenters, mean over datasets.
+    """Return the correlations of statistics over segmenters, averaged over datasets.
 
-    A pair that has no correlation on a dataset, because one statistic is constant there, is averaged over the other
-    datasets; the published code counts it as 0 on its first dataset and as undefined altogether on the others.
+    If a pair has no correlation on a dataset, because one statistic is constant there, it is
+    averaged over the other datasets. The published code counts it as 0 on its first dataset, and as
+    undefined altogether on the others.
 
     >>> table = correlation_table([{"auc": [0.7, 0.8, 0.9], "noc": [6.0, 5.0, 2.0]}])
     >>> table.values.round(3)
@@ -42,11 +43,11 @@ def correlation_table(
 
     Args:
         datasets: for each dataset the values of each statistic, one per segmenter in the same order; at least two
-            segmenters, the same statistics everywhere.
-        absolute: give the size of the mean correlation without its sign, as the paper's figure does.
+            segmenters, and the same statistics for all datasets.
+        absolute: return the absolute value of the mean correlation, like the paper's figure.
 
     Raises:
-        InvalidInput: no datasets, other statistics on another dataset, other lengths, or values not finite.
+        InvalidInput: there are no datasets, statistics or lengths differ, or values are not finite.
 
     Source: RClicks, Figure 14.
     """
@@ -55,57 +56,62 @@ def correlation_table(
             "correlations: expected the same statistics for every dataset, and at least one dataset"
         )
     names = tuple(datasets[0])
-    mean = mean_of_defined(np.stack([_every_pair(_columns(table, names)) for table in datasets]))
+    correlations = [_correlate_pairs(_columns(table, names)) for table in datasets]
+    mean = mean_of_defined(np.stack(correlations))
     np.fill_diagonal(mean, 1.0)
-    return CorrelationTable(names, np.abs(mean) if absolute else mean)
+    if absolute:
+        mean = np.abs(mean)
+    return CorrelationTable(names, mean)
 
 
 def _columns(table: Mapping[str, ArrayLike], names: tuple[str, ...]) -> NDArray[np.float64]:
     columns = [np.asarray(table[name], dtype=np.float64) for name in names]
     shapes = {column.shape for column in columns}
-    if (
-        len(shapes) != 1
-        or columns[0].ndim != 1
-        or len(columns[0]) < 2
-        or not np.isfinite(columns).all()
-    ):
+    # Without statistics the shape is undefined.
+    is_one_length = len(shapes) == 1 and columns[0].ndim == 1
+    if not is_one_length or len(columns[0]) < 2 or not np.isfinite(columns).all():
         raise InvalidInput(
-            f"correlations: expected as many finite values, two or more, for each statistic, got {shapes}"
+            f"correlations: expected equally many finite values, two or more, for each statistic, got {shapes}"
         )
     return np.stack(columns)
 
 
-def _every_pair(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _correlate_pairs(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Spearman's correlations below the diagonal, and Pearson's on and above it."""
     first = columns[:, None]
     second = columns[None]
-    return np.triu(pearson(first, second)) + np.tril(spearman(first, second), -1)
+    upper = np.triu(pearson(first, second))
+    lower = np.tril(spearman(first, second), -1)
+    return upper + lower
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    """Return Pearson's correlation along the last axis; NaN where one of the two is constant.
+    """Return Pearson's correlation along the last axis; NaN if one input is constant.
 
     >>> pearson([[1, 2, 3], [1, 1, 1]], [4, 6, 8])
     array([ 1., nan])
 
     Args:
         first: real (..., n).
-        second: the same shape, or one that broadcasts with it.
+        second: real, of the same shape or one that broadcasts with it.
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)
-    # Tested on the values themselves: the mean of equal values may differ from them in the last bit.
+    # Test the values themselves, because the mean of equal values may differ from them in the last
+    # bit.
     is_constant = (np.ptp(one, axis=-1) == 0) | (np.ptp(two, axis=-1) == 0)
     one = one - one.mean(axis=-1, keepdims=True)
     two = two - two.mean(axis=-1, keepdims=True)
     covariance = (one * two).sum(axis=-1)
-    scale = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
+    scale = _product_of_norms(one, two)
     is_undefined = is_constant | (scale == 0)
-    r = np.where(is_undefined, np.nan, covariance / np.where(is_undefined, 1.0, scale))
-    return np.clip(r, -1.0, 1.0)  # rounding may exceed 1
+    divisor = np.where(is_undefined, 1.0, scale)
+    correlation = np.where(is_undefined, np.nan, covariance / divisor)
+    return np.clip(correlation, -1.0, 1.0)  # rounding may exceed 1
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    """Return the correlation of ranks along the last axis, equal values sharing their mean rank; else as `pearson`.
+    """Return the rank correlation along the last axis; ties share their mean rank. Otherwise like `pearson`.
 
     >>> spearman([1, 2, 30], [4, 5, 6]).tolist()
     1.0
@@ -118,7 +124,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
 
 def kendall(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    """Return Kendall's tau-b along the last axis: 1 where both rank all in the same order; NaN where one is constant.
+    """Return Kendall's tau-b along the last axis: 1 for equal orders, NaN if one input is constant.
 
     >>> kendall([[1, 2, 3], [1, 1, 1]], [4, 6, 5]).round(3)
     array([0.333,   nan])
@@ -128,12 +134,20 @@ def kendall(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     one = _orders(first)
     two = _orders(second)
     concordance = (one * two).sum(axis=-1)
-    untied = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
-    return np.where(untied == 0, np.nan, concordance / np.where(untied == 0, 1.0, untied))
+    untied = _product_of_norms(one, two)
+    is_constant = untied == 0
+    divisor = np.where(is_constant, 1.0, untied)
+    return np.where(is_constant, np.nan, concordance / divisor)
 
 
 def _orders(values: ArrayLike) -> NDArray[np.float64]:
-    """Compare each pair of values along the last axis: 1 or -1 for the greater, 0 for ties."""
+    """Compare each pair of values along the last axis: 1 or -1 by which one is greater, 0 for ties."""
     array = np.asarray(values, dtype=np.float64)
     rows, columns = np.triu_indices(array.shape[-1], 1)
     return np.sign(array[..., rows] - array[..., columns])
+
+
+def _product_of_norms(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    one_squared = (one**2).sum(axis=-1)
+    two_squared = (two**2).sum(axis=-1)
+    return np.sqrt(one_squared * two_squared)

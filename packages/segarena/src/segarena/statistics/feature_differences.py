@@ -15,10 +15,10 @@ class FeatureDifferences:
     """Differences of two samples, feature by feature.
 
     Attributes:
-        ks: float64 (k,), the Kolmogorov-Smirnov distance: the largest difference of the two distribution functions.
-        above: float64 (k,), the probability that a value of the second sample is above one of the first, ties counting
+        ks: float64 (k,), Kolmogorov-Smirnov distance: the largest difference of the two distribution functions.
+        above: float64 (k,), probability that a value of the second sample is above one of the first, where ties count
             half: above 0.5 the second sample tends to higher values, below 0.5 to lower ones.
-        medians: float64 (2, k), of the first sample and of the second.
+        medians: float64 (2, k), medians of the first and of the second sample.
     """
 
     ks: Floats
@@ -38,15 +38,19 @@ def feature_differences(first: ArrayLike, second: ArrayLike) -> FeatureDifferenc
         second: real (n2, k).
 
     Raises:
-        InvalidInput: other shapes, no values, or values that are not finite.
+        InvalidInput: shapes do not match, there are no values, or values are not finite.
     """
     values, (count, _) = stack_samples(first, second)
     one = np.sort(values[:count], axis=0)
     two = np.sort(values[count:], axis=0)
-    compared = [_compare_sorted(*pair) for pair in zip(one.T, two.T, strict=True)]
-    ks, above = np.array(compared).T
+    distances: list[float] = []
+    probabilities: list[float] = []
+    for first_values, second_values in zip(one.T, two.T, strict=True):
+        distance, probability = _compare_sorted(first_values, second_values)
+        distances.append(distance)
+        probabilities.append(probability)
     medians = np.stack([np.median(one, axis=0), np.median(two, axis=0)])
-    return FeatureDifferences(ks, above, medians)
+    return FeatureDifferences(np.array(distances), np.array(probabilities), medians)
 
 
 def _compare_sorted(one: Floats, two: Floats) -> tuple[float, float]:
@@ -55,6 +59,9 @@ def _compare_sorted(one: Floats, two: Floats) -> tuple[float, float]:
     first_shares = np.searchsorted(one, pooled, "right") / len(one)
     second_shares = np.searchsorted(two, pooled, "right") / len(two)
     distance = np.abs(first_shares - second_shares).max()
-    # Values of `one` below each of `two` count twice, equal ones once.
-    twice_below = np.searchsorted(one, two, "left") + np.searchsorted(one, two, "right")
-    return float(distance), float(twice_below.mean() / (2 * len(one)))
+    # Values of `one` below each value of `two` count twice, equal ones once.
+    below = np.searchsorted(one, two, "left")
+    at_most = np.searchsorted(one, two, "right")
+    twice_below = below + at_most
+    probability = twice_below.mean() / (2 * len(one))
+    return float(distance), float(probability)

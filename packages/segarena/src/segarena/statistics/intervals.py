@@ -1,7 +1,8 @@
 """Bootstrap intervals of means, and the paired test of two segmenters on the same targets.
 
-Values that share an image are not independent; with `clusters` (image ids) whole images are drawn or flipped. All
-randomness comes from `seed`, so the same values in the same order give the same interval everywhere.
+Values that share an image are not independent; with `clusters` (image ids), whole images are
+resampled or flipped. All randomness comes from `seed`, so the same values in the same order give
+the same interval everywhere.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from segarena.statistics.bootstrap import (
 
 _AT_ONCE = 1 << 21  # signs in memory at a time: 2 MB, and 16 MB where they are multiplied
 MAX_DRAWN_CLUSTERS = 50_000
-"""With more clusters the normal approximation replaces draws, which would take seconds and be less exact."""
-_ROUNDING = (
-    1e-12  # sums of the same numbers in another order differ by less, relative to their size
-)
+"""Above this many clusters the normal approximation replaces resampling, which would take seconds and be less exact."""
+# Relative rounding error: sums of the same values in another order differ by less.
+_ROUNDING = 1e-12
+# The defaults of `bootstrap_mean`.
+_REPEATS = 2000
+_LEVEL = 0.95
+_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,10 @@ class Interval:
     """A mean with its bootstrap interval.
 
     Attributes:
-        mean: NaN when there are no values.
-        low: lower end; NaN when there are fewer than two clusters, which show no spread.
-        high: upper end; NaN likewise.
-        n: how many values.
+        mean: NaN if there are no values.
+        low: lower end; NaN for fewer than two clusters, which show no spread.
+        high: upper end; NaN for fewer than two clusters.
+        n: number of values.
     """
 
     mean: float
@@ -52,19 +56,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """How two segmenters differ on the same targets.
+    """Difference of two segmenters on the same targets.
 
     Attributes:
         difference: mean of first minus second.
-        low: lower end of the interval that the test gives; NaN where the clusters are too few for the test to reject
+        low: lower end of the interval that the test gives; NaN if there are too few clusters for the test to reject
             any difference: fewer than 6 at a level of 0.95.
-        high: upper end.
-        p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level where, and only where, the
-            interval leaves out zero.
-        n: how many pairs.
-        clusters: how many of them are independent.
-        better: share of pairs where the first is strictly better.
-        ties: share of pairs that are equal.
+        high: upper end of the interval.
+        p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level exactly if the interval
+            excludes zero.
+        n: number of pairs.
+        clusters: number of independent clusters of pairs.
+        better: share of pairs in which the first is strictly better.
+        ties: share of equal pairs.
     """
 
     difference: float
@@ -77,7 +81,8 @@ class PairedDifference:
     ties: float
 
     def turned(self) -> PairedDifference:
-        """Return the difference of the second minus the first; `better` remains that of the first."""
+        """Return the difference of the second minus the first; `better` still refers to the first."""
+        # Subtract from 0 instead of negating, so that a difference of 0 does not become -0.0.
         return replace(self, difference=0 - self.difference, low=0 - self.high, high=0 - self.low)
 
 
@@ -91,9 +96,10 @@ def bootstrap_mean(
 ) -> Interval:
     """Return the mean of `values` with its percentile bootstrap interval.
 
-    With clusters, clusters are drawn with replacement and the mean is that of all their values. Values that are
-    all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval. Above
-    `MAX_DRAWN_CLUSTERS` clusters the interval is the normal one that draws tend to.
+    With clusters, clusters are resampled with replacement, and the mean is taken over all their
+    values. Equal values give an interval of width 0, no values give NaN, and a single cluster gives
+    the mean without an interval. Above `MAX_DRAWN_CLUSTERS` clusters the interval is the normal
+    approximation to which the bootstrap converges.
 
     >>> bootstrap_mean([0.5, 0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5, n=4)
@@ -104,15 +110,17 @@ def bootstrap_mean(
         values: (n,), finite.
         clusters: cluster id of each value, n hashable and sortable ids; None: one cluster per
             value.
-        repeats: bootstrap samples.
-        level: share of them inside the interval.
+        repeats: number of bootstrap samples.
+        level: share of the samples inside the interval.
         seed: seed of the resampling.
 
     Raises:
-        InvalidInput: not one axis, not finite, another number of clusters, `repeats` below 1 or `level` not in (0, 1).
+        InvalidInput: values do not have one axis or are not finite, the number of clusters differs, `repeats`
+            is below 1, or `level` is not in (0, 1).
     """
-    sums, sizes, mean = _clustered(values, clusters)
-    low, high = _interval(sums, sizes, repeats, level, np.random.default_rng(seed))
+    sums, sizes, mean = _sum_clusters(values, clusters)
+    rng = np.random.default_rng(seed)
+    low, high = _interval(sums, sizes, repeats, level, rng)
     return Interval(mean, low, high, int(sizes.sum()))
 
 
@@ -121,46 +129,53 @@ def bootstrap_means(
 ) -> list[Interval]:
     """Return `bootstrap_mean` of each row of values, (rows, n), ignoring NaN.
 
-    Rows with values at the same targets share their draws.
+    Rows with values at the same targets share their bootstrap samples.
 
     >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
     [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
 
     Raises:
-        InvalidInput: as `bootstrap_mean`.
+        InvalidInput: see `bootstrap_mean`.
     """
-    given = np.asarray(values, dtype=np.float64)
-    ids = np.arange(given.shape[1]) if clusters is None else np.asarray(clusters)
-    intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(given)
-    if not len(given):
+    table = np.asarray(values, dtype=np.float64)
+    if clusters is None:
+        ids = np.arange(table.shape[1])
+    else:
+        ids = np.asarray(clusters)
+    intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(table)
+    if not len(table):
         return intervals
-    is_known = np.isfinite(given)
+    is_known = np.isfinite(table)
+    # Rows with the same gaps can share their bootstrap samples.
     for pattern in np.unique(is_known, axis=0):
         rows = np.flatnonzero((is_known == pattern).all(axis=1))
-        found = _means_alike(given[rows][:, pattern], ids[pattern])
-        for row, interval in zip(rows, found, strict=True):
+        complete = table[rows][:, pattern]
+        row_intervals = _intervals_of_rows(complete, ids[pattern])
+        for row, interval in zip(rows, row_intervals, strict=True):
             intervals[row] = interval
     return intervals
 
 
-def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
-    """Yield the interval of each row of values without NaN, from shared draws."""
+def _intervals_of_rows(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
+    """Yield the interval of each row of values without NaN, from shared bootstrap samples."""
     count = len(set(clusters.tolist()))
+    # These cases need no resampling, so there is nothing to share between rows.
     if not 2 <= count <= MAX_DRAWN_CLUSTERS:
         yield from (bootstrap_mean(row, clusters) for row in values)
         return
-    belongs = np.unique(clusters, return_inverse=True)[1]
-    order = np.argsort(belongs, kind="stable")
-    starts = np.flatnonzero(np.diff(belongs[order], prepend=-1))
+    _, cluster_of = np.unique(clusters, return_inverse=True)
+    # `reduceat` sums adjacent values, so bring the values of each cluster together first.
+    order = np.argsort(cluster_of, kind="stable")
+    starts = np.flatnonzero(np.diff(cluster_of[order], prepend=-1))
     sums = np.add.reduceat(values[:, order], starts, axis=1)
-    sizes = np.bincount(belongs).astype(np.float64)
+    sizes = np.bincount(cluster_of).astype(np.float64)
+    rng = np.random.default_rng(_SEED)
     means: list[NDArray[np.float64]] = []
-    for counts in draw_counts(
-        count, 2000, np.random.default_rng(0)
-    ):  # the defaults of bootstrap_mean
+    for counts in draw_counts(count, _REPEATS, rng):
         drawn_sizes = (counts @ sizes)[:, None]
         means.append(counts @ sums.T / drawn_sizes)
-    lows, highs = np.quantile(np.concatenate(means), tail_shares(0.95), axis=0).tolist()
+    quantiles = np.quantile(np.concatenate(means), tail_shares(_LEVEL), axis=0)
+    lows, highs = quantiles.tolist()
     for row, low, high in zip(values, lows, highs, strict=True):
         yield Interval(float(row.mean()), low, high, len(row))
 
@@ -175,12 +190,13 @@ def paired_difference(
     level: float = 0.95,
     seed: int = 0,
 ) -> PairedDifference:
-    """Return how `first` differs from `second`, value by value.
+    """Test how `first` differs from `second`, value by value.
 
-    The permutation test flips the sign of each cluster's differences together. All 2 ** clusters flips are
-    tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
-    The interval holds the differences that the same flips do not reject. Above `MAX_DRAWN_CLUSTERS` clusters both are
-    the normal approximations to which flips converge. No pairs give NaN everywhere; one cluster has p 1 and no
+    The permutation test flips the signs of each cluster's differences together. If there are at
+    most `repeats` of the 2 ** clusters flips, all are evaluated; otherwise `repeats` random ones
+    are, and p is (1 + hits) / (1 + repeats). The interval contains the differences that the same
+    flips do not reject. Above `MAX_DRAWN_CLUSTERS` clusters both are normal approximations, to
+    which the flips converge. Without pairs everything is NaN; a single cluster has p 1 and no
     interval.
 
     >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
@@ -189,64 +205,70 @@ def paired_difference(
 
     Args:
         first: (n,) values of one segmenter.
-        second: (n,) values of the other on the same targets, in the same order.
-        clusters: as `bootstrap_mean`.
-        higher_is_better: which way `better` counts.
-        repeats: random flips.
+        second: (n,) values of the other segmenter on the same targets, in the same order.
+        clusters: see `bootstrap_mean`.
+        higher_is_better: whether higher values count as better in `better`.
+        repeats: number of random flips.
         level: level of the interval.
         seed: seed of the flips.
 
     Raises:
-        InvalidInput: lengths differ, or as `bootstrap_mean`.
+        InvalidInput: lengths differ, or see `bootstrap_mean`.
 
-    Source: the interval, Hartigan, Using subsample values as typical values, JASA 64 (1969): flipping the signs of
-    some clusters gives a total as far from 0 as the one seen where the mean of these clusters is beyond the difference.
+    Source of the interval: Hartigan, Using subsample values as typical values, JASA 64 (1969).
+    Flipping the signs of some clusters gives a total at least as far from 0 as the observed one if
+    the mean of these clusters lies beyond the difference.
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)
     if one.shape != two.shape:
         raise InvalidInput(
-            f"paired values: expected as many of each, got shapes {one.shape} and {two.shape}"
+            f"paired values: expected equally many of each, got shapes {one.shape} and {two.shape}"
         )
     differences = one - two
-    sums, sizes, mean = _clustered(differences, clusters)
+    sums, sizes, mean = _sum_clusters(differences, clusters)
     check_bootstrap(repeats, level)
-    p_value, low, high = _sign_flips(sums, sizes, repeats, level, np.random.default_rng(seed))
-    n = len(differences)
-    wins = differences > 0 if higher_is_better else differences < 0
+    rng = np.random.default_rng(seed)
+    p_value, low, high = _sign_flips(sums, sizes, repeats, level, rng)
+    is_better = differences > 0 if higher_is_better else differences < 0
+    better = math.nan
+    ties = math.nan
+    if len(differences):
+        better = float(np.mean(is_better))
+        ties = float(np.mean(differences == 0))
     return PairedDifference(
         difference=mean,
         low=low,
         high=high,
         p_value=p_value,
-        n=n,
+        n=len(differences),
         clusters=len(sums),
-        better=float(np.mean(wins)) if n else math.nan,
-        ties=float(np.mean(differences == 0)) if n else math.nan,
+        better=better,
+        ties=ties,
     )
 
 
-def _clustered(
+def _sum_clusters(
     values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return the sum and number of values of each cluster, and the mean of all values."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 1:
-        raise InvalidInput(f"values: expected one axis, got shape {given.shape}")
-    if not np.isfinite(given).all():
+    """Return the sum and the number of values of each cluster, and the mean of all values."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InvalidInput(f"values: expected one axis, got shape {array.shape}")
+    if not np.isfinite(array).all():
         raise InvalidInput(
             "values: contain NaN or infinity; leave out the targets where the statistic is not defined"
         )
-    mean = float(given.mean()) if len(given) else math.nan
+    count = len(array)
+    mean = float(array.mean()) if count else math.nan
     if clusters is None:
-        return given, np.ones(len(given)), mean
-    if len(clusters) != len(given):
-        raise InvalidInput(
-            f"clusters: expected one id per value, {len(given)}, got {len(clusters)}"
-        )
-    belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    sums = np.bincount(belongs, weights=given).astype(np.float64)
-    return sums, np.bincount(belongs).astype(np.float64), mean
+        return array, np.ones(count), mean
+    if len(clusters) != count:
+        raise InvalidInput(f"clusters: expected one id per value, {count}, got {len(clusters)}")
+    _, cluster_of = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.bincount(cluster_of, weights=array)
+    sizes = np.bincount(cluster_of)
+    return sums.astype(np.float64), sizes.astype(np.float64), mean
 
 
 def _interval(
@@ -264,26 +286,37 @@ def _interval(
     is_one_size = bool((sizes == sizes[0]).all())
     means: list[NDArray[np.float64]] = []
     for drawn in draw_units(len(sums), repeats, rng):
-        # Mostly all clusters have one size; every draw then has the same number of values.
-        drawn_sizes = sizes[0] * len(sizes) if is_one_size else sizes.take(drawn).sum(axis=1)
-        means.append(sums.take(drawn).sum(axis=1) / drawn_sizes)
+        # If all clusters have one size, as is common, every bootstrap sample has the same number of
+        # values.
+        if is_one_size:
+            drawn_sizes = sizes[0] * len(sizes)
+        else:
+            drawn_sizes = sizes.take(drawn).sum(axis=1)
+        drawn_sums = sums.take(drawn).sum(axis=1)
+        means.append(drawn_sums / drawn_sizes)
     return percentile_interval(np.concatenate(means), level)
 
 
 def _normal_interval(
-    sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float
+    sums: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    level: float,
 ) -> tuple[float, float]:
     """Return the normal interval to which the bootstrap converges."""
-    mean, spread = _normal(sums, sizes)
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
+    mean, standard_error = _ratio_of_sums(sums, sizes)
+    quantile = NormalDist().inv_cdf(0.5 + level / 2)
+    reach = quantile * standard_error
     return mean - reach, mean + reach
 
 
-def _normal(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
+def _ratio_of_sums(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
     """Return the mean and the standard error of a ratio of sums over clusters."""
-    mean = float(sums.sum() / sizes.sum())
+    total_size = sizes.sum()
+    mean = float(sums.sum() / total_size)
     residuals = sums - mean * sizes
-    return mean, math.sqrt(float((residuals**2).sum())) / float(sizes.sum())
+    squares = float((residuals**2).sum())
+    standard_error = math.sqrt(squares) / float(total_size)
+    return mean, standard_error
 
 
 def _sign_flips(
@@ -298,44 +331,69 @@ def _sign_flips(
     if not count:
         return math.nan, math.nan, math.nan
     if count > MAX_DRAWN_CLUSTERS:
-        mean, spread = _normal(sums, sizes)
-        p_value = 2 * NormalDist().cdf(-abs(mean) / spread) if spread else float(mean == 0)
-        return p_value, *_normal_interval(sums, sizes, level)
+        mean, standard_error = _ratio_of_sums(sums, sizes)
+        if standard_error:
+            p_value = 2 * NormalDist().cdf(-abs(mean) / standard_error)
+        else:
+            # Without variation every flip of a mean of 0 ties with it, and no flip reaches any
+            # other mean.
+            p_value = float(mean == 0)
+        low, high = _normal_interval(sums, sizes, level)
+        return p_value, low, high
+    # Evaluate all flips if there are few, which makes the p-value exact and independent of the
+    # seed.
     is_exact = 1 << count <= repeats
     clusters = np.stack([sums, sizes], axis=1)
-    flipped = np.concatenate(list(_flipped(clusters, repeats, rng, is_exact=is_exact)))
+    chunks = list(_sum_flipped(clusters, repeats, rng, is_exact=is_exact))
+    flipped = np.concatenate(chunks)
     total = sums.sum()
     rounding = _ROUNDING * np.abs(sums).sum()
+    # Flipping the sign of a cluster subtracts its sum twice.
     flipped_totals = np.abs(total - 2 * flipped[:, 0])
+    # Ties count as hits; the tolerance keeps rounding from breaking them.
     hits = np.count_nonzero(flipped_totals >= abs(total) - rounding)
-    # Random flips include the observed signs, as one flip that always reaches the total.
+    # The observed signs count as one of the random flips, which always reaches the total.
     extra = 0 if is_exact else 1
     tried = len(flipped) + extra
-    # Each flip divides the clusters in two sides: the flipped ones, and the others.
-    sides = np.concatenate([flipped, np.array([total, sizes.sum()]) - flipped])
-    has_values = sides[:, 1] > 0
-    side_sums = np.where(np.abs(sides[:, 0]) <= rounding, 0, sides[:, 0])
-    means = np.sort(side_sums[has_values] / sides[has_values, 1])
-    # The test does not reject a difference that has at least this many side means on either side of it; sides without
-    # clusters count for both. Rounding to nine digits keeps (1 - level) * tried from falling just below an integer.
+    # Each flip divides the clusters into two sides: the flipped ones, and the others.
+    others = np.array([total, sizes.sum()]) - flipped
+    sides = np.concatenate([flipped, others])
+    side_sums, side_sizes = sides.T
+    # Rounding must not move a side mean of exactly 0 to either side of 0.
+    side_sums = np.where(np.abs(side_sums) <= rounding, 0, side_sums)
+    has_values = side_sizes > 0
+    means = np.sort(side_sums[has_values] / side_sizes[has_values])
+    # The test does not reject a difference if at least this many side means lie on either side of
+    # it; sides without clusters count for both. Rounding to nine digits keeps (1 - level) * tried
+    # from falling just below an integer.
     empty_sides = np.count_nonzero(~has_values)
-    needed = math.floor(round((1 - level) * tried, 9) - extra - empty_sides) + 1
-    if needed < 1:
-        ends = (math.nan, math.nan)
-    else:
-        ends = (float(means[needed - 1]), float(means[-needed]))
-    return float((extra + hits) / tried), *ends
+    rejected = round((1 - level) * tried, 9)
+    needed = math.floor(rejected - extra - empty_sides) + 1
+    low = math.nan
+    high = math.nan
+    if needed >= 1:
+        low = float(means[needed - 1])
+        high = float(means[-needed])
+    p_value = float((extra + hits) / tried)
+    return p_value, low, high
 
 
-def _flipped(
-    values: NDArray[np.float64], repeats: int, rng: np.random.Generator, *, is_exact: bool
+def _sum_flipped(
+    values: NDArray[np.float64],
+    repeats: int,
+    rng: np.random.Generator,
+    *,
+    is_exact: bool,
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the sums of `values` (clusters, ...) over the flipped clusters, of every flip or of random ones."""
+    """Yield the sums of `values` (clusters, ...) over the flipped clusters, for every flip or for random flips."""
     count = len(values)
     if is_exact:
+        # Bit k of a flip's index is set if cluster k is flipped.
         flips = np.arange(1 << count)[:, None]
-        yield (flips >> np.arange(count) & 1) @ values
+        is_flipped = flips >> np.arange(count) & 1
+        yield is_flipped @ values
         return
-    for part in row_chunks(repeats, count, most=_AT_ONCE):
-        is_flipped = rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8)
+    for chunk in row_chunks(repeats, count, most=_AT_ONCE):
+        flips_in_chunk = chunk.stop - chunk.start
+        is_flipped = rng.integers(2, size=(flips_in_chunk, count), dtype=np.int8)
         yield is_flipped @ values

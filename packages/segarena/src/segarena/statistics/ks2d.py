@@ -1,9 +1,10 @@
-"""The two-dimensional Kolmogorov-Smirnov test of whether two sets of points come from one distribution.
+"""Two-dimensional Kolmogorov-Smirnov test of whether two point sets come from one distribution.
 
-Fasano and Franceschini's variant of Peacock's test, with the p-value of Numerical Recipes, as RClicks uses it
-(section 4.2, metric KS). Every point of either set divides the plane into four quadrants; D is the largest difference
-of the two sets' shares in a quadrant. Many sets are tested against one at once by comparison matrices: the real clicks
-against 100 draws from a click model.
+This is Fasano and Franceschini's variant of Peacock's test, with the p-value of Numerical Recipes,
+as in RClicks (section 4.2, metric KS). Every point of either set divides the plane into four
+quadrants; D is the largest difference between the shares of the two sets in a quadrant. Comparison
+matrices test many sets against one at once, such as the real clicks against 100 samples from a
+click model.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _AT_ONCE = 1 << 20  # comparisons in memory at a time, of both coordinates: 4 MB
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KsTestResults:
-    """Results of testing each of B sets against one.
+    """Results of testing each of B point sets against one.
 
     Attributes:
-        statistics: float64 (B,), D in 0..1.
-        p_values: float64 (B,); small means "not one distribution". NaN when a coordinate is the same for all points
-            of a set, or a set has a single point, because their correlation is not defined.
+        statistic: float64 (B,), D in 0..1.
+        p_values: float64 (B,); small values mean that the distributions differ. NaN if a coordinate is the same for all
+            points of a set, or a set has a single point, because their correlation is undefined.
     """
 
     statistics: NDArray[np.float64]
@@ -36,10 +37,11 @@ class KsTestResults:
 
 
 def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
-    """Return the two-sample test of each of `sets` against `points`.
+    """Run the two-sample test of each of `sets` against `points`.
 
-    Symmetric in the two samples and in the two coordinates; not in their direction, for quadrants include the
-    lower border and not the upper, and only the lower left one takes the correction of 1 / n.
+    The test is symmetric in the two samples and in the two coordinates. It is not symmetric under
+    reversal of a coordinate, because quadrants include the lower border but not the upper one, and
+    because only the lower left quadrant gets the correction of 1 / n.
 
     >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> ks2d(square, square).p_values.round(2).tolist()
@@ -52,7 +54,7 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
         points: real (m, 2).
 
     Raises:
-        InvalidInput: other shapes, a set without points, or coordinates that are not finite.
+        InvalidInput: a shape is invalid, a set has no points, or coordinates are not finite.
 
     Source: Fasano and Franceschini 1987; Press et al., Numerical Recipes, "Two-dimensional K-S test". The
     correction of 1 / n follows the code that RClicks calls, not its unused second implementation.
@@ -61,13 +63,16 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
     one = _points(points)
     if one.shape[0] != 1:
         raise InvalidInput(f"points: expected a single set (m, 2), got shape {np.shape(points)}")
-    statistics = (_greatest_difference(many, one) + _greatest_difference(one, many)) / 2
+    at_sets = _greatest_difference(many, one)
+    at_points = _greatest_difference(one, many)
+    statistics = (at_sets + at_points) / 2
     return KsTestResults(statistics, _p_values(statistics, many, one))
 
 
 def _points(points: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(points, dtype=np.float64)
-    array = array[None] if array.ndim == 2 else array
+    if array.ndim == 2:
+        array = array[None]
     if array.ndim != 3 or array.shape[2] != 2 or 0 in array.shape:
         raise InvalidInput(
             f"points: expected (n, 2) with at least one point, got shape {np.shape(points)}"
@@ -80,15 +85,18 @@ def _points(points: ArrayLike) -> NDArray[np.float64]:
 def _greatest_difference(
     own: NDArray[np.float64], other: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the one-sided D of each pair of sets: quadrants at the points of `own`, its share minus the other's."""
-    corners = own.shape[1]
-    one = 1.0 / corners
+    """Return one-sided D of each pair: share of `own` minus share of `other`, in quadrants at points of `own`."""
+    corner_count = own.shape[1]
+    share_of_one = 1.0 / corner_count
     greatest = np.zeros(max(len(own), len(other)))
-    for part in row_chunks(corners, max(own.size, other.size), most=_AT_ONCE):
-        shares = _quadrant_shares(own[:, part], own) - _quadrant_shares(own[:, part], other)
-        shares[0] -= one  # the corner itself lies in this quadrant; leave it out
-        furthest = np.maximum(-shares.min(axis=(0, 2)), shares.max(axis=(0, 2)) + one)
-        np.maximum(greatest, furthest, out=greatest)
+    for chunk in row_chunks(corner_count, max(own.size, other.size), most=_AT_ONCE):
+        corners = own[:, chunk]
+        differences = _quadrant_shares(corners, own) - _quadrant_shares(corners, other)
+        differences[0] -= share_of_one  # the corner itself lies in this quadrant; leave it out
+        most_below = -differences.min(axis=(0, 2))
+        # The correction of 1 / n in the code that RClicks calls; see the source of `ks2d`.
+        most_above = differences.max(axis=(0, 2)) + share_of_one
+        np.maximum(greatest, np.maximum(most_below, most_above), out=greatest)
     return greatest
 
 
@@ -97,33 +105,40 @@ def _quadrant_shares(
 ) -> NDArray[np.float64]:
     """Return the shares of `sets` (B or 1, n, 2) around each of `corners` (B or 1, p, 2), as (4, B, p).
 
-    The quadrants: both coordinates <= the corner's, the first alone, the second alone, neither.
+    The four quadrants: both coordinates are <= those of the corner, only the first is, only the
+    second is, or neither is.
     """
     n = sets.shape[1]
-    first = (sets[:, None, :, 0] <= corners[:, :, None, 0]).astype(np.float32)
-    second = (sets[:, None, :, 1] <= corners[:, :, None, 1]).astype(np.float32)
+    set_points = sets[:, None]
+    corner_points = corners[:, :, None]
+    # float32 takes half the memory of float64, and is exact for counts up to 16 million points.
+    first = (set_points[..., 0] <= corner_points[..., 0]).astype(np.float32)
+    second = (set_points[..., 1] <= corner_points[..., 1]).astype(np.float32)
     in_both = np.einsum("bpn,bpn->bp", first, second).astype(np.float64)
     in_first = first.sum(axis=2, dtype=np.float64)
     in_second = second.sum(axis=2, dtype=np.float64)
-    counts = np.stack(
-        [in_both, in_first - in_both, in_second - in_both, n - in_first - in_second + in_both]
-    )
+    first_alone = in_first - in_both
+    second_alone = in_second - in_both
+    in_neither = n - in_first - in_second + in_both
+    counts = np.stack([in_both, first_alone, second_alone, in_neither])
     return counts / n
 
 
 def _p_values(
-    statistics: NDArray[np.float64], many: NDArray[np.float64], one: NDArray[np.float64]
+    statistics: NDArray[np.float64],
+    many: NDArray[np.float64],
+    one: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return p-values by the formula of Numerical Recipes."""
     from scipy.special import kolmogorov
 
     n = many.shape[1]
     m = one.shape[1]
-    root = np.sqrt(n * m / (n + m))
+    effective_size_root = np.sqrt(n * m / (n + m))
     many_correlation = pearson(many[..., 0], many[..., 1])
     one_correlation = pearson(one[..., 0], one[..., 1])
     mean_squared = (many_correlation**2 + one_correlation**2) / 2
     spread = np.sqrt(np.maximum(0.0, 1 - mean_squared))
-    scaled = statistics * root / (1 + spread * (0.25 - 0.75 / root))
-    p_values: Any = kolmogorov(scaled)
+    denominator = 1 + spread * (0.25 - 0.75 / effective_size_root)
+    p_values: Any = kolmogorov(statistics * effective_size_root / denominator)
     return p_values

@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# The probability beyond this many standard deviations, 1e-19, is too small to change a sum in
+# float64.
+_DEVIATIONS = 9
+_LOG_PRECISION = 1e-9
 
-def mixture_shares(centres: ArrayLike, spreads: ArrayLike, value: float) -> NDArray[np.float64]:
+
+def mixture_shares(
+    centres: ArrayLike,
+    spreads: ArrayLike,
+    value: float,
+) -> NDArray[np.float64]:
     """Return the distribution function of each component at `value`, in the shape of `centres`.
 
     >>> mixture_shares([0.0, -math.inf], [1.0, 1.0], 1.0).tolist()
     [0.5, 1.0]
 
     Args:
-        centres: means of the logarithm; -inf is the constant 0, inf is an event that never happens.
+        centres: means of the logarithm; -inf stands for the constant 0, inf for an event that never happens.
         spreads: standard deviations of the logarithm, above 0.
         value: 0 or more.
     """
@@ -26,33 +35,44 @@ def mixture_shares(centres: ArrayLike, spreads: ArrayLike, value: float) -> NDAr
     means = np.asarray(centres, dtype=np.float64)
     deviations = np.asarray(spreads, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        shares: NDArray[Any] = ndtr((logarithm - means) / deviations)
-    # The constant 0 is at most any value; for value 0 the formula gives -inf minus -inf, which is NaN.
-    return np.where(np.isneginf(means), 1.0, np.nan_to_num(shares, nan=0.0))
+        standardized = (logarithm - means) / deviations
+    shares: NDArray[Any] = ndtr(standardized)
+    # The constant 0 is at most any value; the formula would give -inf minus -inf, which is NaN, for
+    # value 0.
+    known_shares = np.nan_to_num(shares, nan=0.0)
+    return np.where(np.isneginf(means), 1.0, known_shares)
 
 
-def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> float:
-    """Return a quantile of the mixture; NaN without components, inf where too many of them never happen.
+def mixture_quantile(
+    centres: ArrayLike,
+    spreads: ArrayLike,
+    share: float,
+) -> float:
+    """Return a quantile of the mixture; NaN without components, inf if too many of them never happen.
 
-    Found by bisection, to nine digits.
+    The quantile is found by bisection, to nine digits.
 
     >>> round(mixture_quantile([0.0, 0.0], [1.0, 2.0], 0.5), 6)
     1.0
     """
-    where = np.asarray(centres, dtype=np.float64)
-    wide = np.asarray(spreads, dtype=np.float64)
-    is_some = np.isfinite(where)
-    if not len(where):
+    means = np.asarray(centres, dtype=np.float64)
+    deviations = np.asarray(spreads, dtype=np.float64)
+    if not len(means):
         return math.nan
-    if np.mean(np.isneginf(where)) >= share:
+    constant_share = np.mean(np.isneginf(means))
+    if constant_share >= share:
         return 0.0
-    if np.mean(np.isposinf(where)) > 1 - share:
+    never_share = np.mean(np.isposinf(means))
+    if never_share > 1 - share:
         return math.inf
-    low = float((where - 9 * wide)[is_some].min())
-    high = float((where + 9 * wide)[is_some].max())
-    while high - low > 1e-9:
+    is_finite = np.isfinite(means)
+    reach = _DEVIATIONS * deviations
+    low = float((means - reach)[is_finite].min())
+    high = float((means + reach)[is_finite].max())
+    while high - low > _LOG_PRECISION:
         middle = (low + high) / 2
-        if mixture_shares(where, wide, math.exp(middle)).mean() < share:
+        middle_share = mixture_shares(means, deviations, math.exp(middle)).mean()
+        if middle_share < share:
             low = middle
         else:
             high = middle

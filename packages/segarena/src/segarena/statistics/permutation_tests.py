@@ -1,8 +1,9 @@
 """Permutation tests of whether two samples come from one distribution: energy distance and MMD.
 
-Both compare distances between the samples with distances within them, but weight large and small ones differently. Both
-are quadratic forms of the matrix of all pairs, which no permutation changes. So a permutation is a matrix product, and
-any distance can be used, also one of curves (`segarena.statistics.curve_distance`).
+Both compare distances between the samples with distances within them, but weight large and small
+distances differently. Both are quadratic forms of the matrix of all pairs, which no permutation
+changes. A permutation is therefore a matrix product, and any distance can be used, including one
+between curves (`segarena.statistics.curve_distance`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from segarena.errors import InvalidInput
 from segarena.statistics.two_samples import Floats, Ids, number_groups, stack_samples
 
 _AT_ONCE = 1 << 21  # weights in memory at a time: 16 MB
-_ALIKE = 1e-9  # sums of the same numbers in another order differ by less, relative to the largest
+_ROUNDING = (
+    1e-9  # sums of the same numbers in another order differ by less, relative to the largest
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,10 @@ class PermutationTest:
     """Result of a permutation test.
 
     Attributes:
-        statistic: distance of the samples; 0 when they are equal.
-        p_value: share of permuted samples that are at least as far apart; small means "not one distribution". At least
-            1 / (1 + permutations).
-        sizes: values of each sample.
+        statistic: distance of the samples; 0 if they are equal.
+        p_value: share of permuted samples that are at least as far apart; small values mean that the distributions
+            differ. At least 1 / (1 + permutations).
+        sizes: number of values of each sample.
     """
 
     statistic: float
@@ -56,15 +59,16 @@ def energy_test(
         second: real (n2, k).
         pairs: stratum of each value, such as its target, (n1,) and (n2,): values are permuted only within a stratum, so
             that differences between strata hide less. None: one stratum.
-        is_scaled: divide each of the k by its standard deviation over both samples, where units differ.
+        is_scaled: divide each of the k features by its standard deviation over both samples, for features in
+            different units.
         permutations: number of permutations.
         seed: seed of the permutations.
 
     Raises:
-        InvalidInput: other shapes, no values, values that are not finite, or `permutations` below 1.
+        InvalidInput: shapes do not match, there are no values, values are not finite, or `permutations` is below 1.
 
-    Source: Szekely and Rizzo, Testing for equal distributions in high dimension, InterStat 5 (2004); the mean over all
-    pairs, those of a value with itself included.
+    Source: Szekely and Rizzo, Testing for equal distributions in high dimension, InterStat 5
+    (2004); the mean over all pairs, including pairs of a value with itself.
     """
     values, sizes = _both(first, second, is_scaled=is_scaled)
     return permutation_test(
@@ -96,21 +100,24 @@ def mmd_test(
 
 
 def gaussian_kernel(distances: ArrayLike) -> Floats:
-    """Return the Gaussian kernel exp(-d^2 / (2 m^2)) of distances; m is the median between different values.
+    """Return the Gaussian kernel exp(-d^2 / (2 m^2)) of distances; m is the median above the diagonal.
 
     >>> gaussian_kernel([[0.0, 2.0], [2.0, 0.0]]).round(3).tolist()
     [[1.0, 0.607], [0.607, 1.0]]
 
     Args:
-        distances: real (n, n), 0 on the diagonal. Where more than half of them are 0, m is the mean of the others; all
-            ones when there are no others.
+        distances: real (n, n), 0 on the diagonal. If more than half of them are 0, m is the mean of the others; if all
+            are 0, the kernel is 1 everywhere.
     """
-    given = np.asarray(distances, dtype=np.float64)
-    between = given[np.triu_indices(len(given), 1)]
+    matrix = np.asarray(distances, dtype=np.float64)
+    between = matrix[np.triu_indices(len(matrix), 1)]
     if not between.any():
-        return np.ones_like(given)
-    middle = float(np.median(between)) or float(between[between > 0].mean())
-    return np.exp(-np.square(given / middle) / 2)
+        return np.ones_like(matrix)
+    bandwidth = float(np.median(between))
+    # The median is 0 if most values are equal; the kernel would then divide by 0.
+    if bandwidth == 0:
+        bandwidth = float(between[between > 0].mean())
+    return np.exp(-np.square(matrix / bandwidth) / 2)
 
 
 def permutation_test(
@@ -130,62 +137,79 @@ def permutation_test(
         kernel: real symmetric (n1 + n2, n1 + n2), the values of the first sample before those of the second; the
             negative of distances gives the energy distance.
         sizes: n1 and n2, 1 or more.
-        pairs: as for `energy_test`.
+        pairs: see `energy_test`.
         permutations: number of permutations.
         seed: seed of the permutations.
 
     Raises:
-        InvalidInput: as `energy_test`.
+        InvalidInput: see `energy_test`.
     """
-    alike = np.asarray(kernel, dtype=np.float64)
+    similarity = np.asarray(kernel, dtype=np.float64)
     count = sum(sizes)
-    if (
-        alike.shape != (count, count)
-        or min(sizes) < 1
-        or not np.isfinite(alike).all()
-        or permutations < 1
-    ):
+    has_shape = similarity.shape == (count, count) and min(sizes) >= 1
+    if not has_shape or permutations < 1 or not np.isfinite(similarity).all():
         raise InvalidInput(
-            f"kernel: expected finite numbers for {count} x {count} values and a permutation at least, "
-            f"got shape {alike.shape} and {permutations} permutations"
+            f"kernel: expected finite numbers for {count} x {count} values and at least one "
+            f"permutation, got shape {similarity.shape} and {permutations} permutations"
         )
-    weights = np.repeat([1 / sizes[0], -1 / sizes[1]], sizes)
-    seen = float(_quadratic(alike, weights[None])[0])
-    noise = _ALIKE * float(np.abs(alike).max())
+    first_size, second_size = sizes
+    # With these weights the quadratic form is the sum of the means within the samples minus twice
+    # the mean between them.
+    weights = np.repeat([1 / first_size, -1 / second_size], sizes)
+    observed = float(_quadratic(similarity, weights[None])[0])
+    rounding = _ROUNDING * float(np.abs(similarity).max())
+    if pairs is None:
+        strata = np.zeros(count, dtype=np.int64)
+    else:
+        strata = number_groups(pairs, sizes)
     rng = np.random.default_rng(seed)
-    belongs = np.zeros(count, dtype=np.int64) if pairs is None else number_groups(pairs, sizes)
     hits = 0
-    for part in row_chunks(permutations, count, most=_AT_ONCE):
-        exchanged = _exchanged(weights, belongs, part.stop - part.start, rng)
-        hits += np.count_nonzero(_quadratic(alike, exchanged) >= seen - noise)
-    return PermutationTest(
-        max(seen, 0.0) if seen > -noise else seen, (1 + hits) / (1 + permutations), sizes
-    )
+    for chunk in row_chunks(permutations, count, most=_AT_ONCE):
+        permuted = _permute(weights, strata, chunk.stop - chunk.start, rng)
+        statistics = _quadratic(similarity, permuted)
+        # The tolerance keeps rounding from breaking ties with the observed arrangement.
+        hits += np.count_nonzero(statistics >= observed - rounding)
+    # Count the observed arrangement as a permutation, so that p is never 0.
+    p_value = (1 + hits) / (1 + permutations)
+    # Both distances are at least 0; a slightly negative value comes from rounding.
+    if -rounding < observed < 0:
+        observed = 0.0
+    return PermutationTest(observed, p_value, sizes)
 
 
 def _quadratic(kernel: Floats, weights: Floats) -> Floats:
     """Return w K w of each row of weights."""
-    return ((weights @ kernel) * weights).sum(axis=1)
+    products = weights @ kernel
+    return (products * weights).sum(axis=1)
 
 
-def _exchanged(
-    weights: Floats, belongs: NDArray[np.int64], times: int, rng: np.random.Generator
+def _permute(
+    weights: Floats,
+    strata: NDArray[np.int64],
+    times: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Permute the weights within their strata, (times, n)."""
-    order = np.argsort(belongs + rng.random((times, len(weights))), axis=1)
-    exchanged = np.empty((times, len(weights)))
-    # `order` sorts by stratum and at random within one; assign each stratum's weights to its own places.
-    exchanged[:, np.argsort(belongs, kind="stable")] = weights[order]
-    return exchanged
+    # Adding random values below 1 sorts by stratum, and randomly within each stratum.
+    keys = strata + rng.random((times, len(weights)))
+    random_order = np.argsort(keys, axis=1)
+    by_stratum = np.argsort(strata, kind="stable")
+    permuted = np.empty((times, len(weights)))
+    permuted[:, by_stratum] = weights[random_order]
+    return permuted
 
 
 def _both(
-    first: ArrayLike, second: ArrayLike, *, is_scaled: bool
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    is_scaled: bool,
 ) -> tuple[Floats, tuple[int, int]]:
     values, sizes = stack_samples(first, second)
     if is_scaled:
-        spread = values.std(axis=0)
-        values = values / np.where(spread > 0, spread, 1.0)
+        deviations = values.std(axis=0)
+        # Leave a constant feature unchanged instead of dividing by 0.
+        values = values / np.where(deviations > 0, deviations, 1.0)
     return values, sizes
 
 

@@ -1,4 +1,4 @@
-"""The area under the ROC curve, and its bootstrap over groups."""
+"""Area under the ROC curve (AUC), and its bootstrap over groups."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from segarena.statistics.two_samples import Floats
 
 
 def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the probability that a value of the second is above one of the first, ties counting half.
+    """Return the probability that a value of `second` is above one of `first`, where ties count half.
 
     >>> area_under_roc([0.1, 0.4], [0.4, 0.8])
     0.875
 
     Raises:
-        InvalidInput: no values in one of them, other axes, or NaN.
+        InvalidInput: an input has no values, more than one axis, or NaN.
     """
     low = np.asarray(first, dtype=np.float64)
     high = np.asarray(second, dtype=np.float64)
-    if (
-        low.ndim != 1
-        or high.ndim != 1
-        or not low.size
-        or not high.size
-        or np.isnan(low).any()
-        or np.isnan(high).any()
-    ):
+    if not _is_valid(low) or not _is_valid(high):
         raise InvalidInput(
             f"ROC: expected values without NaN in both, got shapes {low.shape} and {high.shape}"
         )
-    return float(_below(np.sort(low), high).sum() / (low.size * high.size))
+    wins = _below(np.sort(low), high).sum()
+    pairs = low.size * high.size
+    return float(wins / pairs)
+
+
+def _is_valid(values: Floats) -> bool:
+    return values.ndim == 1 and values.size > 0 and not np.isnan(values).any()
 
 
 def area_over_groups(
-    first: Floats, second: Floats, groups: NDArray[np.int64], repeats: int, rng: np.random.Generator
+    first: Floats,
+    second: Floats,
+    groups: NDArray[np.int64],
+    repeats: int,
+    rng: np.random.Generator,
 ) -> tuple[float, Floats]:
-    """Return the area, mean over several scores, and its bootstrap draws over groups.
+    """Return the AUC, averaged over several scores, and its bootstrap values over groups.
 
     >>> scores = np.array([[0.1, 0.4]]), np.array([[0.4, 0.8]])
     >>> area, draws = area_over_groups(*scores, np.array([0, 1, 0, 1]), 3, np.random.default_rng(0))
@@ -48,45 +51,55 @@ def area_over_groups(
     Args:
         first: (scores, n1).
         second: (scores, n2).
-        groups: (n1 + n2,) group of each value, numbered from 0, those of the first before those of the second.
-        repeats: number of draws.
-        rng: generator, advanced by the draws, which depend only on the number of groups.
+        groups: (n1 + n2,) group of each value, indexed from 0, groups of the first sample's values before
+            those of the second.
+        repeats: number of bootstrap samples.
+        rng: random generator; its use depends only on the number of groups.
 
     Returns:
-        The area, and that of each draw, (repeats,): NaN for a draw without values of one of the
-        samples.
+        The AUC, and the AUC of each bootstrap sample, (repeats,): NaN if one of the samples has no
+        values in it.
     """
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []
     for times in draw_counts(len(sizes), repeats, rng):
-        won = ((times @ wins) * times).sum(axis=1)
-        pairs = (times @ sizes).prod(axis=1)
+        # A pair of groups counts as often as a bootstrap sample contains both.
+        drawn_wins = ((times @ wins) * times).sum(axis=1)
+        drawn_pairs = (times @ sizes).prod(axis=1)
         with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one sample
-            areas.append(won / pairs)
+            areas.append(drawn_wins / drawn_pairs)
     area = wins.sum() / sizes.sum(axis=0).prod()
     return float(area), np.concatenate(areas)
 
 
-def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _wins(
+    first: Floats,
+    second: Floats,
+    groups: NDArray[np.int64],
+) -> tuple[Floats, Floats]:
     """Count for each pair of groups the value pairs in which the second sample is above the first.
 
     Returns:
-        the counts, (groups of first, groups of second), and the values of each sample in each group, (groups, 2).
+        The counts, (groups of first, groups of second), and the number of values of each sample per group, (groups, 2).
     """
     count = int(groups.max()) + 1
-    one = groups[: first.shape[1]]
-    two = groups[first.shape[1] :]
+    scores, first_size = first.shape
+    first_groups = groups[:first_size]
+    second_groups = groups[first_size:]
     wins = np.zeros((count, count))
     for low, high in zip(first, second, strict=True):
-        for group in np.unique(one):
-            below = _below(np.sort(low[one == group]), high)
-            wins[group] += np.bincount(two, weights=below, minlength=count)
-    sizes = np.stack([np.bincount(part, minlength=count) for part in (one, two)], axis=1)
-    return wins / len(first), sizes.astype(np.float64)
+        for group in np.unique(first_groups):
+            own = np.sort(low[first_groups == group])
+            below = _below(own, high)
+            wins[group] += np.bincount(second_groups, weights=below, minlength=count)
+    first_sizes = np.bincount(first_groups, minlength=count)
+    second_sizes = np.bincount(second_groups, minlength=count)
+    sizes = np.stack([first_sizes, second_sizes], axis=1)
+    return wins / scores, sizes.astype(np.float64)
 
 
 def _below(ordered: Floats, values: Floats) -> Floats:
-    """Return how many of `ordered` are below each value, equal ones counting half."""
+    """Return the number of values in `ordered` below each value; equal values count half."""
     below = np.searchsorted(ordered, values, "left")
     at_most = np.searchsorted(ordered, values, "right")
     return (below + at_most) / 2

@@ -1,10 +1,12 @@
-"""Statistics over the rounds of dialogues: NoC, NoF, AuC, the value after k rounds.
+"""Statistics over the rounds of dialogues: NoC, NoF, AuC, and the value after k rounds.
 
-Everything here takes the values of many dialogues as one array (dialogues, rounds) and returns one value
-per dialogue, float64; all raise `InvalidInput` for anything else, or NaN in it. Means and their intervals are
-`segarena.statistics.intervals`. Round k is the answer to the k-th prompt, counted from 1.
+Every function takes the values of many dialogues as one array (dialogues, rounds) and returns one
+value per dialogue, float64; each raises `InvalidInput` for other shapes and for NaN. For means and
+their intervals see `segarena.statistics.intervals`. Round k is the answer to the k-th prompt,
+counted from 1.
 
-Source: RClicks, section 5 ("NoC", "NoF", "AuC"); the areas of challenges on volumes are sums instead of means.
+Source: RClicks, section 5 ("NoC", "NoF", "AuC"); volume challenges use sums instead of means for
+their areas.
 """
 
 from __future__ import annotations
@@ -22,37 +24,43 @@ SolvedAtLast: TypeAlias = Literal["solved", "failure"]
 
 
 def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
-    """Return the values as one array (dialogues, rounds); a dialogue that ended early keeps its last value.
+    """Stack values to one array (dialogues, rounds); a dialogue that ended early keeps its last value.
 
-    Rounds beyond `rounds` are left out. No dialogues give an array of 0 rows.
+    Rounds beyond `rounds` are dropped. Without dialogues the array has 0 rows.
 
     >>> hold_last([[0.5, 0.9], [0.4, 0.6, 0.8]], 3)
     array([[0.5, 0.9, 0.9],
            [0.4, 0.6, 0.8]])
 
     Args:
-        values_per_dialogue: one sequence per dialogue, a value for each of its rounds, at least one.
-        rounds: how many columns to return, at least 1.
+        values_per_dialogue: one sequence per dialogue with a value for each of its rounds, at least one.
+        rounds: number of columns to return, at least 1.
 
     Raises:
-        InvalidInput: a dialogue without a round, or `rounds` below 1.
+        InvalidInput: a dialogue has no round, or `rounds` is below 1.
     """
     if rounds < 1:
         raise InvalidInput(f"rounds: expected at least 1, got {rounds}")
-    held = np.empty((len(values_per_dialogue), rounds))
-    for row, values in zip(held, values_per_dialogue, strict=True):
-        given = np.asarray(values, dtype=np.float64)[:rounds]
-        if given.ndim != 1 or not len(given):
+    curves = np.empty((len(values_per_dialogue), rounds))
+    for curve, values in zip(curves, values_per_dialogue, strict=True):
+        recorded = np.asarray(values, dtype=np.float64)[:rounds]
+        if recorded.ndim != 1 or not len(recorded):
             raise InvalidInput(
                 f"dialogue: expected a value for each round, got shape {np.shape(values)}"
             )
-        row[: len(given)] = given
-        row[len(given) :] = given[-1]
-    return held
+        count = len(recorded)
+        curve[:count] = recorded
+        curve[count:] = recorded[-1]
+    return curves
 
 
-def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None = None) -> Values:
-    """Return NoC: the first round whose value is at least `threshold`, `limit` when none is.
+def number_of_clicks(
+    values: ArrayLike,
+    threshold: float,
+    *,
+    limit: int | None = None,
+) -> Values:
+    """Return NoC: the first round whose value is at least `threshold`, or `limit` if there is none.
 
     >>> number_of_clicks([[0.5, 0.9, 0.95], [0.3, 0.4, 0.5]], 0.9).tolist()
     [2.0, 3.0]
@@ -60,15 +68,17 @@ def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None =
     Args:
         values: (dialogues, rounds).
         threshold: compared with >=, exactly.
-        limit: only that many rounds count; all of them by default.
+        limit: number of rounds to count; by default all rounds.
 
     Raises:
-        InvalidInput: `limit` not within 1..rounds.
+        InvalidInput: `limit` is not within 1..rounds.
     """
     curve = _up_to(values, limit)
+    rounds = curve.shape[1]
     is_solved = curve >= threshold
+    # `argmax` returns the first True; rows without one are replaced below.
     first_solved = is_solved.argmax(axis=1) + 1.0
-    return np.where(is_solved.any(axis=1), first_solved, float(curve.shape[1]))
+    return np.where(is_solved.any(axis=1), first_solved, float(rounds))
 
 
 def number_of_failures(
@@ -78,9 +88,9 @@ def number_of_failures(
     limit: int | None = None,
     solved_at_last: SolvedAtLast = "solved",
 ) -> Values:
-    """Return NoF of each dialogue: 1 where `threshold` was not reached, 0 where it was.
+    """Return NoF of each dialogue: 1 if it never reaches `threshold`, else 0.
 
-    The sum over dialogues is the NoF of the papers, the mean is the share that failed.
+    The sum over dialogues is the NoF of the papers; the mean is the failure rate.
 
     >>> number_of_failures([[0.5, 0.9], [0.3, 0.4]], 0.9).tolist()
     [0.0, 1.0]
@@ -90,60 +100,67 @@ def number_of_failures(
     Args:
         values: (dialogues, rounds).
         threshold: compared with >=, exactly.
-        limit: only that many rounds count; all of them by default.
+        limit: number of rounds to count; by default all rounds.
         solved_at_last: whether a dialogue that reaches the threshold only in the very last round is "solved" or a
-            "failure". The published numbers count NoC == 20, so they take it for a failure.
+            "failure". The published numbers count NoC == 20, which makes it a failure.
 
     Raises:
-        InvalidInput: also for any other value of `solved_at_last`.
+        InvalidInput: also if `solved_at_last` has another value.
     """
     if solved_at_last not in ("solved", "failure"):
         raise InvalidInput(
             f"solved_at_last: expected 'solved' or 'failure', got {solved_at_last!r}"
         )
     curve = _up_to(values, limit)
-    counted = curve[:, :-1] if solved_at_last == "failure" else curve
-    is_solved = (counted >= threshold).any(axis=1)
+    if solved_at_last == "failure":
+        # A dialogue solved only in the last round has NoC == rounds, which the papers count as
+        # failed.
+        curve = curve[:, :-1]
+    is_solved = (curve >= threshold).any(axis=1)
     return np.where(is_solved, 0.0, 1.0)
 
 
 def area_under_curve(values: ArrayLike) -> Values:
-    """Return AuC: trapezoids over rounds 1..n divided by n - 1; with one round, its value.
+    """Return AuC: the trapezoidal area over rounds 1..n divided by n - 1; for a single round, its value.
 
     >>> area_under_curve([[0.0, 0.5, 1.0], [1.0, 1.0, 1.0]]).tolist()
     [0.5, 1.0]
     """
     curve = _checked(values)
-    if curve.shape[1] == 1:
-        return curve[:, 0].copy()
-    half_ends = (curve[:, 0] + curve[:, -1]) / 2
-    trapezoids = half_ends + curve[:, 1:-1].sum(axis=1)
-    return trapezoids / (curve.shape[1] - 1)
+    rounds = curve.shape[1]
+    first = curve[:, 0]
+    if rounds == 1:
+        # A copy, because a view of the input could be changed by its owner.
+        return first.copy()
+    half_ends = (first + curve[:, -1]) / 2
+    between = curve[:, 1:-1].sum(axis=1)
+    return (half_ends + between) / (rounds - 1)
 
 
 def area_over_all(values: ArrayLike) -> Values:
-    """Return the sum of the trapezoids over all rounds, at most rounds - 1; 0 with one round.
+    """Return the trapezoidal area over all rounds, at most rounds - 1; 0 for a single round.
 
     >>> area_over_all([[0.0, 0.5, 1.0]]).tolist()
     [1.0]
 
-    Source: autoPET, whose 11 values (no click, then 10) give at most 10.
+    Source: autoPET, whose 11 values (without clicks, then after each of 10 clicks) give at most 10.
     """
     curve = _checked(values)
-    return area_under_curve(curve) * (curve.shape[1] - 1)
+    intervals = curve.shape[1] - 1
+    return area_under_curve(curve) * intervals
 
 
 def area_over_last_five(values: ArrayLike) -> Values:
-    """Return the sum of the trapezoids over the last five rounds, at most 4.
+    """Return the trapezoidal area over the last five rounds, at most 4.
 
     >>> area_over_last_five([[0.9, 0.0, 0.25, 0.5, 0.75, 1.0]]).tolist()
     [2.0]
 
     Raises:
-        InvalidInput: fewer than five rounds.
+        InvalidInput: there are fewer than five rounds.
 
-    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks;
-    the box does not count.
+    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation, with a
+    box and then five clicks; the round of the box does not count.
     """
     curve = _checked(values)
     if curve.shape[1] < 5:
@@ -160,7 +177,7 @@ def at_round(values: ArrayLike, k: int) -> Values:
     [0.9]
 
     Raises:
-        InvalidInput: `k` not within 1..rounds.
+        InvalidInput: `k` is not within 1..rounds.
     """
     return _up_to(values, k)[:, -1].copy()
 
@@ -169,9 +186,10 @@ def _up_to(values: ArrayLike, limit: int | None) -> Values:
     curve = _checked(values)
     if limit is None:
         return curve
-    if not 1 <= limit <= curve.shape[1]:
+    rounds = curve.shape[1]
+    if not 1 <= limit <= rounds:
         raise InvalidInput(
-            f"round {limit}: expected 1..{curve.shape[1]}, as many as the values have"
+            f"round {limit}: expected 1..{rounds}, the number of rounds in the values"
         )
     return curve[:, :limit]
 

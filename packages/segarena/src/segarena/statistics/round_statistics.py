@@ -1,8 +1,8 @@
-"""Statistics over rounds as plug-ins. Each is a class with values, a number format and a definition.
+"""Statistics over rounds as plug-ins: classes that compute values and define format and description.
 
-`segarena.Statistic(name=..., kind="noc", metric=..., ...)` names one in the summary of a benchmark. A package brings
-a kind of its own as it brings a metric: a class under `@statistic("name")` in a module that it names in the entry
-point group `segarena.plugins`.
+`segarena.Statistic(name=..., kind="noc", metric=..., ...)` refers to one in the summary of a
+benchmark. A package adds its own kinds like its own metrics: by a class under `@statistic("name")`
+in a module that it names in the entry point group `segarena.plugins`.
 """
 
 from __future__ import annotations
@@ -33,47 +33,67 @@ class RoundStatistic(ABC):
 
     Attributes:
         decimals: number of decimals printed.
-        is_share: whether it is printed in per cent.
-        has_threshold: whether it reads `statistic.threshold`, which charts then mark.
+        is_share: whether the value is printed in per cent.
+        has_threshold: whether the statistic uses `statistic.threshold`, which charts then mark.
         sentence: definition without the name and without a full stop; by default the first line of the docstring.
             `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
-        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}`
-            and `{word}`, the word for a round.
+        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}`,
+            `{steps}` from round to round, and `{word}`, the word for a round.
         lead: predicate for a segmenter that is better by `{size}` than `{other}`.
+        gap: a difference of `{size}` with its unit, as in "ahead by 2.67 clicks".
+
+    In `level`, `lead` and `gap`, the interval follows the number within `{value}` and `{size}`.
     """
 
     decimals: int = 3
     is_share: bool = False
     has_threshold: bool = False
     sentence: str = ""
-    level: str = "comes to {name} {value}"
+    level: str = "has {name} {value}"
     lead: str = "is {size} ahead of {other} in {name}"
+    gap: str = "{size}"
 
     @abstractmethod
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
         """Return the statistic of each dialogue.
 
         Args:
-            statistic: as the benchmark names it.
-            values: (dialogues, rounds) of the column that it reads, without NaN.
-            options: those of the benchmark.
+            statistic: the statistic as the benchmark declares it.
+            values: (dialogues, rounds) of its metric column, without NaN.
+            options: options of the benchmark.
         """
 
     def definition(
-        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+        self,
+        statistic: Statistic,
+        metric: str,
+        rounds: int,
+        options: Mapping[str, Any],
     ) -> str:
         """Return `sentence` filled in; `metric` is the column as printed."""
         if not self.sentence:
-            return (type(self).__doc__ or type(self).__name__).partition("\n")[0].rstrip(".")
-        given = {"metric": metric, "rounds": rounds, "steps": max(1, rounds - 1)}
-        return self.sentence.format(**given, threshold=statistic.threshold, round=statistic.round)
+            docstring = type(self).__doc__ or type(self).__name__
+            first_line, _, _ = docstring.partition("\n")
+            return first_line.rstrip(".")
+        return self.sentence.format(
+            metric=metric,
+            rounds=rounds,
+            steps=max(1, rounds - 1),
+            threshold=statistic.threshold,
+            round=statistic.round,
+        )
 
     def needs_rounds(self, statistic: Statistic) -> int:
-        """Return how many rounds a run needs at least; with fewer the statistic is left out, and named."""
+        """Return the number of rounds that a run needs; reports of shorter runs omit the statistic and say so."""
         return 1
 
     def text(self, value: float) -> str:
-        """Return a value as printed; "–" for NaN."""
+        """Format a value; "–" for NaN."""
         if math.isnan(value):
             return "–"
         if self.is_share:
@@ -101,29 +121,35 @@ def find_statistic(kind: str) -> RoundStatistic:
     '25.0 %'
 
     Raises:
-        UnknownPlugin: there is none; the message lists the near ones.
+        UnknownPlugin: the kind is unknown; the message lists similar names.
     """
     found: RoundStatistic = find_registered("statistic", kind)()
     return found
 
 
 def statistic_values(
-    statistic: Statistic, values: ArrayLike, options: Mapping[str, Any] | None = None
+    statistic: Statistic,
+    values: ArrayLike,
+    options: Mapping[str, Any] | None = None,
 ) -> Values:
     """Return `statistic` of each dialogue.
 
     >>> statistic_values(Statistic(name="IoU@2", kind="at_round", round=2), [[0.5, 0.9, 0.95]]).tolist()
     [0.9]
 
-    Arguments and errors are those of the kind; without a benchmark there are no options.
+    `options` are the benchmark's options, by default none. `RoundStatistic.values` describes the arguments and the
+    result. Each kind of statistic raises its own errors.
     """
     return find_statistic(statistic.kind).values(statistic, values, options or {})
 
 
 def define_statistic(
-    statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+    statistic: Statistic,
+    metric: str,
+    rounds: int,
+    options: Mapping[str, Any],
 ) -> str:
-    """Return the sentence that defines a statistic of a benchmark, and which way is good.
+    """Return the sentence that defines a statistic of a benchmark and says which direction is better.
 
     >>> define_statistic(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
     'IoU@2: IoU after round 2. Higher is better.'
@@ -135,84 +161,175 @@ def define_statistic(
 
 @statistic("noc")
 class NumberOfClicks(RoundStatistic):
-    """The first round whose value reaches the threshold; the number of rounds when none does."""
+    """The first round whose value reaches the threshold; the number of rounds if none does."""
 
     decimals = 2
     has_threshold = True
-    level = "needs {value} {word}s for {metric} {threshold:g}"
+    level = "has {name} {value}"
     lead = "needs {size} fewer {word}s than {other} for {metric} {threshold:g}"
+    gap = "{size} {word}s"
     sentence = (
         "number of rounds until {metric} is at least {threshold:g}; {rounds} when it never is"
     )
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
         """Return NoC."""
         return number_of_clicks(values, statistic.threshold)
 
 
 @statistic("nof")
 class NumberOfFailures(RoundStatistic):
-    """1 for a dialogue that never reaches the threshold, else 0; the mean is the share that failed."""
+    """1 for a dialogue that never reaches the threshold, else 0; the mean is the failure rate."""
 
     decimals = 1
     is_share = True
     has_threshold = True
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
-        """Return NoF; the benchmark's option `solved_at_last` says what reaching it in the last round is."""
-        last = "failure" if options.get("solved_at_last") == "failure" else "solved"
-        return number_of_failures(values, statistic.threshold, solved_at_last=last)
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
+        """Return NoF; the benchmark's option `solved_at_last` decides whether reaching it in the last round counts."""
+        if options.get("solved_at_last") == "failure":
+            return number_of_failures(values, statistic.threshold, solved_at_last="failure")
+        return number_of_failures(values, statistic.threshold)
 
     def definition(
-        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+        self,
+        statistic: Statistic,
+        metric: str,
+        rounds: int,
+        options: Mapping[str, Any],
     ) -> str:
-        """Say what is not reached, and how to get to the count that papers print."""
+        """Define the failure, and describe how to obtain the count that papers print."""
         is_failure = options.get("solved_at_last") == "failure"
         if is_failure:
-            also = " (one that gets there only in the last round counts as a failure, as published)"
+            also = " (a target that reaches it only in the last round counts as a failure, as published)"
         else:
             also = ""
         return (
             f"share of targets whose {metric} does not reach {statistic.threshold:g} within {rounds} rounds{also}; "
-            "times the number of targets it is the count that papers print"
+            "multiplied by the number of targets, it is the count that papers print"
         )
+
+
+@statistic("solved")
+class SolvedWithin(RoundStatistic):
+    """1 for a dialogue that reaches the threshold within `round` rounds, else 0; the mean is the solved share."""
+
+    decimals = 1
+    is_share = True
+    has_threshold = True
+    sentence = "share of targets whose {metric} reaches {threshold:g} within {round} rounds"
+
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
+        """Return 1 for solved, 0 for unsolved."""
+        return 1 - number_of_failures(values, statistic.threshold, limit=statistic.round)
+
+    def needs_rounds(self, statistic: Statistic) -> int:
+        """Return the last round that counts."""
+        return statistic.round
+
+
+@statistic("restricted_noc")
+class RestrictedClicks(RoundStatistic):
+    """Clicks within the first `round` rounds: NoC, or `round` for a dialogue that is not solved by then.
+
+    The mean is the restricted mean of survival analysis: the area under the curve of the unsolved
+    share from 0 to `round`. With all rounds it equals NoC.
+    """
+
+    decimals = 2
+    has_threshold = True
+    gap = "{size} {word}s"
+    sentence = (
+        "mean number of rounds until {metric} is at least {threshold:g}, restricted to {round}: the area under the "
+        "curve of unsolved targets over the first {round} rounds"
+    )
+
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
+        """Return the smaller of NoC and `round`."""
+        return number_of_clicks(values, statistic.threshold, limit=statistic.round)
+
+    def needs_rounds(self, statistic: Statistic) -> int:
+        """Return the last round that counts."""
+        return statistic.round
 
 
 @statistic("auc")
 class AreaUnderCurve(RoundStatistic):
-    """The area under the curve over all rounds by trapezoids, divided by their number less one."""
+    """The trapezoidal area under the curve over all rounds, divided by the number of rounds minus one."""
 
     sentence = "area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by {steps}"
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
         """Return AuC."""
         return area_under_curve(values)
 
 
 @statistic("auc_all")
 class AreaOverAll(RoundStatistic):
-    """The area under the curve over all rounds by trapezoids, as a sum."""
+    """The trapezoidal area under the curve over all rounds, as a sum."""
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
-        """Return the sum of the trapezoids."""
+    level = "has {name} {value} of at most {steps}"
+
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
+        """Return the trapezoidal area."""
         return area_over_all(values)
 
     def definition(
-        self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]
+        self,
+        statistic: Statistic,
+        metric: str,
+        rounds: int,
+        options: Mapping[str, Any],
     ) -> str:
-        """Say over which rounds, and how much it can be."""
+        """Define the area by its rounds and its maximum."""
         return f"sum of the trapezoids under the curve of {metric} over rounds 1 to {rounds}, at most {rounds - 1}"
 
 
 @statistic("auc_last_five")
 class AreaOverLastFive(RoundStatistic):
-    """The area under the curve over the last five rounds by trapezoids, as a sum."""
+    """The trapezoidal area under the curve over the last five rounds, as a sum."""
 
+    level = "has {name} {value} of at most 4"
     sentence = (
         "sum of the trapezoids under the curve of {metric} over the last five rounds, at most 4"
     )
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
         """Return the sum of the trapezoids."""
         return area_over_last_five(values)
 
@@ -227,7 +344,12 @@ class AtRound(RoundStatistic):
 
     sentence = "{metric} after round {round}"
 
-    def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
+    def values(
+        self,
+        statistic: Statistic,
+        values: ArrayLike,
+        options: Mapping[str, Any],
+    ) -> Values:
         """Return the value after `statistic.round`."""
         return at_round(values, statistic.round)
 

@@ -1,4 +1,4 @@
-"""Variance components: the variation between people (units) beyond chance."""
+"""Variance components: how much people (units) differ beyond chance."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class UnitVariation:
     """Variation between units, such as people.
 
     Attributes:
-        deviation: standard deviation between their true means; 0 where chance explains all of the differences.
-        low, high: its 95 % interval; NaN with fewer than two clusters.
+        deviation: standard deviation of the units' true means; 0 if chance explains all differences.
+        low, high: 95 % interval of `deviation`; NaN with fewer than two clusters.
         least, most: the lowest and the highest mean of a unit.
     """
 
@@ -39,9 +39,10 @@ def unit_variation(
 ) -> UnitVariation:
     """Estimate the standard deviation between units that were measured on the same items.
 
-    The estimate is the variance of the units' means minus the variance that the residuals (values minus the means of
-    their item and of their unit) cause in such a mean: the variance component of a two-way layout without repetition,
-    clipped at 0. The interval draws clusters of items with replacement.
+    The estimate is the variance of the units' means minus the part of it that residuals cause
+    (values minus the means of their item and of their unit): the variance component of a two-way
+    layout without repetition, clipped at 0. The interval resamples clusters of items with
+    replacement.
 
     >>> found = unit_variation([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
     >>> round(found.deviation, 6), found.least, found.most
@@ -49,34 +50,45 @@ def unit_variation(
 
     Args:
         values: (items, units); NaN where a unit was not measured.
-        clusters: cluster id of each item; None: each is its own cluster.
-        repeats: bootstrap samples.
-        level: share of them inside the interval.
+        clusters: cluster id of each item; None: each item is its own cluster.
+        repeats: number of bootstrap samples.
+        level: share of the samples inside the interval.
         seed: seed of the resampling.
 
     Raises:
-        InvalidInput: not two axes.
+        InvalidInput: `values` does not have two axes.
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2:
-        raise InvalidInput(f"values: expected things and units, two axes, got shape {table.shape}")
-    means = mean_of_defined(table) if len(table) else np.full(table.shape[1], math.nan)
+        raise InvalidInput(f"values: expected (items, units), two axes, got shape {table.shape}")
+    if len(table):
+        means = mean_of_defined(table)
+    else:
+        means = np.full(table.shape[1], math.nan)
     if np.isfinite(means).sum() < 2:
         return UnitVariation(
-            deviation=math.nan, low=math.nan, high=math.nan, least=math.nan, most=math.nan
+            deviation=math.nan,
+            low=math.nan,
+            high=math.nan,
+            least=math.nan,
+            most=math.nan,
         )
     if clusters is None:
-        belongs = np.arange(len(table))
+        cluster_of = np.arange(len(table))
     else:
-        belongs = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    count = int(belongs.max()) + 1
-    low = high = math.nan
+        _, cluster_of = np.unique(np.asarray(clusters), return_inverse=True)
+    count = int(cluster_of.max()) + 1
+    low = math.nan
+    high = math.nan
     if count > 1:
-        drawn = draw_counts(count, repeats, np.random.default_rng(seed))
-        found = [_deviation(table, times[belongs]) for part in drawn for times in part]
-        low, high = percentile_interval(found, level)
+        rng = np.random.default_rng(seed)
+        deviations: list[float] = []
+        for counts in draw_counts(count, repeats, rng):
+            deviations += [_deviation(table, times[cluster_of]) for times in counts]
+        low, high = percentile_interval(deviations, level)
+    every_item_once = np.ones(len(table))
     return UnitVariation(
-        deviation=_deviation(table, np.ones(len(table))),
+        deviation=_deviation(table, every_item_once),
         low=low,
         high=high,
         least=float(np.nanmin(means)),
@@ -85,28 +97,32 @@ def unit_variation(
 
 
 def _deviation(table: NDArray[np.float64], times: NDArray[np.float64]) -> float:
-    """Return the deviation between columns, with rows weighted by `times`; NaN with fewer than two columns."""
+    """Return the deviation between columns with row weights `times`; NaN with fewer than two columns."""
     is_known = np.isfinite(table)
     weights = times[:, None] * is_known
     filled = np.where(is_known, table, 0.0)
     sizes = weights.sum(axis=0)
-    columns = sizes > 0
-    if columns.sum() < 2:
+    # A bootstrap sample may lack all items of a unit.
+    has_items = sizes > 0
+    if has_items.sum() < 2:
         return math.nan
-    weights = weights[:, columns]
-    filled = filled[:, columns]
-    sizes = sizes[columns]
-    is_known = is_known[:, columns]
+    weights = weights[:, has_items]
+    filled = filled[:, has_items]
+    sizes = sizes[has_items]
+    is_known = is_known[:, has_items]
     means = (weights * filled).sum(axis=0) / sizes
     # Residuals of the additive model of items and units.
     values_in_row = is_known.sum(axis=1)
     residuals = np.where(is_known, filled - means, 0.0)
+    # An item without values has no residuals; the maximum only avoids dividing by 0.
     row_means = residuals.sum(axis=1) / np.maximum(values_in_row, 1)
     residuals = np.where(is_known, residuals - row_means[:, None], 0.0)
     mean_size = float(sizes.mean())
     degrees_of_freedom = max(mean_size - 1, 0.0) * (len(means) - 1)
+    chance = 0.0
     if degrees_of_freedom:
-        chance = float((weights * residuals**2).sum()) / degrees_of_freedom / mean_size
-    else:
-        chance = 0.0
-    return math.sqrt(max(0.0, float(np.var(means, ddof=1)) - chance))
+        squares = float((weights * residuals**2).sum())
+        chance = squares / degrees_of_freedom / mean_size
+    # Unbiased, because the units are a sample of all people.
+    variance = float(np.var(means, ddof=1))
+    return math.sqrt(max(0.0, variance - chance))

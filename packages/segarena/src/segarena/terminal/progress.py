@@ -11,24 +11,29 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from segarena.terminal.remaining_time import RemainingTime
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Workers
 from segarena.work.progress import Progress
 
+# A log gets lines instead of a bar, in an interval that shows activity without flooding the log.
 _LINE_EVERY_S = 15.0
+# A forecast of only a few seconds would not appear much before the result.
 _MIN_FORECAST_S = 10.0
+# Estimates below the first number are rounded to multiples of the second.
+_ROUGH_STEPS = ((10, 1), (90, 5), (600, 60), (5400, 300), (36000, 1800))
 
 
 class ProgressBar:
     """A progress display; use it as a context manager and pass `update` as `on_progress`.
 
-    Each stage of the work has its own bar. After the first unit of a stage, a line forecasts the
-    total time, unless it is only seconds.
+    Each stage of the work has its own bar. Once a few units of a stage are done, a line forecasts the
+    total time, unless it is a few seconds.
 
     Args:
-        title: text in front of the bar.
-        console: the output.
-        unit: name of a unit, in the plural.
+        title: text before the bar.
+        console: console for the output.
+        unit: plural name of a unit.
         rate: key of `Progress.counts` to show per second; by default units per second.
         workers: the executor or number of processes, for the forecast.
     """
@@ -76,12 +81,14 @@ class ProgressBar:
         title = f"{self._title} {state.stage}" if state.stage else self._title
         stage = self._stages.get(state.stage)
         if stage is None:
-            stage = _Stage(self._bar.add_task(title, total=None, rest=""))
+            task = self._bar.add_task(title, total=None, rest="")
+            stage = _Stage(task, RemainingTime(self._workers))
             self._stages[state.stage] = stage
         for note in state.notes[stage.notes :]:
             self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False, soft_wrap=True)
         stage.notes = len(state.notes)
-        self._estimate(stage, state)
+        stage.left_s = stage.remaining_time.update(state, time.monotonic())
+        self._print_forecast(stage, state)
         rest = self._describe(stage, state)
         self._bar.update(stage.task, completed=state.done, total=state.units, rest=rest)
         now = time.monotonic()
@@ -91,18 +98,14 @@ class ProgressBar:
             stage.last_line = now
             self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
 
-    def _estimate(self, stage: _Stage, state: Progress) -> None:
-        here = state.done - state.resumed - state.elsewhere
-        pending = state.units - state.resumed
-        if here <= 0 or stage.is_estimated:
+    def _print_forecast(self, stage: _Stage, state: Progress) -> None:
+        if stage.left_s is None or stage.is_forecast:
             return
-        stage.is_estimated = True
-        parallel = min(self._workers * state.sharers, pending)
-        all_s = state.seconds / here * pending / parallel
-        if pending > here and all_s >= _MIN_FORECAST_S:
-            self._console.print(
-                f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}"
-            )
+        stage.is_forecast = True
+        all_s = time.monotonic() - stage.started + stage.left_s
+        if stage.left_s >= _MIN_FORECAST_S:
+            units = f"{stage.remaining_time.units} of {state.units - state.resumed} {self._unit}"
+            self._console.print(f"about {rough_text(all_s)} in total, estimated from {units}")
 
     def _describe(self, stage: _Stage, state: Progress) -> str:
         if state.waiting_for:
@@ -114,26 +117,35 @@ class ProgressBar:
             return f"{state.resumed} done before" if state.resumed else "starting"
         speed = amount / elapsed_s if elapsed_s > 0 else 0.0
         left = ""
-        if here:
-            left_s = elapsed_s / here * (state.units - state.done)
-            left = f", {duration_text(left_s)} left"
+        if stage.left_s is not None:
+            left = f", {rough_text(stage.left_s)} left"
         failed = f", {state.failures} failed" if state.failures else ""
         return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
 
 
 @dataclass(slots=True)
 class _Stage:
-    """The bar of one stage, and times of its output."""
+    """The bar of one stage, and the times of its last outputs."""
 
     task: TaskID
+    remaining_time: RemainingTime
+    left_s: float | None = None
     started: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
-    is_estimated: bool = False
+    is_forecast: bool = False
     notes: int = 0
 
 
+def rough_text(seconds: float) -> str:
+    """Format an estimate with no more digits than it deserves: "20 s", "4 min", "25 min", "3.5 h"."""
+    for up_to_s, step_s in _ROUGH_STEPS:
+        if seconds < up_to_s:
+            return duration_text(step_s * round(seconds / step_s))
+    return duration_text(seconds)
+
+
 def duration_text(seconds: float) -> str:
-    """Return seconds in the unit that reads best: "80 s", "12 min", "3.4 h", "8.0 days"."""
+    """Format seconds with a suitable unit: "80 s", "12 min", "3.4 h", "8.0 days"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

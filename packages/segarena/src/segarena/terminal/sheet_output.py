@@ -1,4 +1,4 @@
-"""Output of tables: on the terminal, or as CSV or LaTeX by the suffix of a file."""
+"""Output of tables: on the terminal, or as CSV or LaTeX according to the suffix of a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from rich.console import Console
 
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
-from segarena.reports.renderers import sheet_csv, sheet_rows, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.latex import sheet_tex
+from segarena.reports.renderers.terminal import sheet_rows
 from segarena.reports.sheets import Sheet
 
 SUFFIXES = (".csv", ".tex")
@@ -21,7 +23,7 @@ def check_table_path(path: Path | None) -> None:
     """Check the suffix of a path for a table before the work starts.
 
     Raises:
-        InvalidInput: another suffix than .csv or .tex.
+        InvalidInput: the suffix is neither .csv nor .tex.
     """
     if path is not None and path.suffix not in SUFFIXES:
         raise InvalidInput(f"--out {path}: expected a name ending in {' or '.join(SUFFIXES)}")
@@ -41,7 +43,7 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
     """Write a table as CSV or LaTeX (booktabs).
 
     Raises:
-        InvalidInput: another suffix.
+        InvalidInput: the suffix is neither .csv nor .tex.
         StoreError: the file cannot be written.
     """
     check_table_path(path)

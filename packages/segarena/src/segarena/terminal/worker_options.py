@@ -11,6 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.help_format import RARE
 from segarena.work.cluster.executor import Ray
 from segarena.work.jobs import Workers
 
@@ -23,20 +24,25 @@ EXECUTOR_OPTION = typer.Option(
     "--executor",
     metavar="|".join(EXECUTORS),
     help="Run processes on this machine or on Ray. [default: local]",
+    rich_help_panel=RARE,
 )
 ADDRESS_OPTION = typer.Option(
     "--address",
     metavar="HOST:PORT",
     help="Address of the Ray cluster, or auto. [default: a new cluster on this machine]",
+    rich_help_panel=RARE,
 )
 GPUS_OPTION = typer.Option(
-    "--gpus-per-worker", help="GPUs of each process on Ray; 0.5 lets two share one. [default: 0]"
+    "--gpus-per-worker",
+    help="GPUs of each process on Ray; 0.5 lets two processes share one. [default: 0]",
+    rich_help_panel=RARE,
 )
 ShareOption = Annotated[
     bool,
     typer.Option(
         "--share",
         help="Share the work with all processes on any host that run this command with the same --out.",
+        rich_help_panel=RARE,
     ),
 ]
 
@@ -49,10 +55,10 @@ def workers_from_options(
     address: str | None = None,
     gpus_per_worker: float | None = None,
 ) -> Workers:
-    """Return the number of processes or the executor that the options describe.
+    """Return the number of processes, or the executor, that the options describe.
 
     Raises:
-        InvalidInput: inconsistent options, or an unknown executor.
+        InvalidInput: the options are inconsistent, or the executor is unknown.
         MissingExtra: Ray is not installed.
     """
     if executor not in (None, *EXECUTORS):
@@ -60,12 +66,14 @@ def workers_from_options(
     if executor == "ray":
         return Ray(workers, address or "", gpus_per_worker or 0.0)
     if executor is None and (address is not None or gpus_per_worker is not None):
-        raise InvalidInput("--address and --gpus-per-worker are about Ray; give --executor ray too")
+        raise InvalidInput(
+            "--address and --gpus-per-worker apply only to Ray; give --executor ray too"
+        )
     return workers
 
 
 def with_worker_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `workers` of a command by all options for workers."""
+    """Replace the parameter `workers` of a command by all worker options."""
     parameters = inspect.signature(command, eval_str=True).parameters
 
     @wraps(command)
@@ -76,7 +84,11 @@ def with_worker_options(command: Callable[..., None]) -> Callable[..., None]:
             workers = workers_from_options(**options)
         command(workers=workers, **given)
 
-    def own(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    def own(
+        name: str,
+        annotation: Any,
+        default: Any = None,
+    ) -> inspect.Parameter:
         return inspect.Parameter(name, _KEYWORD, annotation=annotation, default=default)
 
     declared: list[inspect.Parameter] = []

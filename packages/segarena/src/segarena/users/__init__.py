@@ -1,1 +1,1 @@
-"""Users: plug-ins that give the prompts, simulated or human. One plug-in, one file."""
+"""Users: plug-ins that give prompts, simulated or human, one plug-in per file."""

@@ -1,4 +1,4 @@
-"""Simulated user that draws boxes as people do: near the object's edges, sometimes far from them."""
+"""Simulated user that draws boxes with human errors: usually close to the object's edges, sometimes far off."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ DrawingMethod = Literal["drag", "extreme"]
 
 @user("box-drawer")
 class BoxDrawer:
-    """Draws boxes whose edges are as far from the object's as those of people, with their heavy tails.
+    """Draws boxes whose distances from the object's edges are distributed like those of people, with heavy tails.
 
-    An image gets a box around the target. A volume gets one in each of several slices spread over
-    the object, for a lift to interpolate; with `slices=1` it gets one in the median slice and the
-    exact limits, for a lift to propagate. Edges are cut at the frame. An empty target ends the
-    dialogue.
+    An image gets one box around the target. A volume gets a box in each of several slices spread
+    over the object, between which a lift interpolates. With `slices=1` it gets one box in the
+    median slice and the exact limits, from which a lift propagates. Edges are clipped to the frame.
+    An empty target ends the dialogue.
 
-    Source: see `segarena_people.fitting.published_boxes` for the figures that the spreads were
-    fitted to.
+    Source: `segarena_people.fitting.published_boxes` names the published figures to which the
+    spreads were fitted.
 
     Args:
-        drawn: how the box is made: "drag" from corner to corner, "extreme" by clicks on the
+        drawn: how the box is drawn: "drag" from corner to corner, or "extreme" by clicks on the
             object's four outermost points. No effect with `fitted`.
-        fitted: a file that `segarena people fit boxes` wrote; None takes the habits shipped with
+        fitted: a file written by `segarena people fit boxes`; None uses the habits shipped with
             segarena.
-        people: number of simulated people, each with a dialogue about every target; 1 is a new
+        people: number of simulated people, each with a dialogue about every target; 1 samples a new
             person each time.
-        crowd: seed of the simulated people.
+        crowd: random seed of the simulated people.
         slices: number of slices of a volume that get a box.
-        then: user for later rounds, as `segarena list users` writes it; "box" draws the box anew;
+        then: user for later rounds, as `segarena list users` writes it; "box" draws the box again;
             None ends the dialogue.
 
     Raises:
@@ -63,7 +63,8 @@ class BoxDrawer:
     ) -> None:
         if slices < 1:
             raise InvalidInput(f"slices: expected 1 or more, got {slices}")
-        self._habits = read_habits(fitted or SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits)
+        habit_file = fitted or SHIPPED_HABITS / f"boxes-{drawn}.toml"
+        self._habits = read_habits(habit_file, BoxHabits)
         self._crowd = Crowd(people=people, seed=crowd)
         self._slices = slices
         self._draws_again = then == "box"
@@ -76,51 +77,73 @@ class BoxDrawer:
             self.repeats = self._crowd.repeats
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the boxes in the first round, then the prompts of `then`; None when nothing is left to do."""
+        """Return the boxes in the first round, then the prompts of `then`; None when no prompt is left."""
         comparison = turn.of_one
         if turn.round > 1 and not self._draws_again:
-            return None if self._later_user is None else self._later_user.next(turn)
+            if self._later_user is None:
+                return None
+            return self._later_user.next(turn)
         has_errors = bool(comparison.missing_area or comparison.surplus_area)
         if is_empty(comparison.reference.window) or not has_errors:
             return None
         return self._draw_boxes(turn, comparison)
 
     def _all_prompt_kinds(self) -> frozenset[str] | None:
-        """Return the prompt kinds of all rounds; None where the later user does not declare its own."""
+        """Return the prompt kinds of all rounds; None if the later user declares no kinds."""
         first = {"box", "limits"} if self._slices == 1 else {"box"}
         if self._later_user is None:
             return frozenset(first)
         later = prompt_kinds(self._later_user)
-        return None if later is None else later | first
+        if later is None:
+            return None
+        return later | first
 
     def _draw_boxes(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
-        factor = self._habits.factor(self._crowd.person(turn))
+        person = self._crowd.person(turn)
+        factor = self._habits.factor(person)
         window = comparison.reference.window
+        shape = comparison.reference.shape
         if len(window) == 2:
-            return (self._draw_box(window, comparison.reference.shape, factor, turn.rng),)
+            return (self._draw_box(window, shape, factor, turn.rng),)
         windows = _windows_by_slice(comparison)
         prompts: list[Prompt] = []
         for plane in _select_slices(sorted(windows), self._slices):
-            box = self._draw_box(windows[plane], comparison.reference.shape[1:], factor, turn.rng)
-            prompts.append(Box((plane, *box.start), (plane + 1, *box.stop)))
+            box = self._draw_box(windows[plane], shape[1:], factor, turn.rng)
+            start = (plane, *box.start)
+            stop = (plane + 1, *box.stop)
+            prompts.append(Box(start, stop))
+        # A single slice does not show how far the object extends, so limits are given too.
         if self._slices == 1:
             prompts.append(Limits(min(windows), max(windows)))
         return prompts
 
     def _draw_box(
-        self, window: Window, shape: tuple[int, ...], factor: float, rng: np.random.Generator
+        self,
+        window: Window,
+        shape: tuple[int, ...],
+        factor: float,
+        rng: np.random.Generator,
     ) -> Box:
         """Draw a box around a window of a picture."""
-        offsets = factor * self._habits.offsets_px([window_shape(window)], rng)[0]
-        top, left, bottom, right = offsets.tolist()
-        rows = _whole_side(window[0].start - top, window[0].stop + bottom, shape[0])
-        columns = _whole_side(window[1].start - left, window[1].stop + right, shape[1])
-        return Box((rows[0], columns[0]), (rows[1], columns[1]))
+        rows, columns = window
+        height, width = shape
+        average_offsets = self._habits.offsets_px([window_shape(window)], rng)[0]
+        top, left, bottom, right = (factor * average_offsets).tolist()
+        first_row, stop_row = _whole_side(rows.start - top, rows.stop + bottom, height)
+        first_column, stop_column = _whole_side(columns.start - left, columns.stop + right, width)
+        return Box((first_row, first_column), (stop_row, stop_column))
 
 
-def _whole_side(start: float, stop: float, length: int) -> tuple[int, int]:
-    """Round ends to whole pixels within the picture, at least a pixel apart; crossed ends change places."""
-    low, high = sorted((round(start), round(stop)))
+def _whole_side(
+    start: float,
+    stop: float,
+    length: int,
+) -> tuple[int, int]:
+    """Round ends to whole pixels within the picture, at least one pixel apart; crossed ends are swapped."""
+    first = round(start)
+    last = round(stop)
+    low = min(first, last)
+    high = max(first, last)
     low = min(max(low, 0), length - 1)
     high = min(max(high, low + 1), length)
     return low, high
@@ -128,17 +151,19 @@ def _whole_side(start: float, stop: float, length: int) -> tuple[int, int]:
 
 def _windows_by_slice(comparison: Comparison) -> dict[int, Window]:
     """Return the smallest window around the target in each slice that shows it."""
-    window = comparison.reference.window
+    planes, *in_plane = comparison.reference.window
+    outer = tuple(in_plane)
     windows: dict[int, Window] = {}
-    for plane in range(window[0].start, window[0].stop):
-        inside = bounding_window(comparison.target[plane][window[1:]])
+    for plane in range(planes.start, planes.stop):
+        crop = comparison.target[plane][outer]
+        inside = bounding_window(crop)
         if not is_empty(inside):
-            windows[plane] = from_window(inside, window[1:])
+            windows[plane] = from_window(inside, outer)
     return windows
 
 
 def _select_slices(planes: Sequence[int], count: int) -> list[int]:
     if count == 1:
         return [median_slice(planes)]
-    # Short objects repeat a slice; each gets one box.
+    # Short objects repeat a slice, which must not get two boxes.
     return list(dict.fromkeys(key_slices(planes, count)))

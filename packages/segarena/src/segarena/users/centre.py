@@ -1,4 +1,4 @@
-"""Simulated user that clicks the centre of the largest error: the usual simulated click."""
+"""Simulated user that clicks the centre of the largest error, the usual simulated click."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ SolvedBehaviour = Literal["stop", "published"]
 
 @user("centre")
 class CentreClicker:
-    """Clicks the pixel that lies deepest in the missing or in the surplus part, whichever is deeper.
+    """Clicks the pixel deepest inside the missing or the surplus part, whichever is deeper.
 
-    Depth is the Euclidean distance to the nearest pixel that is not an error of that kind; the
-    frame's border counts as one. The click is positive only if the missing part is strictly deeper.
-    Among equally deep pixels it is the first in row-major order; pixels clicked before are passed
-    over. Ignored pixels are no errors.
+    Depth is the Euclidean distance to the nearest pixel that is not an error of the same kind, or
+    to the frame's border. The click is positive only if the missing part is strictly deeper. Of
+    several equally deep pixels, the first in row-major order is clicked; pixels clicked before are
+    skipped. Ignored pixels are not errors.
 
-    Source: the baseline clicker of RITM and RClicks. Depths are compared as exact integers here;
-    the published code compares float32 values, whose last digit varies between runs and decides
+    Source: the baseline clicker of RITM and RClicks. Here depths are compared as exact integers.
+    The published code compares float32 values, whose last digit varies between runs and decides
     ties.
 
     Args:
         when_solved: "stop" ends the dialogue when no error pixel is left to click. "published"
-            gives a negative click in the first pixel of the frame instead, again and again, as the
-            published code does.
+            repeats a negative click in the first pixel of the frame instead, as the published code
+            does.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -42,13 +42,15 @@ class CentreClicker:
         self._when_solved = when_solved
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return 1: the user is deterministic, so that a second dialogue would be the same."""
+        """Return 1, because the user is deterministic and a second dialogue would be identical."""
         return 1
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return one click, or None when nothing is left to correct."""
         click = self.click(turn)
-        return None if click is None else (click,)
+        if click is None:
+            return None
+        return (click,)
 
     def click(self, turn: Turn) -> Click | None:
         """Return the click itself, or None when nothing is left to correct."""
@@ -60,10 +62,10 @@ class CentreClicker:
 
 
 def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = ()) -> Click | None:
-    """Return the click in the deepest error pixel outside `clicked`; None when there is no such pixel.
+    """Return a click in the deepest error pixel outside `clicked`; None if there is no such pixel.
 
-    A tie between missing and surplus gives a negative click. The comparison caches the click for
-    the next caller.
+    A tie between missing and surplus part gives a negative click. The comparison caches the click
+    for the next caller.
     """
     return comparison.remember(
         ("deepest error", *clicked), lambda: _compute_deepest_error(comparison, clicked)
@@ -75,16 +77,25 @@ def _compute_deepest_error(
 ) -> Click | None:
     start = window_start(comparison.window)
     forbidden = {tuple(map(sub, position, start)) for position in clicked}
-    # The larger error first: its depth often rules out the other one without a distance transform.
+    # Larger error first: its depth often rules out the other one without a second distance
+    # transform.
     surplus_first = comparison.surplus_area > comparison.missing_area
-    first = _deepest(comparison, not surplus_first, forbidden)
-    to_win = 1 if first is None else first.squared_distance + surplus_first
-    second = _deepest(comparison, surplus_first, forbidden, to_win)
-    deepest = first if second is None else second
+    deepest = _deepest(comparison, not surplus_first, forbidden)
+    is_positive = not surplus_first
+    # The surplus part wins ties, so a missing part that is checked second must be strictly deeper.
+    at_least = 1
+    if deepest is not None:
+        at_least = deepest.squared_distance
+        if surplus_first:
+            at_least += 1
+    second = _deepest(comparison, surplus_first, forbidden, at_least)
+    if second is not None:
+        deepest = second
+        is_positive = surplus_first
     if deepest is None:
         return None
     position = tuple(map(add, deepest.position, start))
-    return Click(position, is_positive=surplus_first != (deepest is first))
+    return Click(position, is_positive=is_positive)
 
 
 def _deepest(
@@ -93,7 +104,7 @@ def _deepest(
     forbidden: Collection[tuple[int, ...]],
     at_least: int = 1,
 ) -> DeepestPixel | None:
-    """Return the deepest pixel of one kind of error, in coordinates of the comparison's window."""
+    """Return the deepest pixel of one kind of error, in coordinates relative to the comparison's window."""
     thin = comparison.thin_depths(is_missing=is_missing)
     if thin is None:
         error = comparison.error(is_missing=is_missing)

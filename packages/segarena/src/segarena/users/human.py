@@ -1,4 +1,4 @@
-"""Person in the place of a simulated user: gives prompts on a page, in the same dialogue under the same rules."""
+"""Person in place of a simulated user: gives prompts on a page, in the same dialogue with the same rules."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ TargetDisplay = Literal["outline", "highlight"]
 
 @user("human")
 class Human:
-    """Person who gives the prompts of each round on a page in the browser; see docs/person.md.
+    """Person who gives the prompts of each round on a web page; see docs/studio.md.
 
-    A run with this user waits for people (`segarena.engine.human_queue`). Where no page is open, as
-    in a trial that forecasts a run, the dialogue fails with an error.
+    A run with this user waits for people (`segarena.engine.human_queue`). If no page is open, as in
+    a trial that forecasts a run, the dialogue fails with an error.
 
     Args:
         prompts: prompt kinds that the page accepts; by default those of the benchmark's own users.
         target: how the page shows the target: as an "outline" or a "highlight".
         errors: whether the page shows the missing and surplus parts of the last prediction.
-        scores: whether the page shows the metrics' values.
-        spread: how the first round's prompts spread over a volume; see `segarena.dialogue.Lift`.
+        scores: whether the page shows the values of the metrics.
+        spread: how prompts of the first round spread over a volume; see `segarena.dialogue.Lift`.
 
     Raises:
-        InvalidInput: a prompt kind that no page accepts.
+        InvalidInput: no page accepts one of the prompt kinds.
     """
 
     is_asked = True
@@ -58,11 +58,11 @@ class Human:
         self.lift = Lift(spread=spread)
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Raise an error: only a run with a page can ask a person.
+        """Raise an error, because only a run with a page can ask a person.
 
         Raises:
             InvalidInput: always.
         """
         raise InvalidInput(
-            f"sample {turn.sample.id}: a person is asked by `segarena run` alone; choose simulated users here"
+            f"sample {turn.sample.id}: only `segarena run` can ask a person; choose simulated users here"
         )

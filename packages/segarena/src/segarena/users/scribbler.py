@@ -1,4 +1,4 @@
-"""Simulated user that draws strokes as people do: on the object first, then on errors."""
+"""Simulated user that draws strokes as people do: first on the object, then on errors."""
 
 from __future__ import annotations
 
@@ -31,34 +31,37 @@ from segarena.users.stroke_model.stroke_sampling import sample_strokes
 from segarena.users.stroke_model.surface import FloatArray
 
 _DIRICHLET_ALPHA = 0.4
-"""Below 1: a person of a crowd mostly resembles one of the fitted people."""
+"""Concentration below 1, so that a person in a crowd mostly resembles one of the fitted people."""
+# Label 0 is the background in all label maps and prompts of this project.
+_BACKGROUND_LABEL = 0
 
 
 @user("scribbler")
 class Scribbler:
-    """Draws strokes from a model fitted to people: curls, arcs and zigzags with the habits of a person.
+    """Draws strokes from a model fitted to people: curls, arcs and zigzags with the habits of one person.
 
-    In the first round strokes go on the object; in later rounds on the conspicuous parts of what is
-    missing (positive) and of what is surplus (negative). Several objects are corrected together. In
-    a video it draws in one frame: first in the one that shows the most objects, then in the worst
-    of those drawn in least often. In a volume it draws in slices along the first axis: first in
-    some spread over the object, then in slices with many errors near the last one, as a reader who
-    scrolls on finds them. It ends the dialogue when nothing is wrong or the target is empty.
+    In the first round, strokes are on the object. In later rounds, they are on conspicuous missing
+    parts (positive) and surplus parts (negative). Several objects are corrected together. In a
+    video, the user draws in one frame per round: first in the frame with the most objects, then in
+    the worst of the frames drawn in least often. In a volume, it draws in slices along the first
+    axis: first in some slices spread over the object, then in slices with many errors near the last
+    one, where a reader who continues scrolling finds them. It ends the dialogue if there is no
+    error or the target is empty.
 
-    Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` beside it names the
+    Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` next to it names the
     training strokes.
 
     Args:
-        person: draw always as this one of the fitted people; None draws as a mixture of them.
-        people: number of simulated people, each with a dialogue about every target; 1 is a new
+        person: name of the fitted person who always draws; None draws as a mixture of people.
+        people: number of simulated people, each with a dialogue about every target; 1 samples a new
             person each time.
-        crowd: seed of the simulated people.
+        crowd: random seed of the simulated people.
         slices: number of slices of a volume to draw on in a round.
-        background: in the first round also draw on the background near the object, as negative
-            strokes.
-        fitted: a file that `segarena people fit scribbler` wrote; None takes the one shipped with
+        background: in the first round, also draw negative strokes on the background near the
+            object.
+        fitted: a file written by `segarena people fit scribbler`; None uses the one shipped with
             segarena.
-        fitted_background: the same with `--background`, fitted to the same people.
+        fitted_background: a file written with `--background`, fitted to the same people.
 
     Raises:
         InvalidInput: a number is out of range, no person has that name, or `fitted` cannot be read.
@@ -92,16 +95,18 @@ class Scribbler:
             self._background_model = read_stroke_model(path)
             self._check_same_people(self._background_model)
         self._crowd = Crowd(people=people, seed=crowd)
-        self._person = None if person is None else self._model.habits_of(person)
+        self._person: FloatArray | None = None
+        if person is not None:
+            self._person = self._model.habits_of(person)
         self._slices = slices
         if people > 1:
             self.repeats = self._crowd.repeats
 
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
-        """Return the strokes of this round; None when there is nothing to draw on.
+        """Return the strokes of this round; None if there is nothing to draw on.
 
         Raises:
-            InvalidInput: the last answer asks for a frame that the video does not have.
+            InvalidInput: the last prediction requests a frame that the video does not have.
         """
         pictures = PictureStack(turn)
         habits = self._draw_habits(turn)
@@ -110,7 +115,8 @@ class Scribbler:
             for goal, model in self._select_goals(turn, pictures, picture):
                 former, slices_away = _nearest_former_lines(turn, strokes, picture, goal)
                 lines = sample_strokes(goal.mask, habits, model, turn.rng, former, slices_away)
-                strokes += [_make_scribble(turn, picture, goal, line) for line in lines]
+                for line in lines:
+                    strokes.append(_make_scribble(turn, picture, goal, line))
         return strokes or None
 
     def _check_same_people(self, background_model: StrokeModel) -> None:
@@ -124,20 +130,26 @@ class Scribbler:
         if self._person is not None:
             return self._person
         alpha = np.full(len(self._model.people), _DIRICHLET_ALPHA)
-        return self._crowd.person(turn).dirichlet(alpha).astype(np.float32)
+        person = self._crowd.person(turn)
+        return person.dirichlet(alpha).astype(np.float32)
 
     def _select_pictures(self, turn: Turn, pictures: PictureStack) -> Sequence[int]:
         is_first = turn.round == 1
         if len(turn.sample.shape) == 2:
             return [0]
-        if not isinstance(turn.sample, VolumeSample):
-            return [pictures.fullest_frame() if is_first else pictures.worst_frame()]
+        if isinstance(turn.sample, VolumeSample):
+            if is_first:
+                return pictures.slices_to_begin(self._slices)
+            return pictures.slices_to_correct(self._slices)
         if is_first:
-            return pictures.slices_to_begin(self._slices)
-        return pictures.slices_to_correct(self._slices)
+            return [pictures.fullest_frame()]
+        return [pictures.worst_frame()]
 
     def _select_goals(
-        self, turn: Turn, pictures: PictureStack, picture: int
+        self,
+        turn: Turn,
+        pictures: PictureStack,
+        picture: int,
     ) -> list[tuple[StrokeGoal, StrokeModel]]:
         """Return the goals in a picture, each with the model that draws on it."""
         target = pictures.target[picture]
@@ -146,42 +158,58 @@ class Scribbler:
             goals = error_goals(pictures.prediction[picture], target, ignore, pictures.objects)
             return [(goal, self._model) for goal in goals]
         objects = [goal for goal in object_goals(target, ignore) if goal.label <= pictures.objects]
-        object_pairs = [(goal, self._model) for goal in objects]
-        if self._background_model is None:
-            return object_pairs
-        background = background_goals(objects, ignore)
-        return object_pairs + [(goal, self._background_model) for goal in background]
+        pairs = [(goal, self._model) for goal in objects]
+        if self._background_model is not None:
+            for goal in background_goals(objects, ignore):
+                pairs.append((goal, self._background_model))
+        return pairs
 
 
 def _nearest_former_lines(
-    turn: Turn, strokes: Sequence[Scribble], picture: int, goal: StrokeGoal
+    turn: Turn,
+    strokes: Sequence[Scribble],
+    picture: int,
+    goal: StrokeGoal,
 ) -> tuple[list[Points], int]:
     """Return the lines of the goal's sign on the nearest other slice of a volume, and its distance.
 
-    Of two slices at the same distance, take the one drawn on last. Without such lines, return ([],
-    1).
+    Of two slices at the same distance, the one drawn on last is used. Without such lines, the
+    result is ([], 1).
     """
     if not isinstance(turn.sample, VolumeSample):
         return [], 1
-    is_positive = goal.label != 0
-    candidates: list[tuple[int, Scribble]] = []
+    is_positive = goal.label != _BACKGROUND_LABEL
+    lines_by_plane: dict[int, list[Points]] = {}
     for stroke in (*turn.dialogue.prompts, *strokes):
-        if isinstance(stroke, Scribble) and stroke.is_positive == is_positive:
-            plane = int(stroke.points[0][0])
-            if plane != picture:
-                candidates.append((plane, stroke))
-    if not candidates:
+        if not isinstance(stroke, Scribble) or stroke.is_positive != is_positive:
+            continue
+        plane = int(stroke.points[0][0])
+        if plane == picture:
+            continue
+        # Inserted again, so that the slice drawn on last is at the end of the dict.
+        lines = lines_by_plane.pop(plane, [])
+        lines.append(np.array(stroke.points)[:, 1:])
+        lines_by_plane[plane] = lines
+    if not lines_by_plane:
         return [], 1
-    latest_first = [plane for plane, _ in reversed(candidates)]
+    latest_first = reversed(lines_by_plane)
     nearest = min(latest_first, key=lambda plane: abs(plane - picture))
-    lines = [np.array(stroke.points)[:, 1:] for plane, stroke in candidates if plane == nearest]
-    return lines, abs(nearest - picture)
+    return lines_by_plane[nearest], abs(nearest - picture)
 
 
-def _make_scribble(turn: Turn, picture: int, goal: StrokeGoal, line: Points) -> Scribble:
-    plane = () if len(turn.sample.shape) == 2 else (float(picture),)
+def _make_scribble(
+    turn: Turn,
+    picture: int,
+    goal: StrokeGoal,
+    line: Points,
+) -> Scribble:
+    plane: tuple[float, ...] = ()
+    if len(turn.sample.shape) > 2:
+        plane = (float(picture),)
     points = tuple((*plane, row, column) for row, column in line.tolist())
-    # Segmenters of images and volumes expect negative strokes under their one object, and know no object 0.
+    # Segmenters of images and volumes expect negative strokes under the id of their one object;
+    # they do not have an object 0.
     has_one_object = turn.target.objects == 1 and not isinstance(turn.sample, VideoSample)
     object_id = 1 if has_one_object else goal.label
-    return Scribble(points, is_positive=goal.label != 0, object_id=object_id)
+    is_positive = goal.label != _BACKGROUND_LABEL
+    return Scribble(points, is_positive=is_positive, object_id=object_id)

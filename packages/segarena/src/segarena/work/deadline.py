@@ -1,7 +1,8 @@
-"""The deadline and name of the current call in a process: written by the job, read by a watching parent.
+"""Deadline and name of the current call in a process; the job writes them, and a supervising parent reads them.
 
-Code that hangs below Python cannot be interrupted from inside. So a job sets the moment (of `time.monotonic`) by which
-a call must return, and the parent process ends a child that overruns it. Without a watching parent nothing reads it.
+Code that hangs in native code (C) cannot be interrupted from inside. Therefore a job publishes the
+time (of `time.monotonic`) by which a call must return, and the parent process kills a child that
+exceeds it. Without a supervising parent, the deadline has no effect.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from typing import Any, Protocol
 _MOMENT = struct.Struct("d")
 _GRACE_S = 5.0
 SHARED_BYTES = 512
-"""Size of the memory of a `SharedDeadline`."""
+"""Bytes of shared memory for a `SharedDeadline`."""
 
 
 class Deadline(Protocol):
-    """The moment by which the current call must return (0.0 without one), and its name."""
+    """The time by which the current call must return (0.0 without a call), and the name of the call."""
 
     @property
     def value(self) -> float:
-        """The moment, of `time.monotonic`."""
+        """The time of the deadline, as in `time.monotonic`."""
         ...
 
     @value.setter
@@ -43,17 +44,17 @@ class Deadline(Protocol):
 
 @dataclass(slots=True)
 class LocalDeadline:
-    """The deadline of a process without a watching parent."""
+    """The deadline of a process without a supervising parent."""
 
     value: float = 0.0
     what: str = ""
 
 
 class SharedDeadline:
-    """A deadline in memory shared with the watching parent.
+    """A deadline in memory shared with the supervising parent.
 
     Args:
-        memory: `SHARED_BYTES` bytes that both can write, zero at first.
+        memory: `SHARED_BYTES` bytes, initially zero, that both processes can write.
     """
 
     def __init__(self, memory: Any) -> None:
@@ -70,21 +71,25 @@ class SharedDeadline:
 
     @property
     def what(self) -> str:
-        """Name of the current call, truncated to the memory."""
-        text = bytes(self._memory[_MOMENT.size : SHARED_BYTES])
-        return text.partition(b"\0")[0].decode(errors="ignore")
+        """Name of the current call, truncated to fit the memory."""
+        memory = bytes(self._memory[_MOMENT.size : SHARED_BYTES])
+        encoded, _, _ = memory.partition(b"\0")
+        # Truncation may have split a multi-byte character.
+        return encoded.decode(errors="ignore")
 
     @what.setter
     def what(self, text: str) -> None:
         size = SHARED_BYTES - _MOMENT.size
-        # At least one zero byte marks the end.
+        # Leave at least one zero byte, which marks the end.
         encoded = text.encode(errors="replace")[: size - 1]
         self._memory[_MOMENT.size : SHARED_BYTES] = encoded.ljust(size, b"\0")
 
     @property
     def during(self) -> str:
-        """Name of the current call; "" without one."""
-        return self.what if self.value else ""
+        """Name of the current call; "" if there is none."""
+        if not self.value:
+            return ""
+        return self.what
 
 
 _deadlines: list[Deadline] = [LocalDeadline()]
@@ -96,19 +101,19 @@ def this_deadline() -> Deadline:
 
 
 def share_deadline(deadline: Deadline) -> None:
-    """Set the deadline of this process to one that its parent watches."""
+    """Set the deadline of this process to one that its parent enforces."""
     _deadlines.append(deadline)
 
 
 @contextmanager
 def pause_deadline(most_s: float) -> Generator[None]:
-    """Pause the time limit of the current call while the block runs, which has a limit of its own.
+    """Pause the time limit of the current call during the block, which has its own limit.
 
-    For preparations that the call cannot be blamed for, such as starting a worker. It works only in the main thread,
-    where calls have their alarm.
+    For preparations for which the call is not responsible, such as starting a worker. It works only
+    in the main thread, where calls have their alarm.
 
     Args:
-        most_s: limit of the block in seconds; the parent waits a few seconds longer.
+        most_s: time limit of the block in seconds; the parent waits a few seconds longer.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

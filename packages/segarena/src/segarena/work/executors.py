@@ -1,4 +1,4 @@
-"""Executors of this machine, and the choice of one by the number of workers."""
+"""Executors on this machine, and selection of one by the number of workers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from segarena.work.process_pool import ProcessPool
 
 
 class InlineExecutor:
-    """Runs units in this process, one by one. The job must enforce time limits itself."""
+    """Run units one by one in this process. The job must enforce time limits itself."""
 
     workers = 0
     is_here = True
     is_near = True
 
     def map(
-        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+        self,
+        job: Job[Unit, Result],
+        units: Iterable[Unit],
+        *,
+        limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield the outcome of each unit, in order; see `segarena.work.jobs.Executor`."""
         do = job.open()
@@ -26,7 +30,7 @@ class InlineExecutor:
 
 
 class ProcessExecutor:
-    """Works in processes of this machine, one thread each.
+    """Executor that runs units in single-threaded processes on this machine.
 
     Args:
         workers: number of processes, at most one per unit.
@@ -39,11 +43,16 @@ class ProcessExecutor:
         self.workers = workers
 
     def map(
-        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+        self,
+        job: Job[Unit, Result],
+        units: Iterable[Unit],
+        *,
+        limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`."""
         packed_job = pack_job(job)
-        # A job from the caller's script can only be unpickled where that script is imported.
+        # A job that the caller's script defines can only be unpickled where that script is
+        # imported.
         imports_main = b"__main__" in packed_job
         pool = ProcessPool(packed_job, self.workers, limit_s, imports_main=imports_main)
         try:
@@ -53,10 +62,10 @@ class ProcessExecutor:
 
 
 def make_executor(workers: Workers) -> Executor:
-    """Return an executor: the given one, this process for 0, or that many processes.
+    """Return an executor: the given one, this process for 0, or a pool with that many processes.
 
     Raises:
-        InvalidInput: fewer than 0 workers.
+        InvalidInput: `workers` is negative.
     """
     if not isinstance(workers, int):
         return workers

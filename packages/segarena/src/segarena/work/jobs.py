@@ -18,10 +18,10 @@ ResultOut = TypeVar("ResultOut", covariant=True)
 
 
 class Job(Protocol[UnitIn, ResultOut]):
-    """A small description of the work on each unit, which travels to other processes by pickling."""
+    """A small description of the work on each unit, sent to other processes by pickling."""
 
     def open(self) -> Callable[[UnitIn], ResultOut]:
-        """Build everything that is needed, once per process; return the function that does one unit."""
+        """Build everything that the work needs, once per process; return the function that processes one unit."""
         ...
 
 
@@ -37,7 +37,7 @@ class FunctionJob(Generic[Unit, Result]):
 
 
 class FactoryJob(Generic[Unit, Result]):
-    """The job of a factory of the function that does a unit; only the factory travels.
+    """A job defined by a factory of the function that processes a unit; only the factory is pickled.
 
     Args:
         build: a module-level function, or a `partial` of one.
@@ -48,13 +48,13 @@ class FactoryJob(Generic[Unit, Result]):
         self._built: Callable[[Unit], Result] | None = None
 
     def check(self, executor: Executor) -> None:
-        """Build now, to raise errors before any work begins; the result is kept if it is needed here."""
+        """Build now, to raise errors before any work begins; keep the result if this process needs it."""
         built = self._build()
         if executor.is_here:
             self._built = built
 
     def open(self) -> Callable[[Unit], Result]:
-        """Build, unless `check` has built already."""
+        """Return the function, built unless `check` has already built it."""
         return self._built or self._build()
 
     def __reduce__(self) -> tuple[type[FactoryJob[Unit, Result]], tuple[Any]]:
@@ -63,7 +63,7 @@ class FactoryJob(Generic[Unit, Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitResult(Generic[Unit, Result]):
-    """The result of a finished unit; `seconds` is the time in the process that did it."""
+    """Result of a finished unit; `seconds` is the time in the process that ran the unit."""
 
     unit: Unit
     result: Result
@@ -72,10 +72,10 @@ class UnitResult(Generic[Unit, Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitFailure(Generic[Unit]):
-    """The failure of a unit. The other units go on.
+    """Failure of a unit; the other units continue.
 
     Attributes:
-        during: the call, as named by the job, in which the process hung or died; "" for none.
+        during: the call, named by the job, in which the process hung or died; "" if unknown.
     """
 
     unit: Unit
@@ -88,11 +88,11 @@ Outcome: TypeAlias = UnitResult[Unit, Result] | UnitFailure[Unit]
 
 
 class Executor(Protocol):
-    """Does the units of a job: in this process, in others, or on other machines."""
+    """Runs the units of a job: in this process, in other processes, or on other machines."""
 
     @property
     def workers(self) -> int:
-        """Maximum number of processes; 0 for this process."""
+        """Maximum number of processes; 0 means the current process."""
         ...
 
     @property
@@ -102,34 +102,39 @@ class Executor(Protocol):
 
     @property
     def is_near(self) -> bool:
-        """Whether jobs are opened on this machine, where all processes see the same files."""
+        """Whether jobs are opened on this machine, where all processes access the same files."""
         ...
 
     def map(
-        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+        self,
+        job: Job[Unit, Result],
+        units: Iterable[Unit],
+        *,
+        limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield the outcome of each unit as they finish. Closing the generator ends the work.
 
         Args:
             job: the work on each unit.
-            units: any number, also none. Each is taken only when a worker is free, because a process that shares the
-                work claims a unit when it takes it.
+            units: any number of units, possibly none. Each is requested only when a worker is free, because a process
+                that shares the work claims a unit on request.
             limit_s: time limit of one unit; a longer one fails with `UnitHung` if the executor can end it from
                 outside.
 
         Raises:
-            StoreError, WorkStopped: raised by the job: its results cannot be stored, or the work cannot go on.
+            StoreError, WorkStopped: raised by the job, because its results cannot be stored or the work cannot
+                continue.
             SegarenaError: the job cannot be opened.
         """
         ...
 
 
 Workers: TypeAlias = int | Executor
-"""A number of processes of this machine, 0 for the current one; or an executor, such as `segarena.Ray`."""
+"""Number of processes on this machine, 0 for the current one; or an executor, such as `segarena.Ray`."""
 
 
 def run_unit(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
-    """Do one unit; its exceptions become a failure, except those that end the work."""
+    """Run one unit; its exceptions become a failure, except those that end all work."""
     started = time.perf_counter()
     try:
         result = do(unit)
@@ -143,18 +148,19 @@ def run_unit(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
 
 
 def with_unit(unit: Any, outcome: UnitResult[Any, Any] | UnitFailure[Any]) -> Outcome[Any, Any]:
-    """Return an outcome from another process, which came without its unit, with the unit."""
+    """Add the unit to an outcome from another process, which does not send it back."""
     return replace(outcome, unit=unit)
 
 
 def portable_error(error: BaseException) -> SegarenaError:
-    """Return an error of segarena with the same message, which can be pickled whatever the original holds."""
+    """Return a segarena error with the same message that can be pickled, whatever the original refers to."""
     try:
         text = str(error)
     except Exception:
         text = "(its message cannot be shown)"
     for kind in type(error).__mro__:
-        # The nearest base class of `segarena.errors`; subclasses elsewhere may not be importable.
+        # Use the nearest base class in `segarena.errors`, because subclasses elsewhere may not be
+        # importable.
         if vars(segarena.errors).get(kind.__name__) is kind:
             return kind(text)
     name = type(error).__name__
@@ -162,15 +168,15 @@ def portable_error(error: BaseException) -> SegarenaError:
 
 
 def pack_job(job: Job[Any, Any]) -> bytes:
-    """Return a pickled job.
+    """Pickle a job.
 
     Raises:
-        WorkersInvalid: it holds something that cannot be pickled.
+        WorkersInvalid: the job refers to an object that cannot be pickled.
     """
     try:
         return pickle.dumps(job)
-    # Pickling runs the code of whatever the job holds, so any exception is possible.
+    # Pickling runs code of every object in the job, so any exception is possible.
     except Exception as error:
         raise WorkersInvalid(
-            f"this cannot be sent to worker processes: {error}; do it with 0 workers"
+            f"the job cannot be sent to worker processes: {error}; run it with 0 workers"
         ) from error

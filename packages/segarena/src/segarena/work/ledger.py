@@ -1,13 +1,15 @@
 """The ledger of long-running work: an append-only file with a line for each finished unit.
 
-Each line is JSON and ends with a checksum of itself, so any tool reads the file and damage is noticed:
+Each line is JSON and ends with its own checksum, so any tool can read the file and damage is
+detected:
 
     {"ledger":1,"identity":{"seed":0},"crc":"1c291ca3"}
     {"unit":"cat.jpg","value":{"iou":0.5},"crc":"8a0b2f11"}
 
-A line goes to the operating system at once, so a killed process loses nothing. It is flushed to disk at most `sync_s`
-seconds later, so a power cut loses the units of that time; they are done again. A torn last line is cut off and a
-damaged one skipped, which does its unit again too.
+A line is passed to the operating system at once, so a killed process loses nothing. It is flushed
+to disk at most `sync_s` seconds later, so a power failure loses the units of that time; they run
+again. An incomplete last line is removed and a damaged line is skipped, so that its unit runs again
+too.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from segarena.errors import RunConflict, StoreError
 from segarena.files.atomic_write import write_atomic, write_error
 
 LEDGER_FORMAT = 1
+# The checksum is the last member of the JSON object, so that a line without this suffix is exactly
+# the text that it covers.
 _CRC = b',"crc":"%08x"}'
 _CRC_LENGTH = len(_CRC % 0)
 _LINES_AT_ONCE = 10_000
@@ -33,22 +37,23 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Ledger:
-    """The finished units with a value for each; only one process may write to it at a time.
+    """Finished units with a value for each; only one process may write to it at a time.
 
     Args:
-        path: the file, created if it does not exist; None keeps the ledger in memory only.
+        path: path of the file, which is created if it does not exist; None keeps the ledger in memory only.
         identity: identity of the work, in plain values: options, versions, hashes of inputs.
         sync_s: longest time until a line is on disk; 0 flushes each one before `add` returns.
-        is_locked: whether to lock the file; False if other processes are kept out already, as in
-            `segarena.work.sharing`.
+        is_locked: whether to lock the file; False if another lock already excludes other processes, as
+            in `segarena.work.sharing`.
 
     Attributes:
-        done: the value of each finished unit; its last line counts.
-        doubtful: units whose last line precedes a damaged one, which may have been about them.
+        done: the value of each finished unit, from its last line.
+        doubtful: units whose last line precedes a damaged line, which may have changed them.
 
     Raises:
-        RunConflict: the file belongs to other work (the first difference is named), or another process uses it.
-        StoreError: it cannot be written, or is not a ledger.
+        RunConflict: the file belongs to different work (the message names the first difference), or
+            another process uses it.
+        StoreError: the file cannot be written, or is not a ledger.
     """
 
     def __init__(
@@ -67,7 +72,8 @@ class Ledger:
         self._file: BinaryIO | None = None
         if path is not None:
             self._file = open_exclusive(path) if is_locked else _open(path)
-            # If the constructor raises, no caller can close the file.
+            # Close it here, because no caller can close the file if the constructor raises an
+            # error.
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:
@@ -78,10 +84,10 @@ class Ledger:
         """Record a finished unit.
 
         Raises:
-            StoreError: the disk is full. Earlier lines stay.
+            StoreError: the disk is full. Earlier lines are unaffected.
         """
         self.done[unit] = value
-        # A value of None is left out, which keeps lines short.
+        # Omit a value of None to keep lines short.
         self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
 
     def sync(self) -> None:
@@ -98,7 +104,7 @@ class Ledger:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Flush and close the file, which other processes may open then."""
+        """Flush and close the file, so that other processes can open it."""
         if self._file is not None:
             try:
                 self.sync()
@@ -107,7 +113,7 @@ class Ledger:
                 self._file = None
 
     def discard(self) -> None:
-        """Remove the file, because its contents are stored elsewhere now."""
+        """Remove the file, because its contents are now stored elsewhere."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -122,7 +128,12 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
+    def _load(
+        self,
+        path: Path,
+        file: BinaryIO,
+        identity: Any,
+    ) -> None:
         data = file.read()
         whole = data.rfind(b"\n") + 1
         contents = _parse(path, data[:whole]) if whole else LedgerContents(None, {})
@@ -132,7 +143,7 @@ class Ledger:
         if existing == identity:
             file.truncate(whole)
             return
-        # A new file, or a ledger of other work without a finished unit.
+        # Either a new file, or a ledger of other work without a finished unit.
         file.truncate(0)
         self._append({"ledger": LEDGER_FORMAT, "identity": identity})
         self.sync()
@@ -141,9 +152,10 @@ class Ledger:
         if self._file is None or self.path is None:
             return
         line = encode_line(entry)
+        # Remember the end, to remove an incomplete line again.
         end = self._file.seek(0, os.SEEK_END)
         try:
-            # Unbuffered, and a write may take less than it was given when the disk runs full.
+            # The file is unbuffered, so a write may be partial when the disk runs full.
             if self._file.write(line) != len(line):
                 raise OSError(28, "No space left on device")
         except OSError as error:
@@ -165,7 +177,7 @@ def read_ledger(path: Path) -> LedgerContents:
     """Read a ledger without locking it; another process may be writing to it.
 
     Raises:
-        StoreError: it cannot be read, or is not a ledger.
+        StoreError: the file cannot be read, or is not a ledger.
     """
     try:
         data = path.read_bytes()
@@ -175,46 +187,62 @@ def read_ledger(path: Path) -> LedgerContents:
 
 
 def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, Any]]]) -> None:
-    """Convert a file of JSON lines of an earlier version to a ledger; leave a ledger unchanged.
+    """Convert a JSON lines file of an earlier version to a ledger; leave a ledger unchanged.
 
     Args:
         path: the file, which need not exist.
-        read: returns identity and finished units from the parsed lines.
+        read: function that returns the identity and the finished units from the parsed lines.
 
     Raises:
-        StoreError: it cannot be written, or `read` cannot interpret the lines.
+        StoreError: the file cannot be written, or `read` cannot interpret the lines.
     """
-    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+    if not path.is_file():
+        return
+    # Text after the last line break is a line that a killed process did not finish.
+    lines = path.read_bytes().split(b"\n")[:-1]
     if not lines or is_intact_line(lines[0]):
         return
     try:
         identity, done = read([json.loads(line) for line in lines])
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{path}: expected a ledger of finished work, got something else; delete it"
         ) from error
-    entries: list[Mapping[str, Any]] = [{"ledger": LEDGER_FORMAT, "identity": identity}]
-    entries.extend({"unit": unit, "value": value} for unit, value in done.items())
-    write_atomic(path, b"".join(map(encode_line, entries)))
+    header = {"ledger": LEDGER_FORMAT, "identity": identity}
+    encoded = [encode_line(header)]
+    for unit, value in done.items():
+        encoded.append(encode_line({"unit": unit, "value": value}))
+    write_atomic(path, b"".join(encoded))
 
 
-def refuse_other_work(place: Path, existing: Any, asked: Any) -> None:
-    """Raise RunConflict when two descriptions of work differ, naming the first difference."""
-    if existing != asked:
-        where, has, wants = first_difference("", existing, asked)
+def refuse_other_work(
+    path: Path,
+    existing: Any,
+    requested: Any,
+) -> None:
+    """Raise RunConflict if two descriptions of work differ, naming the first difference."""
+    if existing != requested:
+        where, has, wants = first_difference("", existing, requested)
         raise RunConflict(
-            f"{place} holds work with {where} = {has}, this one has {wants}; "
+            f"{path} contains work with {where} = {has}, this one has {wants}; "
             "choose another --out, or repeat the options of that work"
         )
 
 
-def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
-    """Return the path of the first difference ("dataset.options.count"), and both values there, truncated."""
+def first_difference(
+    where: str,
+    has: Any,
+    wants: Any,
+) -> tuple[str, str, str]:
+    """Return the path of the first difference ("dataset.options.count") and both its values, truncated."""
     if isinstance(has, dict) and isinstance(wants, dict):
+        # A merged dict keeps the key order, so that the reported difference is always the same one.
         for key in {**has, **wants}:
-            if has.get(key) != wants.get(key):
+            old = has.get(key)
+            new = wants.get(key)
+            if old != new:
                 inner = f"{where}.{key}" if where else key
-                return first_difference(inner, has.get(key), wants.get(key))
+                return first_difference(inner, old, new)
     if isinstance(has, list) and isinstance(wants, list):
         for index, (old, new) in enumerate(zip(has, wants, strict=False)):
             if old != new:
@@ -227,8 +255,8 @@ def open_exclusive(path: Path) -> BinaryIO:
     """Open a file, created if it does not exist, with an exclusive lock until it is closed.
 
     Raises:
-        RunConflict: another process has the lock.
-        StoreError: it cannot be created or read.
+        RunConflict: another process holds the lock.
+        StoreError: the file cannot be created or read.
     """
     file = _open(path)
     try:
@@ -244,6 +272,8 @@ def open_exclusive(path: Path) -> BinaryIO:
 def _open(path: Path) -> BinaryIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Append mode creates the file without truncating it, because another process may hold its
+        # lock.
         file = path.open("a+b", buffering=0)
     except OSError as error:
         raise write_error(path, error) from error
@@ -253,6 +283,7 @@ def _open(path: Path) -> BinaryIO:
 
 def _parse(path: Path, data: bytes) -> LedgerContents:
     every = data.splitlines()
+    # Skip damaged lines instead of failing, so that only their units run again.
     lines = [line for line in every if is_intact_line(line)]
     done: dict[str, Any] = {}
     try:
@@ -261,21 +292,22 @@ def _parse(path: Path, data: bytes) -> LedgerContents:
             raise StoreError(
                 f"{path}: written by a later version of segarena (format {head['ledger']}); update it"
             )
-        # Thousands at a time: one by one takes twice as long, and all at once keeps the garbage collector busy.
+        # Parse thousands of lines at a time: one by one takes twice as long, and all at once slows
+        # down the garbage collector.
         for start in range(1, len(lines), _LINES_AT_ONCE):
             entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
             done.update((entry["unit"], entry.get("value")) for entry in entries)
         has_damage = len(lines) < len(every)
         doubtful = _doubtful(every) if has_damage else frozenset[str]()
         return LedgerContents(head["identity"], done, doubtful)
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{path}: expected a ledger of finished work, got something else; delete it"
         ) from error
 
 
 def _doubtful(lines: list[bytes]) -> frozenset[str]:
-    """Return the units without a line after the last damaged one."""
+    """Return the units that have no line after the last damaged line."""
     last = max(index for index, line in enumerate(lines) if not is_intact_line(line))
     return frozenset(_units_in(lines[:last]) - _units_in(lines[last:]))
 
@@ -287,17 +319,19 @@ def _units_in(lines: list[bytes]) -> set[str]:
 
 
 def encode_line(entry: Mapping[str, Any]) -> bytes:
-    """Return an entry as a JSON line that ends with its own CRC-32."""
+    """Encode an entry as a JSON line that ends with its own CRC-32."""
     body = _encode(entry).encode()[:-1]
     return body + _CRC % zlib.crc32(body) + b"\n"
 
 
 def is_intact_line(line: bytes) -> bool:
-    """Return whether the checksum of a line matches; the line has no newline at its end."""
+    """Return whether the checksum of a line, given without its newline, matches."""
     body = line[:-_CRC_LENGTH]
     crc = line[-_CRC_LENGTH:]
     return crc == _CRC % zlib.crc32(body)
 
 
 def _plain(value: Any) -> Any:
+    # A round trip through JSON turns tuples into lists, for comparison with values read from a
+    # file.
     return json.loads(json.dumps(value))

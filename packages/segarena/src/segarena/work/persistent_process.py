@@ -1,6 +1,7 @@
-"""A worker process for units that arrive one at a time, replaced when it dies or hangs.
+"""A worker process for units that arrive one at a time; it is replaced if it dies or hangs.
 
-It serves work without an end, such as that of a server; an executor suits work that is known in advance.
+It suits work without an end, such as that of a server; an executor suits work that is known in
+advance.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from segarena.work.worker_process import JobReady, WorkerExit
 
 _POLL_S = 0.2
 _STARTING = threading.Lock()
-"""Held while a process starts, because the start changes the environment for a moment."""
+"""Lock for starting a process, because the start modifies the environment briefly."""
 
 
 class PersistentProcess(Generic[Unit, Result]):
-    """One process that does units of a job. It belongs to the thread of the first unit, and ends with it.
+    """A process that runs units of a job. It belongs to the thread of the first unit, and ends with that thread.
 
     Args:
-        job: opened in the process.
-        limit_s: time limit of one unit, after which the process is ended.
+        job: the job, which is opened in the process.
+        limit_s: time limit of one unit, after which the process is killed.
     """
 
     def __init__(self, job: Job[Unit, Result], limit_s: float) -> None:
@@ -40,7 +41,7 @@ class PersistentProcess(Generic[Unit, Result]):
 
     @property
     def doing(self) -> str:
-        """The current call in the process, as named by the job; "" between calls."""
+        """The current call in the process, named by the job; "" between calls."""
         return self._worker.deadline.during if self._worker else ""
 
     def do(
@@ -49,12 +50,12 @@ class PersistentProcess(Generic[Unit, Result]):
         meanwhile: Callable[[], object] = lambda: None,
         limit_s: float | None = None,
     ) -> Outcome[Unit, Result]:
-        """Return the outcome of a unit. If it kills its process or hangs it fails, and the next gets a new process.
+        """Run a unit and return its outcome. A unit that kills or hangs its process fails; the next gets a new process.
 
         Args:
-            unit: to be done.
-            meanwhile: called several times a second until then. If it raises, the process is left working, and the
-                caller must end it.
+            unit: the unit to run.
+            meanwhile: called several times a second until the unit is done. If it raises an error, the process keeps
+                working, and the caller must end it.
             limit_s: time limit of this unit, instead of the usual one.
 
         Raises:
@@ -93,7 +94,7 @@ class PersistentProcess(Generic[Unit, Result]):
         if worker is not None and worker.process.is_alive():
             return worker
         self.end()
-        # The parent may have threads that start processes for other jobs.
+        # Other threads of the parent may be starting processes for other jobs.
         with _STARTING:
             worker = WorkerHandle(self._packed_job, imports_main=b"__main__" in self._packed_job)
         self._worker = worker
@@ -114,13 +115,21 @@ class PersistentProcess(Generic[Unit, Result]):
         return worker
 
     def _end_failed(
-        self, worker: WorkerHandle, unit: Unit, error: SegarenaError | None
+        self,
+        worker: WorkerHandle,
+        unit: Unit,
+        error: SegarenaError | None,
     ) -> UnitFailure[Unit]:
         during = worker.deadline.during
         self.end()
-        # Only an ended process has an exit code.
+        # A process has an exit code only once it has ended.
         how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
         why = error or UnitDied(
             f"the worker process died ({how}); out of memory, or a crash in compiled code"
         )
-        return UnitFailure(unit=unit, error=why, seconds=0.0, during=during)
+        return UnitFailure(
+            unit=unit,
+            error=why,
+            seconds=0.0,
+            during=during,
+        )

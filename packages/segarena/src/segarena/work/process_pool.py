@@ -1,8 +1,8 @@
-"""A pool of worker processes on this machine, for one job with any number of units.
+"""A pool of worker processes on this machine for one job with any number of units.
 
-The parent sends units and watches. It ends a process that exceeds a time limit, and replaces one that died; the unit
-of a process that died is tried once more in a new process before it fails, and the others go on. Processes never
-outlive the parent.
+The parent sends units and supervises the processes. It kills a process that exceeds a time limit,
+and replaces one that died. A unit whose process died is retried once in a new process before it
+fails; the others continue. Processes never outlive the parent.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from segarena.work.worker_process import JobReady, WorkerExit, WorkerMessage
 
 _POLL_S = 0.2
 _TRIES = 2
-"""Attempts of a unit that kills its process, and of starting a process that is killed on the way."""
+"""Maximum attempts of a unit whose process dies, and of starting a process that dies during startup."""
 
 
 class ProcessPool:
-    """The worker processes of one job, one thread each.
+    """Worker processes of one job, each with one thread.
 
     Args:
         packed_job: a pickled job.
-        size: maximum number of processes; none starts before there is a unit.
+        size: maximum number of processes; the first one starts with the first unit.
         limit_s: time limit of one unit.
         imports_main: whether processes import the caller's script again, for a job that is defined there.
     """
@@ -74,6 +74,8 @@ class ProcessPool:
                 if message is None:
                     message = self._replace_dead(worker)
                     if task is not None and isinstance(message.error, UnitDied):
+                        # Only deaths are retried, because a unit that hung would take its whole
+                        # time limit again.
                         deaths[task[0]] += 1
                         if deaths[task[0]] < _TRIES:
                             waiting.put_back(task)
@@ -84,7 +86,7 @@ class ProcessPool:
 
     def end(self) -> None:
         """Kill all processes."""
-        # All are killed before the first is waited for, so that they end at the same time.
+        # Kill all of them before waiting for the first, so that they end at the same time.
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
@@ -112,21 +114,25 @@ class ProcessPool:
         return bool(self._workers)
 
     def _listen(self) -> list[tuple[WorkerHandle, WorkerMessage | None]]:
-        """Wait a moment; return (worker, message), with None for a worker that died or exceeded a time limit."""
-        ends = [end for worker in self._workers for end in (worker.pipe, worker.process.sentinel)]
-        ready = set(wait(ends, timeout=_POLL_S))
+        """Wait briefly; return (worker, message), with None for a worker that died or exceeded a time limit."""
+        handles: list[Any] = []
+        for worker in self._workers:
+            # The sentinel becomes ready when its process dies.
+            handles += [worker.pipe, worker.process.sentinel]
+        ready = set(wait(handles, timeout=_POLL_S))
         speaking: list[tuple[WorkerHandle, WorkerMessage | None]] = []
         for worker in self._workers:
             if worker.pipe in ready or worker.process.sentinel in ready:
                 speaking.append((worker, worker.listen()))
             elif worker.is_overdue(self._limit_s):
+                # Checked after the pipe, so that a result that arrived just in time still counts.
                 speaking.append((worker, None))
         return speaking
 
     def _replace_dead(self, worker: WorkerHandle) -> UnitFailure[Any]:
         """End and replace a process; return the failure of its unit."""
         seconds = time.monotonic() - worker.taken_s
-        # Before the end, which also ends the call that the deadline belongs to.
+        # Read it before ending the process, which also ends the call that the deadline belongs to.
         is_overdue = worker.is_overdue(self._limit_s)
         worker.end()
         during = worker.deadline.during
@@ -138,15 +144,24 @@ class ProcessPool:
                 f"the worker process died ({how}); out of memory, or a crash in compiled code"
             )
         self._workers[self._workers.index(worker)] = self._new()
-        return UnitFailure(unit=None, error=error, seconds=seconds, during=during)
+        return UnitFailure(
+            unit=None,
+            error=error,
+            seconds=seconds,
+            during=during,
+        )
 
     def _check_start(self, worker: WorkerHandle) -> None:
         if worker.is_open:
             self._failed_starts = 0
             return
         self._failed_starts += 1
-        if (worker.process.exitcode or 0) >= 0 or self._failed_starts >= _TRIES:
+        exit_code = worker.process.exitcode or 0
+        # A negative exit code is a signal, for example when memory runs out, and a retry may
+        # succeed.
+        was_killed = exit_code < 0
+        if not was_killed or self._failed_starts >= _TRIES:
             raise WorkersInvalid(
-                f"a worker process could not start ({worker.how_it_ended}); its error stands above. "
+                f"a worker process could not start ({worker.how_it_ended}); see its error above. "
                 "A script that gives objects to workers must start them under 'if __name__ == \"__main__\":'"
             )

@@ -13,15 +13,15 @@ class Progress:
     """Progress of the work; passed to `on_progress` at the start and after every unit.
 
     Attributes:
-        stage: the part of the work, if there are several.
+        stage: name of the stage, if the work has several.
         units: total number of units.
-        done: number of these that are resumed, done now, or failed.
-        resumed: number of units done before.
+        done: number of units that are resumed, done now, or failed.
+        resumed: number of units done before this call.
         elsewhere: number of units done meanwhile by other processes that share the work.
         sharers: number of processes that share the work, including this one.
-        failures: number of failures; in a run those of dialogues, of which a unit may have several.
+        failures: number of failures; a run counts failed dialogues, of which a unit may have several.
         seconds: total time of the units done now, over all processes.
-        counts: further counts of the work, such as rounds.
+        counts: other counts of the work, such as rounds.
         notes: messages to show at once, a line each; the list only grows.
         waiting_for: the processes that work on the remaining units, while this one has nothing to do.
     """

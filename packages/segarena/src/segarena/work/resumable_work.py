@@ -1,4 +1,4 @@
-"""Resumable work: units in the ledger are skipped, and the others go to an executor."""
+"""Resumable work: finished units in the ledger are skipped, and an executor runs the others."""
 
 from __future__ import annotations
 
@@ -26,28 +26,33 @@ def do_pending(
     on_progress: OnProgress = ignore_progress,
     noted: Callable[[Unit, Any], Any] = lambda _, result: result,
 ) -> dict[str, SegarenaError]:
-    """Do the units that the ledger does not have, and record each; return the errors of failed units by name.
+    """Run the units that the ledger lacks, and record each; return the errors of failed units by name.
 
-    A failed unit is not recorded, so the next call tries it again. If other processes share the ledger, the units are
-    divided among them, and this returns when all are done everywhere.
+    A failed unit is not recorded, so the next call tries it again. If other processes share the
+    ledger, they divide the units, and each call returns when all units are done.
 
     Args:
-        job: the work on a unit; returns plain values, which the ledger stores.
-        units: by their names in the ledger.
+        job: the work on a unit; returns plain values for the ledger.
+        units: the units by their names in the ledger.
         ledger: ledger of the finished units; complete, in `ledger.done`, when this returns.
-        executor: does the units.
-        stage: the part of the work, if there are several.
+        executor: runs the units.
+        stage: name of the stage, if the work has several.
         on_progress: called at the start and after every unit.
         noted: maps a unit and its result to the value that the ledger stores; by default the result.
 
     Raises:
-        StoreError: the job or the ledger cannot write.
+        StoreError: the job or the ledger cannot be written.
         SegarenaError: the job cannot be opened.
     """
     with stoppable():
         source = _take_part(units, ledger, executor)
         resumed = source.count_done
-        progress = Progress(stage=stage, units=len(units), done=resumed, resumed=resumed)
+        progress = Progress(
+            stage=stage,
+            units=len(units),
+            done=resumed,
+            resumed=resumed,
+        )
         on_progress(progress)
 
         def report(waiting_for: str = "") -> None:
@@ -67,7 +72,7 @@ def do_pending(
                     progress.seconds += outcome.seconds
                     done_here += 1
                     report()
-        # Other processes may have done the rest after our last report.
+        # Other processes may have finished the rest after our last report.
         if progress.done < len(units):
             report()
         return source.failures
@@ -78,11 +83,14 @@ def _with_stored_value(
 ) -> Outcome[tuple[str, Unit], Any]:
     if isinstance(outcome, UnitFailure):
         return outcome
-    return replace(outcome, result=noted(outcome.unit[1], outcome.result))
+    _, unit = outcome.unit
+    return replace(outcome, result=noted(unit, outcome.result))
 
 
 def _take_part(
-    units: Collection[str], ledger: Ledger | SharedLedger, executor: Executor
+    units: Collection[str],
+    ledger: Ledger | SharedLedger,
+    executor: Executor,
 ) -> _ExclusiveUnits | SharedLedger:
     """Return the source of units, which also records their outcomes."""
     if isinstance(ledger, Ledger):
@@ -92,7 +100,7 @@ def _take_part(
 
 
 class _ExclusiveUnits:
-    """The pending units of a ledger that one process has alone."""
+    """The pending units of a ledger that no other process shares."""
 
     def __init__(self, units: Collection[str], ledger: Ledger) -> None:
         self._ledger = ledger
@@ -103,9 +111,10 @@ class _ExclusiveUnits:
         self.failures: dict[str, SegarenaError] = {}
 
     def turn(self, _: OnWait) -> Iterator[str] | None:
-        has_begun = self._has_begun
+        if self._has_begun:
+            return None
         self._has_begun = True
-        return None if has_begun else iter(self._pending)
+        return iter(self._pending)
 
     def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
         name, _ = outcome.unit

@@ -12,7 +12,7 @@ _ASK_TO_STOP = (signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest(KeyboardInterrupt):
-    """Raised in the main thread when the process gets a stop signal, `number`."""
+    """Raised in the main thread when the process receives the stop signal `number`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -35,12 +35,12 @@ def stoppable(*, is_last: bool = False) -> Generator[None]:
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        # Ignore further ones, because a signal to a whole process group may arrive twice.
+        # Ignore repeated signals, because a signal to a whole process group may arrive twice.
         for each in ours:
             signal.signal(each, signal.SIG_IGN)
         raise StopRequest(number)
 
-    # Handlers of the program itself stay.
+    # Keep handlers that the program installed itself.
     ours = [number for number in _ASK_TO_STOP if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []

@@ -1,9 +1,10 @@
-"""A supervisor process, which reports how the working process ended.
+"""A supervisor process that reports how the working process ended.
 
-The command runs in a child, forked before anything is imported, so that this costs a millisecond and little memory.
-The parent passes on signals and the exit code. It reports in one line what the child cannot: that a plug-in ended the
-process (`os._exit`), that the process crashed in compiled code, or that a call hangs there, which the parent ends. The
-child dies with its parent.
+The command runs in a child that is forked before any imports, so that this costs a millisecond and
+little memory. The parent forwards signals and the exit code. It reports in one line what the child
+cannot report: that a plug-in ended the process (`os._exit`), that the process crashed in compiled
+code, or that a call hangs there, in which case the parent kills the child. The child dies with its
+parent.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from segarena.work.deadline import SHARED_BYTES, SharedDeadline, share_deadline
 EXIT_REFUSED = 2
 _POLL_S = 0.2
 _OVERDUE_POLLS = 10
-"""Consecutive polls that must find a call overdue; after the machine slept, a single one may be wrong."""
+"""Consecutive polls that must find a call overdue; after the machine was suspended, a single one may be wrong."""
 
 _FROM_TERMINAL = 128
-"""`si_code` of Ctrl-C and of a closed terminal (SI_KERNEL), which the child in the same group gets too."""
+"""`si_code` of Ctrl-C and of a closed terminal (SI_KERNEL), which the child in the same group receives too."""
 
 
 def run_supervised(run: Callable[[], None]) -> None:
-    """Run a function in a child; return if it returns, exit as it exits. Without `sigtimedwait` run it here."""
+    """Run a function in a child, and return or exit like the child. Without `sigtimedwait`, run it in this process."""
+    # macOS lacks `sigtimedwait`.
     if not hasattr(signal, "sigtimedwait"):
         run()
         return
-    # The last byte is set when the function returns or raises, so that `os._exit` is recognised.
+    # The last byte is set when the function returns or raises, which distinguishes `os._exit`.
     memory = mmap.mmap(-1, SHARED_BYTES + 1)
     passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     parent = os.getpid()
+    # Block signals before the fork, so that none is lost before the parent waits for them.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     child = os.fork()
     if child:
@@ -51,12 +54,18 @@ def run_supervised(run: Callable[[], None]) -> None:
         memory[SHARED_BYTES] = 1
 
 
-def _supervise(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) -> int:
+def _supervise(
+    child: int,
+    memory: mmap.mmap,
+    passed_on: set[signal.Signals],
+) -> int:
     """Wait for the child; return the exit code."""
     deadline = SharedDeadline(memory)
     overdue = 0
     while True:
         came = signal.sigtimedwait(passed_on, _POLL_S)
+        # The terminal signals the whole process group, so forwarding such a signal would deliver it
+        # twice.
         if came is not None and came.si_signo != signal.SIGCHLD and came.si_code != _FROM_TERMINAL:
             os.kill(child, came.si_signo)
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -67,7 +76,8 @@ def _supervise(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) ->
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return _report(
-                f"a plug-in hung below Python ({deadline.what}) and was ended; --workers 1 would go on without it"
+                f"a plug-in hung in native code ({deadline.what}) and was killed; "
+                "with --workers 1 the run would continue without it"
             )
     code = os.waitstatus_to_exitcode(status)
     during = f" ({deadline.during})" if deadline.during else ""
@@ -77,12 +87,10 @@ def _supervise(child: int, memory: mmap.mmap, passed_on: set[signal.Signals]) ->
         )
         return 128 - code
     if not memory[SHARED_BYTES]:
-        return _report(
-            f"something ended the process with exit code {code}{during}, as os._exit does"
-        )
+        return _report(f"the process ended with exit code {code}{during}, as os._exit does")
     return code
 
 
 def _report(message: str) -> int:
-    sys.stderr.write(f"error: {message}. What was finished is kept; the same command goes on\n")
+    sys.stderr.write(f"error: {message}. Finished work is kept; the same command resumes\n")
     return EXIT_REFUSED

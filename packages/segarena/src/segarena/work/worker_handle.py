@@ -1,4 +1,4 @@
-"""The parent's end of one worker process; `worker_process` is the other end."""
+"""The parent's end of a worker process; `worker_process` is the other end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THREAD_VARIABLES = (
 
 
 class WorkerHandle:
-    """The parent's end of one worker process.
+    """The parent's end of a worker process.
 
     Args:
         packed_job: a pickled job.
@@ -36,8 +36,8 @@ class WorkerHandle:
 
     Attributes:
         is_open: whether the process has opened the job.
-        task: the number and unit in progress.
-        taken_s: moment (of `time.monotonic`) at which the task was sent.
+        task: the index and the unit in progress.
+        taken_s: time (of `time.monotonic`) at which the task was sent.
     """
 
     def __init__(self, packed_job: bytes, *, imports_main: bool) -> None:
@@ -59,7 +59,7 @@ class WorkerHandle:
         """Send a unit to the process."""
         self.task = task
         self.taken_s = time.monotonic()
-        # If the process died while idle, `listen` finds out.
+        # If the process died while idle, `listen` detects it.
         with suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(task[1]))
 
@@ -88,12 +88,12 @@ class WorkerHandle:
 
     @property
     def how_it_ended(self) -> str:
-        """The signal that killed the process, or its exit code."""
+        """Description of the signal that killed the process, or of its exit code."""
         code = self.process.exitcode or 0
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def end(self) -> None:
-        """Kill the process, unless it has ended, and wait for its end."""
+        """Kill the process unless it has already ended, and wait for it."""
         # A process that died on its own keeps its exit code.
         self.process.kill()
         self.process.join()
@@ -102,7 +102,7 @@ class WorkerHandle:
 
 @contextmanager
 def _one_thread_each() -> Generator[None]:
-    """Limit the libraries of new processes to one thread: the number of workers must not change results."""
+    """Limit libraries in new processes to one thread, because the number of workers must not change results."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     try:
@@ -119,12 +119,12 @@ def _one_thread_each() -> Generator[None]:
 def _away_from_main(*, needed: bool) -> Generator[None]:
     """Keep new processes from importing the caller's script again, unless the job is defined there.
 
-    A script without a `__main__` guard would start everything anew in each process.
+    Without a `__main__` guard, a script would start all its work again in each process.
     """
     main = vars(sys.modules["__main__"])
     hidden: dict[str, Any] = {}
     if not needed:
-        # multiprocessing finds the script by these two.
+        # multiprocessing locates the script by these two attributes.
         for name in ("__file__", "__spec__"):
             if name in main:
                 hidden[name] = main.pop(name)

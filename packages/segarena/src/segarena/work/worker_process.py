@@ -1,4 +1,4 @@
-"""The main function of a worker process: open the job, then do units until the parent closes the pipe or dies."""
+"""Main function of a worker process: open the job, then run units until the parent closes the pipe or dies."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
 from segarena.work.deadline import SharedDeadline, share_deadline
 from segarena.work.jobs import Job, Outcome, UnitFailure, UnitResult, portable_error, run_unit
 
+# From <linux/prctl.h>; Python has no constant for it.
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
 class JobReady:
-    """The first message of a worker: the job is open, and units may be sent."""
+    """The first message of a worker: the job is open, and the parent may send units."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerExit:
-    """The last message of a worker: the job cannot be opened, or the work cannot go on."""
+    """The last message of a worker: the job cannot be opened, or the work cannot continue."""
 
     error: SegarenaError
 
@@ -38,8 +39,12 @@ class WorkerExit:
 WorkerMessage = JobReady | WorkerExit | UnitResult[Any, Any] | UnitFailure[Any]
 
 
-def run_worker(packed_job: bytes, pipe: Connection, memory: Any) -> None:
-    """Open a job and do the units from `pipe` until it closes; `memory` belongs to a `SharedDeadline`."""
+def run_worker(
+    packed_job: bytes,
+    pipe: Connection,
+    memory: Any,
+) -> None:
+    """Open a job and run the units from `pipe` until it closes; `memory` belongs to a `SharedDeadline`."""
     _leave_signals_to_parent()
     _die_with_parent()
     share_deadline(SharedDeadline(memory))
@@ -56,29 +61,30 @@ def run_worker(packed_job: bytes, pipe: Connection, memory: Any) -> None:
 
 
 def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
-    """Return the pickled outcome of a unit, without the unit, which the parent has."""
+    """Return the pickled outcome of a unit, without the unit itself, which the parent has."""
     try:
         outcome: Outcome[Any, Any] = run_unit(do, pickle.loads(packed_unit))  # noqa: S301 - as above
     except (StoreError, WorkStopped) as error:
         return pickle.dumps(WorkerExit(portable_error(error)))
+    seconds = outcome.seconds
     if isinstance(outcome, UnitFailure):
-        return pickle.dumps(UnitFailure(unit=None, error=outcome.error, seconds=outcome.seconds))
+        return pickle.dumps(UnitFailure(unit=None, error=outcome.error, seconds=seconds))
     try:
-        return pickle.dumps(UnitResult(unit=None, result=outcome.result, seconds=outcome.seconds))
-    # Pickling runs the code of whatever the result holds, so any exception is possible.
+        return pickle.dumps(UnitResult(unit=None, result=outcome.result, seconds=seconds))
+    # Pickling runs code of every object in the result, so any exception is possible.
     except Exception as error:
         failure = unsendable_result(outcome.result, error)
-        return pickle.dumps(UnitFailure(unit=None, error=failure, seconds=outcome.seconds))
+        return pickle.dumps(UnitFailure(unit=None, error=failure, seconds=seconds))
 
 
 def unsendable_result(result: Any, error: Exception) -> UnitFailed:
     """Return the error for a result that cannot be pickled."""
-    return UnitFailed(f"the result, {type(result).__name__}, cannot be sent on: {error}")
+    return UnitFailed(f"the result, {type(result).__name__}, cannot be sent to the parent: {error}")
 
 
 def _leave_signals_to_parent() -> None:
-    """Ignore Ctrl-C and signals to a whole process group: the parent gets them too, and decides."""
-    # A handler and not SIG_IGN, because programs that the job starts would inherit that.
+    """Ignore Ctrl-C and signals to the whole process group: the parent receives them too, and decides."""
+    # Install a handler instead of SIG_IGN, which programs that the job starts would inherit.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _do_nothing)
 
@@ -88,7 +94,7 @@ def _do_nothing(_number: int, _frame: FrameType | None) -> None:
 
 
 def _die_with_parent() -> None:
-    """Arrange to end with the parent, even while hanging in compiled code."""
+    """End this process when the parent dies, even while it hangs in compiled code."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -97,7 +103,7 @@ def _die_with_parent() -> None:
 
 
 def die_with(parent: int | None) -> None:
-    """Have the system kill this process when its parent dies; exit if the parent is already dead.
+    """Make the system kill this process when its parent dies; exit if the parent is already dead.
 
     Args:
         parent: process id of the parent.

@@ -1,4 +1,4 @@
-"""Extracts of runs that nobody held: values of one statistic are all that matters."""
+"""Extracts of artificial runs, which have values of one statistic only."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def made(
     rules=None,
     **changes,
 ):
-    """An extract in which each user has these values, a photograph for every two of them, NaN for none."""
+    """Return an extract in which each user has these values; each photograph has two, and NaN is a missing one."""
     if "values_by_user" in changes:
         changes["values"] = changes.pop("values_by_user")
     told = [None if np.isnan(value) else float(value) for value in values]
@@ -65,7 +65,7 @@ def make_extract():
 
 @pytest.fixture(scope="session")
 def make_entry():
-    """Return a function that makes an entry of values, and of what else an extract and an entry have."""
+    """Return a function that creates an entry from values and other fields of an extract and an entry."""
 
     def make(values, *, participant="", name="", at="", is_chosen=False, unranked="", **extract):
         own = {

@@ -1,4 +1,4 @@
-"""The board as data, against what can be said by hand."""
+"""The board as data, compared with results computed by hand."""
 
 import math
 from itertools import combinations
@@ -10,10 +10,12 @@ from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, board_of
 from segarena.reports.boards.board_wording import leader_text, shared_text
 from segarena.reports.boards.json_export import board_data
-from segarena.reports.boards.pages import board_html, run_html
+from segarena.reports.boards.pages import board_page, run_page
 from segarena.reports.boards.panels import Panel, PanelKey, rank_panel
+from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_mean, paired_difference
 
+NOC = Statistic(name="NoC@90", kind="noc", threshold=0.9, higher_is_better=False)
 MAIN = PanelKey("photos", "centre", "", "NoC@90")
 
 
@@ -96,7 +98,7 @@ def test_equal_means_share_a_place(make_entry):
 
 @pytest.fixture
 def tries(make_entry):
-    """Ada gets worse and wishes for her second, Bob gets better and wishes for nothing; a control is nobody's."""
+    """Ada's runs get worse and she chose her second, Bob's get better without a choice; a control belongs to nobody."""
     given = [
         ("ada", 2.0, False),
         ("bob", 5.0, False),
@@ -132,7 +134,7 @@ def test_each_participant_stands_with_the_run_of_the_choice(tries, choice, expec
 
 
 def test_the_best_run_is_the_same_in_every_column(tries, make_entry):
-    """Best is judged by the board's measure; another statistic or a group shows that same run."""
+    """The board's measure determines the best run, which other statistics and groups show too."""
     board = board_of(tries)
     for key in board.panels:
         assert set(board.shown(key, "best")) == set(board.shown(MAIN, "best"))
@@ -204,7 +206,7 @@ def test_what_cannot_be_a_board_is_refused(make_entry):
         board_of([entry], freeze="2020-01-01")
     with pytest.raises(InvalidInput, match="expected one of NoC@90, AuC, got 'IoU'"):
         board_of([entry], measure="IoU")
-    with pytest.raises(InvalidInput, match="expected one like 2026-11-22"):
+    with pytest.raises(InvalidInput, match="expected a time like 2026-11-22"):
         board_of([entry], freeze="tomorrow")
     with pytest.raises(RunConflict, match="benchmark rounds is 4 in disc, 9 in disc"):
         board_of([entry, make_entry([1.0] * 4, rules={"rounds": 9})])
@@ -217,7 +219,7 @@ def test_a_statistic_that_nobody_has_a_value_of_is_left_out(make_entry):
     )
     assert [statistic.name for statistic in board.statistics] == ["NoC@90"]
     assert {panel["key"][-1] for panel in board_data(board)["panels"]} == {"NoC@90"}
-    assert board_html(board)
+    assert board_page(board).html()
 
 
 def test_a_run_without_a_place_comes_last_and_is_tested_against_nobody(make_entry, rng):
@@ -237,7 +239,7 @@ def test_a_run_without_a_place_comes_last_and_is_tested_against_nobody(make_entr
     assert not board.panels[MAIN].ahead[2].any()
     assert board.panels[MAIN].ahead[:2, :2].tolist() == alone.panels[MAIN].ahead.tolist()
     assert leader_text(board, MAIN, rows).startswith("a is first in NoC@90")
-    assert "no place: 2 of 12 samples" in board_html(board)
+    assert "no rank: 2 of 12 samples" in board_page(board).html()
 
 
 @pytest.mark.parametrize("choice", ["best", "last", "chosen"])
@@ -284,7 +286,7 @@ def test_a_control_that_looks_at_no_image_is_a_line_to_beat_and_takes_no_place(m
     assert board.panels[MAIN].ahead[1:, 1:].tolist() == alone.panels[MAIN].ahead.tolist()
     assert leader_text(board, MAIN, rows) == leader_text(alone, MAIN, alone.rows(MAIN))
     assert [entry["floor"] for entry in board_data(board)["entries"]] == [True, False, False]
-    assert "looks at no image, no place: a control" in board_html(board)
+    assert "ignores the image, no rank: a control" in board_page(board).html()
 
 
 def test_controls_among_themselves_are_ranked(make_entry):
@@ -299,7 +301,55 @@ def test_controls_among_themselves_are_ranked(make_entry):
 
 def test_nobody_is_first_who_is_alone(make_entry):
     board = board_of([make_entry([4.0] * 12, segmenter="a")])
-    assert leader_text(board, MAIN, board.rows(MAIN)) == "a: NoC@90 4.00 [4.00, 4.00]."
+    assert leader_text(board, MAIN, board.rows(MAIN)) == (
+        "a: NoC@90 4.00 [4.00, 4.00]; with only 6 photographs, the interval is rough."
+    )
+
+
+NOF = Statistic(name="NoF@90", kind="nof", threshold=0.9, higher_is_better=False)
+LAST = Statistic(name="IoU@4", kind="at_round", round=4)
+
+
+@pytest.fixture
+def click_entry(make_entry):
+    """An entry with the same clicks and final IoU for every target, and a failure or none for each."""
+
+    def entry(name, clicks, failed, last):
+        values = {"NoC@90": [clicks] * 12, "NoF@90": failed, "IoU@4": [last] * 12}
+        return make_entry(
+            [clicks] * 12,
+            segmenter=name,
+            summary=(NOC, NOF, LAST),
+            definitions=dict.fromkeys(values, "."),
+            values_by_user={"centre": values},
+        )
+
+    return entry
+
+
+def test_the_leader_in_clicks_that_fails_more_often_is_named_with_the_one_that_does_not(
+    click_entry,
+):
+    rash = click_entry("rash", 2.0, [1.0] * 3 + [0.0] * 9, 0.75)
+    steady = click_entry("steady", 3.0, [0.0] * 12, 0.875)
+    board = board_of([rash, steady])
+    assert leader_text(board, MAIN, board.rows(MAIN)) == (
+        "rash is first in NoC@90 with 2.00 [2.00, 2.00] (75.0 % of targets solved, unsolved counted as 4), "
+        "significantly ahead of steady (3.00); yet steady fails less often (0.0 % against 25.0 %) "
+        "and ends higher (IoU@4 0.875 against 0.750); with only 6 photographs, the interval is rough."
+    )
+
+
+def test_nobody_is_first_where_no_target_is_solved(click_entry):
+    runs = [click_entry(name, 4.0, [1.0] * 12, last) for name, last in (("a", 0.5), ("b", 0.75))]
+    board = board_of(runs)
+    assert leader_text(board, MAIN, board.rows(MAIN)) == (
+        "No run reaches IoU 0.9 within 4 clicks on any target; IoU@4 is b 0.750 and a 0.500."
+    )
+    alone = board_of(runs[:1])
+    assert leader_text(alone, MAIN, alone.rows(MAIN)) == (
+        "a does not reach IoU 0.9 within 4 clicks on any target."
+    )
 
 
 def test_the_board_says_how_many_samples_rows_share(make_entry):
@@ -321,9 +371,9 @@ def test_the_board_says_how_many_samples_rows_share(make_entry):
 def test_times_are_told_in_utc_whatever_zone_they_came_in(make_entry):
     board = board_of([make_entry([1.0, 2.0], at="2026-11-23T01:30+02:00")])
     assert board_data(board)["entries"][0]["at"] == "2026-11-22T23:30+00:00"
-    assert "2026-11-22 23:30 UTC" in run_html(board, board.first_key, 0)
+    assert "2026-11-22 23:30 UTC" in run_page(board, board.first_key, 0).html()
 
 
 def test_a_time_before_the_first_day_is_none(make_entry):
-    with pytest.raises(InvalidInput, match="expected one like"):
+    with pytest.raises(InvalidInput, match="expected a time like"):
         board_of([make_entry([1.0, 2.0], at="0001-01-01T00:00+02:00")])

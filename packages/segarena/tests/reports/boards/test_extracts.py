@@ -1,4 +1,4 @@
-"""What a board takes from a run folder, against loops over its records."""
+"""Extracts of run folders, compared with loops over the records."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The page of a board, driven in a browser: what it shows is what the board says, and names are only names."""
+"""The page of a board in a browser: it shows the data of the board, and names never become markup."""
 
 import re
 import threading
@@ -24,7 +24,7 @@ HOSTILE = (
 
 
 class StrictHandler(SimpleHTTPRequestHandler):
-    """A web server that sends the policy as a header, as a careful one does."""
+    """A web server that sends the policy as a header."""
 
     def end_headers(self):
         self.send_header("Content-Security-Policy", POLICY)
@@ -36,7 +36,7 @@ class StrictHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def board(make_entry):
-    """Eight runs of three participants, one of a control, with two users; names are what attackers would choose."""
+    """Eight runs of three participants, one of a control, with two users, and with hostile names."""
     rng = np.random.default_rng(0)
     base = rng.integers(3, 12, 30).astype(float)
     entries = [
@@ -73,16 +73,14 @@ def address(folder):
 
 
 def names_of(page):
-    return page.locator(".ranks tbody .who").evaluate_all(
-        "cells => cells.map(cell => (cell.querySelector('span') ?? cell.firstChild).textContent)"
-    )
+    return page.locator("#ranking tbody td:nth-child(2) a").all_text_contents()
 
 
 def columns_of(page):
     """The cells of the ranking by column, without those that the script adds."""
     return page.evaluate(
         """() => {
-          const table = document.querySelector(".ranks");
+          const table = document.querySelector("#ranking table");
           const heads = [...table.tHead.rows[0].cells].map((th) => th.textContent);
           const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()));
           return Object.fromEntries(heads.map((name, place) => [name, rows.map((row) => row[place])]));
@@ -96,8 +94,11 @@ def test_without_scripts_the_page_says_the_same(open_page, address):
     assert shown.pop("Interval") == [""] * 8
     assert shown == written
     assert len(written["Run"]) == 8
-    assert drawn.locator("#leader").text_content() == plain.locator("#leader").text_content() != ""
+    assert (
+        drawn.locator("#verdict").text_content() == plain.locator("#verdict").text_content() != ""
+    )
     assert plain.locator(".controls").first.is_hidden()
+    assert plain.locator("svg[data-x] >> nth=0 >> .curve").count() == 6
 
 
 def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, address, board):
@@ -105,13 +106,13 @@ def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, ad
     every = list(product(board.panels, CHOICES))
     shown = page.evaluate(
         """(every) => every.map((wanted) => {
-          const form = document.querySelector(".board form.controls");
+          const form = document.querySelector("form.ranking");
           for (const [name, value] of Object.entries(wanted)) {
             form.elements[name].value = value;
             form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
           }
-          return [...document.querySelectorAll(".ranks tbody tr")].map((row) => [
-            row.querySelector(".who span").textContent, ...row.querySelector(".rank").innerText.split(/\\s*\\n/),
+          return [...document.querySelectorAll("#ranking tbody tr")].map((row) => [
+            row.cells[1].querySelector("a").textContent, ...row.cells[0].innerText.split(/\\s*\\n/),
           ]);
         })""",
         [
@@ -126,26 +127,42 @@ def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, ad
         ], (key, choice)
 
 
-def test_a_heading_sorts_and_names_are_sifted(open_page, address, board):
+def test_a_heading_sorts_the_ranking(open_page, address, board):
     page = open_page(address)
     heading = page.get_by_role("button", name="Finished")
     heading.press("Enter")
     assert names_of(page) == list(board.names[::-1])
-    assert page.locator("th[aria-sort]").all_text_contents() == ["Finished"]
+    assert page.locator("#ranking th[aria-sort]").all_text_contents() == ["Finished"]
     page.keyboard.press("Enter")  # the focus stays
     assert names_of(page) == list(board.names)
-    page.get_by_label("Name").fill("RUN")
-    assert names_of(page) == ["run 5", "run 6"]
-    assert page.locator(".controls output").first.text_content() == "2 of 8 runs"
+    page.select_option("[name=user]", "edge<b>")
+    assert page.locator("#ranking th[aria-sort]").count() == 0
+
+
+def test_a_long_ranking_is_filtered_and_the_address_keeps_the_words(
+    open_page, make_entry, tmp_path
+):
+    entries = [
+        make_entry([float(k)] * 12, name=f"run {k}", participant="Ada" if k % 2 else "Bob")
+        for k in range(14)
+    ]
+    index = write_site(board_of(entries), tmp_path).index
+    page = open_page(index.as_uri())
+    page.locator("#ranking").get_by_label("Filter").fill("RUN bob")
+    assert names_of(page) == [f"run {k}" for k in range(0, 14, 2)]
+    assert page.locator("#ranking .sift output").text_content() == "7 of 14"
+    assert len(names_of(open_page(page.url))) == 7
+    page.get_by_role("button", name="reset").click()
+    assert len(names_of(page)) == 14
 
 
 def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
     page = open_page(address)
-    drawn = page.locator("[data-chart=curves] .curve:not(.floor)")
+    drawn = page.locator("svg[data-x]:visible > .curve:not(.floor)")
     assert drawn.count() == 5
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('.ranks input')"):
+        if page.evaluate("document.activeElement.matches('#ranking td input')"):
             break
     page.keyboard.press("Space")
     assert drawn.count() == 4
@@ -154,47 +171,49 @@ def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
     page.keyboard.press("Space")
     assert drawn.count() == 5
     assert (
-        page.locator(".ranks input")
+        page.locator("#ranking td input")
         .evaluate_all("boxes => boxes.map(box => box.checked)")
         .count(True)
         == 5
     )
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('[data-chart=curves] svg')"):
+        if page.evaluate("document.activeElement.matches('svg[data-x]')"):
             break
     page.keyboard.press("ArrowRight")
-    assert page.locator("[data-chart=curves] output").text_content().startswith("click 2")
+    assert (
+        page.locator(".panel:has(svg[data-x]):visible output").text_content().startswith("click 2")
+    )
 
 
 def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
     page = open_page(address)
     page.get_by_role("button", name="none").click()
-    assert page.locator("[data-chart=curves] .end").all_text_contents() == ["image-blind: nothing"]
-    assert page.locator(".ranks tr.control").count() == 1
+    legend = page.locator(".legend:visible")
+    assert legend.all_text_contents() == ["image-blind: nothing"]
+    assert page.locator("#ranking tr.muted").count() == 1
     page.select_option("[name=user]", "edge<b>")
     page.get_by_role("button", name="none").click()
-    assert page.locator("[data-chart=curves]").text_content() == "Nothing is ticked."
+    assert legend.all_text_contents() == ["No run is selected."]
 
 
 def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(
     open_page, address
 ):
     page = open_page(address)
-    row = page.locator(".ranks tr.control")
-    assert row.locator(".rank").text_content() == "–"
+    row = page.locator("#ranking tr.muted")
+    assert row.locator("td").first.text_content() == "–"
     for place in ("charts", "ticks"):
         if place == "ticks":
             row.locator("input").check()
             assert row.locator(".swatch .floor").count() == 2
         page.wait_for_function(
-            "document.querySelectorAll('[data-chart=curves] .curve.floor').length === 1"
+            "document.querySelectorAll('svg[data-x] > .curve.floor').length === 1"
         )
-        assert page.locator("[data-chart=curves] .end.floor").all_text_contents() == [
-            "image-blind: nothing"
-        ]
-        assert page.locator("[data-chart=curves] .band").count() == 5
-        assert page.locator("[data-chart=curves] .curve").count() == 6
+        names = page.locator(".legend:visible li").all_text_contents()
+        assert names.count("image-blind: nothing") == 1
+        assert page.locator("svg[data-x]:visible > .band").count() == 5
+        assert page.locator("svg[data-x]:visible > .curve").count() == 6
 
 
 def test_the_address_keeps_what_was_chosen(open_page, address):
@@ -206,7 +225,7 @@ def test_the_address_keeps_what_was_chosen(open_page, address):
     again = open_page(page.url)
     assert names_of(again) == shown
     assert again.locator("[name=group]").input_value() == "size: large"
-    again.get_by_role("button", name="start over").click()
+    again.get_by_role("button", name="reset").click()
     assert len(names_of(again)) == 8
     assert "#" not in again.url
 
@@ -216,7 +235,7 @@ def test_names_are_shown_as_they_are_and_never_run(open_page, address, board):
     assert page.title() == "Board <i>of</i> tests"
     assert set(HOSTILE) <= set(names_of(page))
     assert page.locator("h1").text_content() == "Board <i>of</i> tests"
-    assert page.locator("main img, main script:not([type]), .ranks svg[onload]").count() == 0
+    assert page.locator("main img, main script:not([type]), #ranking svg[onload]").count() == 0
 
 
 def test_no_name_is_part_of_a_path(folder):
@@ -239,7 +258,7 @@ def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(open_pag
     page.get_by_role("link", name="next").click()
     assert page.get_by_role("link", name="previous").is_visible()
     page.get_by_role("link", name="Board <i>of</i> tests").click()
-    assert page.locator(".ranks tbody tr").count() == 8
+    assert page.locator("#ranking tbody tr").count() == 8
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
@@ -258,7 +277,7 @@ def test_a_page_from_disk_works_too(open_page, folder):
 
 @pytest.fixture(scope="module")
 def unlike(make_entry, tmp_path_factory):
-    """The page of a board whose rows are about different photographs, and one of which has no place."""
+    """The page of a board whose rows have different photographs, and one of which has no rank."""
     nan = np.nan
     rows = {
         "a": [4.0] * 12,
@@ -289,14 +308,14 @@ def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_script
     shown, written = columns_of(drawn), columns_of(plain)
     assert shown["Rank"] == written["Rank"]
     assert shown["Rank"][-1] == "–"
-    assert drawn.locator("#leader").text_content() == plain.locator("#leader").text_content()
+    assert drawn.locator("#verdict").text_content() == plain.locator("#verdict").text_content()
 
 
 def test_a_run_has_a_page_that_is_reached_by_keyboard(
     open_page, barriers, page_widths, address, board
 ):
     page = open_page(address, width=390, scheme="dark")
-    page.get_by_role("link", name="all about run 6").press("Enter")
+    page.get_by_role("link", name="run 6").press("Enter")
     page.wait_for_url("**/runs/0007.html")
     assert page.locator("h1").text_content() == "run 6"
     place = next(

@@ -1,4 +1,4 @@
-"""Who is who: a CSV file that people write by hand."""
+"""Attribution of runs to participants by a CSV file that people write by hand."""
 
 import pytest
 

@@ -1,5 +1,6 @@
-"""A board as a folder: pictures of the best runs, and who is told of what could not be shown."""
+"""A board as a folder: pictures of the best runs, and notes about those that cannot be shown."""
 
+import json
 import re
 
 import pytest
@@ -24,7 +25,8 @@ def test_each_sample_has_the_pictures_of_its_targets_in_every_run(runs, tmp_path
     assert files.pages == 4
     page = (tmp_path / "site" / "samples" / "0001.html").read_text(encoding="utf-8")
     assert len(re.findall('<article class="card" id="dialogue-[12]"', page)) == 2
-    assert page.count('class="pane"') == 2 * 2
+    contents = re.findall(r'<div class="viewer"><script[^>]*>(.*?)</script>', page)
+    assert [len(json.loads(content)["dialogues"]) for content in contents] == [2, 2]
     assert "&lt;b&gt;" in page
     assert "<b>&" not in page
     assert " style=" not in page
@@ -36,7 +38,7 @@ def test_a_dataset_that_is_not_trusted_is_not_run_but_values_are_there(runs, tmp
     files = write_site(board_of(list(runs)), tmp_path / "site", runs=runs)
     assert any("--trust" in note for note in files.notes)
     page = (tmp_path / "site" / "samples" / "0004.html").read_text(encoding="utf-8")
-    assert 'class="pane"' not in page
+    assert 'class="viewer"' not in page
     assert page.count("<tr>") == 3
 
 
@@ -45,6 +47,6 @@ def test_only_the_hardest_samples_have_pictures_where_that_is_asked(runs, tmp_pa
     with_pictures = [
         file.name
         for file in sorted((tmp_path / "site" / "samples").iterdir())
-        if 'class="pane"' in file.read_text("utf-8")
+        if 'class="viewer"' in file.read_text("utf-8")
     ]
     assert with_pictures == ["0001.html"]

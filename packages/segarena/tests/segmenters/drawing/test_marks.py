@@ -77,5 +77,5 @@ def test_an_image_of_another_dtype_is_refused():
 
 
 def test_something_that_is_no_image_sample_is_refused_by_name():
-    with pytest.raises(SegmenterError, match="graph takes images only, got a ndarray"):
+    with pytest.raises(SegmenterError, match="graph accepts only images, got a ndarray"):
         require_image(np.zeros((4, 4, 3), np.uint8), "graph")

@@ -1,4 +1,4 @@
-"""What the three segmenters without weights must do, beyond what every segmenter must."""
+"""Behaviour of the three segmenters without weights, beyond that of every segmenter."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def conversation(segmenter, sample, clicks=CLICKS):
 
 
 def fingerprints():
-    """What identifies the last mask of each segmenter."""
+    """Identification of the last mask of each segmenter."""
     masks = [
         conversation(registry.build("segmenter", name), photograph())[-1].mask for name in NAMES
     ]
@@ -260,7 +260,7 @@ def test_volumes_and_videos_are_refused(segmenter):
     volume = VolumeSample(id="v", voxels=np.zeros((2, 8, 8)), spacing_mm=(1.0, 1.0, 1.0))
     video = VideoSample(id="w", frames=[np.zeros((8, 8, 3), np.uint8)], frame_shape=(8, 8))
     for sample in (volume, video):
-        with pytest.raises(SegmenterError, match="takes images only"):
+        with pytest.raises(SegmenterError, match="accepts only images"):
             segmenter.encode(sample)
 
 

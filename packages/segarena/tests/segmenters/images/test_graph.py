@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from segarena.dialogue import Dialogue
-from segarena.prompts import Click
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import Box, Click
 from segarena.samples import ImageSample
 from segarena.segmenters.images.graph import GraphSegmenter
 
@@ -67,3 +67,59 @@ def test_clicks_of_both_kinds_in_one_superpixel_split_it_where_they_are_equally_
     dialogue = Dialogue(((Click((row, left)), Click((row, right), is_positive=False)),))
     mask = segmenter.predict(encoded, [dialogue])[0].mask
     assert np.array_equal(mask[rows, columns], np.abs(columns - left) <= np.abs(columns - right))
+
+
+def halves(step):
+    """Return a photograph of two flat halves that differ by a grey step, and the mask of the left one."""
+    image = np.full((120, 160, 3), 100, np.uint8)
+    image[:, 80:] += np.uint8(step)
+    left = np.zeros((120, 160), bool)
+    left[:, :80] = True
+    return ImageSample(id="halves", image=image), left
+
+
+def answer(sample, rounds, previous, **options):
+    segmenter = GraphSegmenter(**options)
+    dialogue = Dialogue(tuple(rounds), Prediction(previous))
+    return segmenter.predict(segmenter.encode(sample), [dialogue])[0].mask
+
+
+def test_a_click_beside_the_border_of_a_good_mask_does_not_add_the_background():
+    sample, left = halves(2)
+    rounds = [(Click((60, 40)),), (Click((60, 84)),)]
+    far = answer(sample, rounds, left, local=False)
+    assert np.count_nonzero(far & ~left) > 0.5 * left.sum()
+    near = answer(sample, rounds, left)
+    assert near[60, 84]
+    assert not (left & ~near).any()
+    rows, columns = np.nonzero(near & ~left)
+    assert np.hypot(rows - 60, columns - 84).max() <= 15
+
+
+def test_a_negative_click_beside_the_border_of_a_good_mask_does_not_remove_it():
+    sample, left = halves(2)
+    rounds = [(Click((60, 4)),), (Click((60, 76), is_positive=False),)]
+    far = answer(sample, rounds, left, local=False)
+    assert np.count_nonzero(left & ~far) > 0.1 * left.sum()
+    near = answer(sample, rounds, left)
+    assert not near[60, 76]
+    assert not (near & ~left).any()
+    rows, columns = np.nonzero(left & ~near)
+    assert np.hypot(rows - 60, columns - 76).max() <= 15
+
+
+def test_a_click_deep_in_an_error_reaches_three_times_as_far_as_it_is_deep():
+    sample, left = halves(0)
+    small = left.copy()
+    small[:, 40:] = False
+    rounds = [(Click((60, 10)),), (Click((60, 120)),)]
+    mask = answer(sample, rounds, small)
+    # 80 pixels from the mask: all of the photograph is within reach.
+    np.testing.assert_array_equal(mask, answer(sample, rounds, small, local=False))
+
+
+def test_prompts_that_show_the_whole_object_change_the_whole_mask():
+    sample, left = halves(2)
+    rounds = [(Click((60, 40)),), (Box((0, 0), (120, 160)),)]
+    whole = answer(sample, rounds, left, local=False)
+    np.testing.assert_array_equal(answer(sample, rounds, left), whole)

@@ -69,13 +69,13 @@ def test_weights_must_be_named():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("device='cuda:9'", "device='cuda:9' is not there; available: 'auto', 'cpu'"),
+        ("device='cuda:9'", "device='cuda:9' does not exist; available: 'auto', 'cpu'"),
         ("dtype='int8'", "expected one of 'float32', 'bfloat16', 'float16'"),
         ("batch_size=0", "expected 'auto' or a whole number of at least 1"),
         ("mask_choice='largest'", "expected one of 'best-iou', 'first', 'second', 'third'"),
         ("multimask='sometimes'", "expected one of 'first-click', 'always', 'never'"),
         ("after_negative='drop'", "expected one of 'keep', 'published-reset'"),
-        ("threshold=float", "plain values"),
+        ("threshold=float", "expected a number"),
     ],
 )
 def test_options_that_do_not_exist_are_refused_before_weights_are_read(option, message):
@@ -120,7 +120,7 @@ def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, folder
 
 def test_what_is_not_an_8_bit_image_is_refused(folder_of):
     segmenter = registry.build("segmenter", written("sam", folder_of("sam")))
-    with pytest.raises(SegmenterError, match="sam takes images only, got a VolumeSample"):
+    with pytest.raises(SegmenterError, match="sam accepts only images, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )

@@ -1,4 +1,4 @@
-"""Against the library's own pipeline: its processor enters prompts into a session, which encodes and tracks itself."""
+"""Comparison with the library's own pipeline: its processor adds prompts to a session, which encodes and tracks."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Library:
         return ((planes.double() / 255).float() - mean.view(3, 1, 1)) / std.view(3, 1, 1)
 
     def enter(self, frame, ids, *, points=None, labels=None, boxes=None, masks=None):
-        """Enter prompts, (x, y) as the library wants them."""
+        """Enter prompts, (x, y) as the library requires."""
         self.processor.add_inputs_to_inference_session(
             self.session,
             frame_idx=frame,
@@ -128,7 +128,7 @@ class Library:
         )
 
     def tell(self, frame, ids, **prompts):
-        """Enter prompts and let the library see the frame; return its low logits."""
+        """Enter prompts and pass the frame to the library; return its low-resolution logits."""
         self.enter(frame, ids, **prompts)
         return self.model(self.session, frame_idx=frame).pred_masks
 
@@ -163,7 +163,7 @@ def ellipse(frame, row, column, shape=SHAPE):
 
 
 def is_telling(mask):
-    """Whether a comparison says something: the object is there, not everywhere, and not the same in all frames."""
+    """Return whether a comparison is meaningful: the object exists, does not fill the frames, and changes."""
     share = (mask > 0).mean(axis=(1, 2))
     return 0 < share.mean() < 1 and len(set(share.tolist())) > 1
 
@@ -513,7 +513,7 @@ def test_a_threshold_above_all_logits_leaves_nothing(build):
         ((), SegmenterError, "has no prompts"),
         ((Click((6, 0, 0)),), InvalidPrompt, "outside"),
         ((Click((3, 4)),), InvalidPrompt, "3 coordinates"),
-        ((Click((0, 0, 0), object_id=0),), SegmenterError, "nothing is said about object 1"),
+        ((Click((0, 0, 0), object_id=0),), SegmenterError, "no prompt marks object 1"),
         (
             (
                 Support(
@@ -538,7 +538,7 @@ def test_logits_of_another_segmenter_are_refused(build):
 
 
 def test_what_is_no_video_is_refused(segmenter):
-    with pytest.raises(SegmenterError, match="takes videos only, got a ImageSample"):
+    with pytest.raises(SegmenterError, match="accepts only videos, got a ImageSample"):
         segmenter.encode(ImageSample(id="i", image=np.zeros((4, 4, 3), np.uint8)))
     with pytest.raises(InvalidInput, match="expected frames with pixels"):
         segmenter.encode(VideoSample(id="v", frames=[], frame_shape=(4, 4)))
@@ -564,7 +564,7 @@ def test_a_network_that_gives_nan_is_said(build):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("device='cuda:9'", "device='cuda:9' is not there"),
+        ("device='cuda:9'", "device='cuda:9' does not exist"),
         ("dtype='int8'", "expected one of 'float32', 'bfloat16', 'float16'"),
         ("scribbles='lines'", "expected one of 'points', 'mask'"),
         ("scribble_points=0", "expected a whole number of at least 1"),

@@ -186,7 +186,7 @@ def test_other_prompts_and_samples_are_refused(folder):
     encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
-    with pytest.raises(SegmenterError, match="clipseg takes images only, got a VolumeSample"):
+    with pytest.raises(SegmenterError, match="clipseg accepts only images, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )
@@ -197,7 +197,7 @@ def test_other_prompts_and_samples_are_refused(folder):
     [
         ({"shown": "frame"}, "expected one of 'crop', 'whole', 'cut-out'"),
         ({"side_px": 60}, "side_px=60: expected a multiple of the patch size, 8"),
-        ({"device": "cuda:9"}, "is not there"),
+        ({"device": "cuda:9"}, "does not exist"),
         ({"dtype": "int8"}, "expected one of 'float32'"),
         ({"batch_size": 0}, "whole number of at least 1"),
     ],
@@ -213,7 +213,7 @@ def test_a_threshold_that_is_no_number_is_refused():
 
 
 def test_weights_of_another_family_are_refused(folder_of):
-    with pytest.raises(InvalidInput, match="clipseg takes clipseg"):
+    with pytest.raises(InvalidInput, match="clipseg accepts clipseg"):
         build(folder_of("sam"))
 
 

@@ -340,7 +340,7 @@ def test_other_prompts_and_samples_are_refused(folder):
     encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
-    with pytest.raises(SegmenterError, match="dino takes images only, got a VolumeSample"):
+    with pytest.raises(SegmenterError, match="dino accepts only images, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )
@@ -354,7 +354,7 @@ def test_other_prompts_and_samples_are_refused(folder):
         ("side_px=0", "side_px=0: expected a whole number of at least 1"),
         ("prototypes=1.5", "prototypes: expected a whole number"),
         ("background_prototypes=-1", "expected a whole number"),
-        ("device='cuda:9'", "is not there"),
+        ("device='cuda:9'", "does not exist"),
         ("dtype='int8'", "expected one of 'float32'"),
     ],
 )

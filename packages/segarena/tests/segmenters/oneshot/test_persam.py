@@ -150,7 +150,8 @@ def test_masks_are_those_of_the_papers_steps_on_the_librarys_model(family, refin
     mask, score = slow_persam(segmenter.network.model, family, query, [example], refinements)
     assert 0.005 < mask.mean() < 0.995
     assert (answer.mask == mask).mean() > 0.999
-    assert answer.score == pytest.approx(score, abs=1e-4)
+    # Each refinement amplifies how a processor rounds: 1.5e-4 was seen on one, less than 1e-4 on others.
+    assert answer.score == pytest.approx(score, abs=1e-3)
     assert answer.logits is None
 
 
@@ -324,7 +325,7 @@ def test_other_prompts_and_samples_are_refused(build):
     encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
-    with pytest.raises(SegmenterError, match="persam takes images only, got a VolumeSample"):
+    with pytest.raises(SegmenterError, match="persam accepts only images, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )
@@ -335,7 +336,7 @@ def test_other_prompts_and_samples_are_refused(build):
     [
         ("family='clipseg'", "expected one of 'sam', 'sam-hq', 'sam2', 'edgetam', 'sam3-tracker'"),
         ("refinements=3", "refinements: expected one of 0, 1, 2"),
-        ("device='cuda:9'", "is not there"),
+        ("device='cuda:9'", "does not exist"),
         ("dtype='int8'", "expected one of 'float32'"),
         ("batch_size=0", "whole number of at least 1"),
     ],

@@ -225,7 +225,7 @@ def test_other_prompts_and_samples_are_refused(folder):
     encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
-    with pytest.raises(SegmenterError, match="seggpt takes images only, got a VolumeSample"):
+    with pytest.raises(SegmenterError, match="seggpt accepts only images, got a VolumeSample"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )
@@ -235,8 +235,8 @@ def test_other_prompts_and_samples_are_refused(folder):
     ("option", "message"),
     [
         ("embedding_type='object'", "expected one of 'instance', 'semantic'"),
-        ("threshold=1.0", "expected a grey of at least 0 and less than 1"),
-        ("device='cuda:9'", "is not there"),
+        ("threshold=1.0", "expected a grey value of at least 0 and less than 1"),
+        ("device='cuda:9'", "does not exist"),
         ("dtype='int8'", "expected one of 'float32'"),
         ("batch_size=0", "whole number of at least 1"),
     ],

@@ -94,7 +94,7 @@ def test_segmenters_that_do_not_fit_are_refused():
         def predict(self, encoded, dialogues):
             return []
 
-    with pytest.raises(PluginInvalid, match="answers supports"):
+    with pytest.raises(PluginInvalid, match="accepts supports"):
         Votes(segmenter=Clicked())
     with pytest.raises(PluginInvalid, match="expected one of 'vote', 'majority'"):
         build("segmenter", "votes(segmenter='nothing', rule='x')")

@@ -1,4 +1,4 @@
-"""The video segmenters without weights: scribbles in a few frames become masks of all."""
+"""The video segmenters without weights: scribbles in a few frames give masks of all frames."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def line_in(error, frame, label):
 
 
 def correct(prediction, target, frame):
-    """A line in what is wrong of each label in one frame."""
+    """Return a line in the error of each label in one frame."""
     wrong = prediction[frame] != target[frame]
     lines = [
         line_in(wrong & (target[frame] == label), frame, label) for label in range(target.max() + 1)
@@ -64,7 +64,7 @@ def jaccards(prediction, target):
 
 
 def converse(name, sample_id, rounds):
-    """The dialogue, the labels after each round, and the frames with lines: always the worst one without."""
+    """Return the dialogue, the labels after each round, and the frames with lines: each time the worst one without."""
     segmenter, seen = encoded(name, sample_id)
     target = video(sample_id).targets[0].mask
     dialogue, answers, frames = Dialogue(), [], [0]
@@ -84,7 +84,7 @@ def converse(name, sample_id, rounds):
 
 
 def copied(target, frames):
-    """The truth of the nearest frame with lines, standing still."""
+    """Return the truth of the nearest frame with lines, without motion."""
     nearest = [min(frames, key=lambda other: abs(other - frame)) for frame in range(len(target))]
     return target[nearest]
 

@@ -1,4 +1,4 @@
-"""The volume segmenters without weights, on invented scans, and their parts against slow and plain ones."""
+"""The volume segmenters without weights, on generated scans, and their parts, compared with slow references."""
 
 import heapq
 import itertools

@@ -1,4 +1,4 @@
-"""Intensity windows, compared with NumPy and with a plain reading of RadioActive's code."""
+"""Intensity windows, compared with NumPy and with a plain implementation of RadioActive's code."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The lift around image segmenters, held against slow and plain readings of the rules."""
+"""The lift around image segmenters, compared with slow implementations of the rules."""
 
 import copy
 
@@ -18,7 +18,7 @@ SHAPE = (14, 40, 44)
 
 
 class Recorder:
-    """Segments what is bright: the piece under a click, or what lies in a box. Writes down what it was asked."""
+    """Segments bright pixels: the component under a click, or those in a box. Records its prompts."""
 
     def __init__(self, kinds=("click", "box")):
         self.prompt_kinds = frozenset(kinds)
@@ -38,7 +38,7 @@ class Recorder:
         ]
 
     def asked(self):
-        """What each slice was asked, of a single dialogue."""
+        """The prompts of each slice in a single dialogue."""
         return {plane: dialogue for plane, (dialogue,) in self.calls}
 
 
@@ -63,7 +63,7 @@ def answer(bright, dialogue):
 
 
 def tube(gap=()):
-    """A tube that bends and swells, with a second piece beside it; slices in `gap` hold nothing of it."""
+    """A bent tube of varying width, with a second piece next to it; slices in `gap` do not contain it."""
     truth = np.zeros(SHAPE, bool)
     rows, columns = np.mgrid[: SHAPE[1], : SHAPE[2]]
     for plane in range(2, 12):
@@ -216,7 +216,7 @@ def test_without_limits_nothing_is_extruded():
 
 
 def slow_propagation(truth, seeds, plane, first, last, protocol):
-    """The rules read aloud: up, then down, then all collected prompts at once; the published code asks twice."""
+    """The rules step by step: up, then down, then all collected prompts at once; the published code predicts twice."""
     bright = volume(truth).voxels > 128
     collected = {plane: seeds}
 

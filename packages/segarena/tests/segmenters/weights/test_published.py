@@ -1,6 +1,7 @@
-"""The authors' files of every published size: names and shapes by the rules of their definitions, without any numbers.
+"""The authors' files of every published size: names and shapes by the rules of their definitions, without weights.
 
-The rules are held against names and shapes of tiny models that the authors' own code made (the data folder).
+The rules are compared with names and shapes of tiny models made by the authors' code (the data
+folder).
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def under(prefix, names):
 
 
 def sam(width, depth, heads, global_layers, *, grid=64, window=14, out=256, mlp=2048, iou=256):
-    """All of a SAM."""
+    """All tensors of a SAM."""
     encoder = {"pos_embed": [1, grid, grid, width], **layer("patch_embed.proj", width, 3, 16, 16)}
     for index in range(depth):
         block, side = f"blocks.{index}", grid if index in global_layers else window
@@ -129,7 +130,7 @@ def sam(width, depth, heads, global_layers, *, grid=64, window=14, out=256, mlp=
 
 
 def sharper(width, out=256):
-    """What SAM-HQ adds to a SAM whose encoder is `width` wide."""
+    """Tensors that SAM-HQ adds to a SAM whose encoder has this width."""
     fine = out // 8
     names = {"hf_token.weight": [1, out], **perceptron("hf_mlp", out, out, out, fine)}
     for name, before, between in (
@@ -168,7 +169,7 @@ def sam2_encoder(width, stages, windows, background, out=256):
 
 
 def sam2_memory(width=256, *, layers=4, mlp=2048, kept=64, is_21=True):
-    """The memory of a SAM 2, and what points to objects in it."""
+    """Tensors of the memory of a SAM 2 and of its object pointers."""
     names = {"maskmem_tpos_enc": [7, 1, 1, kept], "no_obj_ptr": [1, width]}
     names |= {"no_mem_embed": [1, 1, width], "no_mem_pos_enc": [1, 1, width]}
     names |= layer("mask_downsample", 1, 1, 4, 4) | perceptron(
@@ -207,7 +208,7 @@ def sam2_memory(width=256, *, layers=4, mlp=2048, kept=64, is_21=True):
 
 
 def sam2(*encoder, out=256, mlp=2048, **memory):
-    """All of a SAM 2."""
+    """All tensors of a SAM 2."""
     return {
         **sam2_encoder(*encoder, out=out),
         **under("sam_prompt_encoder", prompt_encoder(out)),
@@ -228,7 +229,7 @@ def empty(shapes):
 
 
 def check_fit(converted, kind):
-    """Hold what a mapping gives against the library's model of the configuration it gives."""
+    """Compare the tensors of a mapping with the library's model of its configuration."""
     config, renamed = converted
     with torch.device("meta"):
         wanted = kind(kind.config_class(**config)).state_dict()

@@ -1,4 +1,4 @@
-"""An adapter that does everything right, with every kind of prompt and sample; started as a program."""
+"""A correct adapter with every kind of prompt and sample; started as a program."""
 
 import sys
 from pathlib import Path

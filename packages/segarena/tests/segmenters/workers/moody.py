@@ -1,4 +1,4 @@
-"""Adapters that go wrong, each in one way; started as programs: `python moody.py MOOD --option value`."""
+"""Faulty adapters, each with one fault; started as programs: `python moody.py MOOD --option value`."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ def dies():
 
 
 class Small(honest.Honest):
-    """On images alone, so that it is tried quickly."""
+    """Accepts only images, so that checks are fast."""
 
     takes = ("click", "box")
     samples = ("image",)
@@ -92,7 +92,7 @@ class LeaksSlowly(honest.Honest):
 
 
 class Forgets(Small):
-    """Forgets what it encoded, after it was asked `after` times; 0 each time."""
+    """Drops its encodings after `after` requests; 0: after each one."""
 
     def __init__(self, after=1):
         honest.Honest.__init__(self)
@@ -232,7 +232,7 @@ class Hoards(Small):
 
 
 class Deaf(Small):
-    """Never finds out that its host is gone."""
+    """Does not notice that its host has ended."""
 
     def __init__(self):
         honest.Honest.__init__(self)
@@ -245,7 +245,7 @@ class Imports(honest.Honest):
 
 
 class Joint(honest.Honest):
-    """Its network sees image and prompts together."""
+    """Its network receives image and prompts together."""
 
     encodes_with_prompts = True
 
@@ -271,7 +271,7 @@ class Parts(dict):
 
 
 class OnTheWay(honest.Honest):
-    """Encodes a part at once and another with each answer; asks for frames."""
+    """Encodes one part at first and another with each answer; requests frames."""
 
     def encode(self, sample):
         parts = Parts(honest.Honest.encode(self, sample))

@@ -1,4 +1,4 @@
-"""Planted faults, each of which the hostile host finds, and nothing else."""
+"""Adapters with one fault each, which the conformance check finds without false alarms."""
 
 import shlex
 import sys
@@ -32,39 +32,39 @@ FAULTS = {
     "TooMany": ("answers click prompts in two rounds (image)", "1 dialogues, 2 answers"),
     "TooFew": ("answers box prompts in two rounds (image)", "1 dialogues, 0 answers"),
     "OtherShape": ("answers on 3 × 200 (image)", "expected a mask of shape (3, 200), got (3, 5)"),
-    "NoMask": ("answers click prompts in two rounds (image)", "arrays do not travel"),
+    "NoMask": ("answers click prompts in two rounds (image)", "arrays cannot be sent"),
     "Probabilities": ("answers click prompts in two rounds (image)", "threshold it first"),
     "Raises": ("answers click prompts in two rounds (image)", "KeyError: 'decoder.weight'"),
     "Counting": (
-        "answers the same when asked again later (image)",
-        "pixels are others after another sample",
+        "gives the same answers when the prompts are repeated later (image)",
+        "pixels differ after another sample",
     ),
     "OfBatch": (
-        "answers three dialogues together as one by one (image)",
-        "pixels are others together",
+        "gives the same answers to three dialogues together as one by one (image)",
+        "pixels differ together",
     ),
     "OfProcess": (
-        "answers the same in another process, from the dialogue alone",
-        "pixels are others by another process",
+        "gives the same answers in another process, from the dialogue alone",
+        "pixels differ by another process",
     ),
     "DiesOfTiny": ("answers on 1 × 1 (image)", "was killed by SIGKILL"),
     "PacksLess": (
-        "answers the same from an encoding that was packed and unpacked",
+        "gives the same answers from an encoding that was packed and unpacked",
         "from the packed encoding",
     ),
     "NoBoxes": ("answers box prompts in two rounds (image)", "NotImplementedError: boxes"),
     "NoWeights": (
-        "says which files decide its answers",
-        "weights names nowhere.pth, which is no file",
+        "reports the files that determine its answers",
+        "weights names nowhere.pth, which is not a file",
     ),
-    "LeavesInDisgust": ("goes on after a prompt outside of the sample", "ended with exit code 3"),
+    "LeavesInDisgust": ("continues after a prompt outside the sample", "ended with exit code 3"),
     "IntoThePipe": ("answers click prompts in two rounds (image)", "broke the protocol"),
     "Forgets --after 0": (
-        "answers three dialogues together as one by one (image)",
+        "gives the same answers to three dialogues together as one by one (image)",
         "unknown handle",
     ),
-    "Hoards": ("forgets an encoding that is not needed any more", "after one of"),
-    "Deaf": ("ends after the end in the middle of a frame", "it goes on without a host"),
+    "Hoards": ("frees an encoding that is no longer needed", "after one of"),
+    "Deaf": ("ends after the end in the middle of a frame", "it keeps running without a host"),
 }
 
 
@@ -82,4 +82,7 @@ def test_a_planted_fault_is_found(mood, found, monkeypatch):
 def test_what_does_not_start_is_the_one_thing_found():
     wrong, found = checked("honest.py", "--raduis", "3")
     assert len(found) == 1
-    assert "unknown option --raduis; it takes radius, weights" in wrong["starts and says hello"]
+    assert (
+        "unknown option --raduis; it takes radius, weights"
+        in wrong["starts and sends its greeting"]
+    )

@@ -1,4 +1,4 @@
-"""A worker in every benchmark, with the cache, a forecast, and in the identity of a run."""
+"""A worker in every benchmark, with the cache, in a forecast, and in the identity of a run."""
 
 import shlex
 import sys

@@ -1,8 +1,9 @@
-"""Workers that go wrong: what a run says of them, and that it goes on."""
+"""Faulty workers: the messages of a run, which continues."""
 
 import gc
 import pickle
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import segarena.worker
 from segarena import evaluate
 from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError, UntrustedPlugin
 from segarena.prompts import Click
 from segarena.registry import build, only_built_in
+from segarena.reports.boards import Entry, board_of, extract_of
 from segarena.samples import ImageSample, VideoSample, VolumeSample
-from segarena.segmenters.workers.worker import Worker
+from segarena.segmenters.workers.worker import Worker, model_name
 
 HERE = Path(__file__).parent
 SAMPLE = ImageSample(id="a", image=np.zeros((20, 30, 3), np.uint8))
@@ -38,7 +41,7 @@ def moody(mood, *arguments, **options):
 
 def says(program, **options):
     """A worker that is a line of Python."""
-    return Worker(shlex.join([sys.executable, "-c", program]), start_s=20.0, **options)
+    return Worker(shlex.join([sys.executable, "-c", program]), start_s=60.0, **options)
 
 
 def answer(worker, sample=SAMPLE, dialogue=ONE):
@@ -112,7 +115,7 @@ def test_no_file_makes_room_for_a_socket(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     words = [sys.executable, HERE / "honest.py", "--listen", f"unix:{tmp_path / 'notes.txt'}"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert "is there and is no socket" in ended.stderr
+    assert "exists and is not a socket" in ended.stderr
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
@@ -151,29 +154,29 @@ def free_port():
 
 REFUSALS = {
     "no command": ({"command": " "}, "expected a command like"),
-    "no shell": ({"command": "python 'x"}, "is no command"),
+    "no shell": ({"command": "python 'x"}, "is not a command"),
     "no program": ({"command": "/nowhere/python x.py"}, "there is no program /nowhere/python"),
     "no interpreter": (
         {"command": "python x.py", "python": "envs/ritm/bin/python"},
-        "there is no program envs/ritm/bin/python; make that environment: python3 -m venv envs/ritm && "
+        "there is no program envs/ritm/bin/python; create that environment: python3 -m venv envs/ritm && "
         "envs/ritm/bin/python -m pip install numpy",
     ),
     "no folder": ({"command": "python x.py", "folder": "nowhere"}, "there is no folder nowhere"),
     "no module": (
         {"command": "python -c 'import mmcv.ops'", "python": sys.executable},
-        f"has no module mmcv; install it there: {sys.executable} -m pip install mmcv",
+        f"{sys.executable} has no module mmcv; for mmcv, see the requirements of the model",
     ),
     "no adapter": (
         {"command": "python -m my_adapter", "python": sys.executable},
-        "there is no module my_adapter in this folder; give its folder",
+        "there is no module my_adapter in this folder; pass its folder",
     ),
     "no module in the constructor": (
         {"command": f"{sys.executable} {HERE / 'moody.py'} Imports"},
-        f"{sys.executable} has no module tensorboard; install it there: {sys.executable} -m pip install tensorboard",
+        f"{sys.executable} has no module tensorboard; for tensorboard, see the requirements of the model",
     ),
     "no file beside it": (
         {"command": "python -c 'from segarena_worker import serve'", "python": sys.executable},
-        "segarena_worker.py is not beside the adapter",
+        "segarena_worker.py is not next to the adapter",
     ),
     "another version": (
         {"command": f"{sys.executable} -c 'print(\"segarena-worker 2\")'"},
@@ -210,17 +213,17 @@ NONSENSE = {
     "another request's answer": (
         "import struct, json; t = json.dumps({'id': 99, 'ok': {}}).encode(); "
         "sys.stdout.buffer.write(struct.pack('<IQ', len(t), 0) + t); sys.stdout.flush()",
-        "it answers request 99 where 1 was asked",
+        "it answers request 99 instead of request 1",
     ),
     "no hello": (
         "import struct, json; t = json.dumps({'id': 1, 'ok': {'protocol': 'x'}}).encode(); "
         "sys.stdout.buffer.write(struct.pack('<IQ', len(t), 0) + t); sys.stdout.flush()",
-        "its description of itself is not valid: Expected `int`",
+        "its description is not valid: Expected `int`",
     ),
     "unknown kinds": (
         "import struct, json; t = json.dumps({'id': 1, 'ok': {'protocol': 1, 'sample_kinds': ['x']}}).encode(); "
         "sys.stdout.buffer.write(struct.pack('<IQ', len(t), 0) + t); sys.stdout.flush()",
-        "its description of itself is not valid: ['x']",
+        "its description is not valid: ['x']",
     ),
     "the end": ("", "ended with exit code 0"),
 }
@@ -238,7 +241,7 @@ FAILURES = {
     "TooMany": "predict: expected 1 predictions, got 2",
     "TooFew": "predict: expected 1 predictions, got 0",
     "OtherShape": "expected a mask of shape (32, 32), got (3, 5)",
-    "NoMask": "predict: TypeError: <U4 arrays do not travel",
+    "NoMask": "predict: TypeError: <U4 arrays cannot be sent",
     "Exits": "encode: SystemExit: no GPU",
     "Dies": "its worker was lost 2 times over this sample; the last time it was killed by SIGKILL; its last lines: enc",
 }
@@ -267,7 +270,7 @@ def test_what_it_prints_never_reaches_the_conversation(tmp_path):
 def test_one_that_hangs_is_ended_and_the_others_are_not_waited_for(small_run):
     started = time.monotonic()
     run = small_run(moody("Hangs"), dataset="sample-squares(count=1)", rounds=1, time_limit_s=0.3)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
     assert all("longer than the limit of 0.3 s" in failure for failure in run.records()["failure"])
 
 
@@ -350,7 +353,7 @@ def test_it_ends_with_its_host_however_that_ends():
         pid = int(host.stdout.readline())
         assert Path(f"/proc/{pid}").exists()
         host.kill()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while is_running(pid):
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -370,3 +373,40 @@ def test_without_a_network_it_sees_none_where_the_system_allows_that(monkeypatch
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PluginInvalid, match=r"there is no unshare .* --network none"):
         says(program, network=False)
+
+
+@pytest.mark.parametrize(
+    ("announced", "command", "folder", "name"),
+    [
+        ("Ritm", "python adapter.py", "", "Ritm"),
+        ("Model", "envs/ritm/bin/python my_adapter.py --fast", "", "my_adapter"),
+        ("Model", "python adapters/ritm/adapter.py", "", "ritm"),
+        ("Model", "python 'adapter.py'", "models/segnext", "segnext"),
+        ("Model", "tcp://gpu:7000", "", ""),
+    ],
+)
+def test_a_model_is_named_after_its_class_or_its_file(announced, command, folder, name):
+    assert model_name(announced, command, folder) == name
+
+
+def test_a_run_and_its_board_call_a_worker_by_its_model(tmp_path):
+    (tmp_path / "sharp").mkdir()
+    file = tmp_path / "sharp" / "adapter.py"
+    shutil.copy(segarena.worker.__file__, file.with_name("worker.py"))
+    lines = (HERE / "honest.py").read_text(encoding="utf-8")
+    file.write_text(lines.replace("class Honest", "class Model").replace("(Honest)", "(Model)"))
+    command = shlex.join([sys.executable, str(file)])
+    run = evaluate(
+        "clicks",
+        segmenter=f"worker({command!r})",
+        dataset="sample-squares",
+        limit=1,
+        rounds=1,
+        out=tmp_path / "run",
+    )
+    assert run.config.segmenter.display_name == "sharp"
+    assert run.summary()["segmenter"] == "sharp"
+    assert run.config.segmenter.label == ""
+    board = board_of([Entry(extract=extract_of(run.path))])
+    assert board.names == ("sharp",)
+    assert board.participants == ("sharp",)

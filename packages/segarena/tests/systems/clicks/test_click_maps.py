@@ -20,7 +20,7 @@ from segarena.systems.clicks.click_maps import (
 
 
 def plain_click_map(positions, error, sigma, smoothing_px):
-    """The plain way: blur the whole frame, smooth the whole mask."""
+    """Plain implementation: blur the whole frame, smooth the whole mask."""
     height, width = error.shape
     blur = sigma * math.sqrt(height**2 + width**2) / math.sqrt(1920**2 + 1080**2)
     canvas = np.zeros((height, width), dtype=np.float32)

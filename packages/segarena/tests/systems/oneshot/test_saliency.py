@@ -82,7 +82,7 @@ def test_maps_are_read_from_a_folder_and_scaled(tmp_path):
     with pytest.raises(SampleInvalid, match="of 0 to 1, got other values"):
         build_saliency(str(tmp_path))(ImageSample(id="three", image=sample.image))
     (tmp_path / "four.png").write_bytes(b"no picture")
-    with pytest.raises(SampleInvalid, match="expected a picture"):
+    with pytest.raises(SampleInvalid, match="expected an image file"):
         build_saliency(str(tmp_path))(ImageSample(id="four", image=sample.image))
 
 
@@ -112,7 +112,7 @@ def test_saliency_only_answers_the_same_whatever_is_asked():
     assert (first.mask & disc).sum() / (first.mask | disc).sum() > 0.9
     with pytest.raises(PluginInvalid, match="above 0"):
         build("segmenter", "saliency-only(threshold=0)")
-    with pytest.raises(SegmenterError, match="takes images only"):
+    with pytest.raises(SegmenterError, match="accepts only images"):
         segmenter.encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )

@@ -23,7 +23,7 @@ def seconds(*rounds, pace=None, diagonal=DIAGONAL_PX):
 
 
 def ticking():
-    """Habits whose every act takes another whole number of seconds, without any spread."""
+    """Habits in which each act takes a different whole number of seconds, without spread."""
 
     def act(median_s):
         return ActTime(median_s=median_s, spread=0.0)

@@ -51,7 +51,7 @@ def test_a_factor_widens_and_keeps_the_median():
 
 
 def test_moving_follows_fitts():
-    """The example of a button of 32 px, 400 px away: 729 ms with a mouse (MacKenzie's coefficients)."""
+    """An example: a button of 32 px at a distance of 400 px takes 729 ms with a mouse (MacKenzie's coefficients)."""
     assert MOUSE.point(400, 32).median == pytest.approx(0.729, abs=0.005)
     assert MOUSE.drag(300, 100).median == pytest.approx(0.135 + 0.249 * 2)
 

@@ -49,7 +49,7 @@ def test_what_was_drawn_is_seen_once_the_hand_is_lifted(hand):
 
 
 def test_what_is_seen_turns_with_the_hand():
-    """A square looks the same to hands that come from its four sides, but for what says where that is."""
+    """A square gives the same inputs to agents from its four sides, except for those that contain the position."""
     goal = np.zeros((81, 81), np.bool_)
     goal[20:61, 20:61] = True
     surface = build_surface(goal)

@@ -62,7 +62,7 @@ def test_a_disc_gets_lines_on_it_of_any_size():
 
 
 def sparse(shape, rng):
-    """Yield goals that a coarser grid, or a smaller picture, might lose: dots, combs, noise, a line, hairs."""
+    """Yield goals that a coarser grid or a smaller picture could miss: dots, combs, noise, a line, hairs."""
     height, width = shape
     rows, columns = np.indices(shape)
     yield (rows == height - 1) & (columns == width - 1)

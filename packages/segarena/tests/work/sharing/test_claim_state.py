@@ -1,4 +1,4 @@
-"""The sum of what was said, against a reference that knows one word per unit."""
+"""The state of a claim log, compared with a reference that stores one word per unit."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ entries = st.builds(
 
 
 class Reference:
-    """Units by number: "free", "done", or who does them."""
+    """Units by number: "free", "done", or the process that claimed them."""
 
     def __init__(self):
         self.units, self.members, self.keeper = {}, set(), None

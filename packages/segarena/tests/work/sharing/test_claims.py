@@ -1,4 +1,4 @@
-"""However processes come, work, pause and die: every unit is done, and twice only if who did it was given up."""
+"""Processes that start, work, pause and die: every unit is done, and twice only if its process was given up."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ WHO = range(3)
 
 
 class Work:
-    """A work that some processes share, each by hand; what each did is remembered as a file would be."""
+    """Work shared by simulated processes, whose results are recorded like files."""
 
     def __init__(self, folder, count=COUNT, workers=1):
         self.folder, self.count, self.workers = Path(folder), count, workers
@@ -49,7 +49,7 @@ class Work:
             self.do(claims, unit)
 
     def silence(self, claims):
-        """Have a process be silent for so long that it is given up."""
+        """Make a process silent for so long that it is given up."""
         with suppress(FileNotFoundError):  # it was given up already
             os.utime(self.folder / "claims" / f"{claims._me}.sharer", (0, 0))
 
@@ -243,7 +243,8 @@ def test_the_folder_is_gone_when_the_last_one_left(work):
 def test_other_work_is_refused(work):
     work.come()
     with pytest.raises(
-        RunConflict, match=r"is shared by .* \(process \d+\) for units, this is other units; choose"
+        RunConflict,
+        match=r"is shared by .* \(process \d+\) for units, but this command works on other units; choose",
     ):
         work.come("other units")
 
@@ -263,7 +264,7 @@ def test_another_version_is_refused_and_named(work):
     )
     (work.folder / "claims" / f"{other.token}.sharer").write_bytes(msgspec.json.encode(other))
     with pytest.raises(
-        RunConflict, match=r"is shared by old-host \(process \d+\) with segarena 0\.0\.1, this is"
+        RunConflict, match=r"is shared by old-host \(process \d+\) with segarena 0\.0\.1, but"
     ):
         work.come()
     assert other.token in present_sharers(work.folder / "claims")
@@ -277,7 +278,7 @@ def test_who_works_alone_and_who_shares_refuse_each_other(work, monkeypatch):
     ):
         work.come()
     one = work.come()
-    with pytest.raises(RunConflict, match=r"is shared by .*; give --share to take part"):
+    with pytest.raises(RunConflict, match=r"is shared by .*; add --share to join"):
         refuse_sharers(work.folder / "claims")
     with pytest.raises(RunConflict, match="in use by another process"):
         Ledger(work.folder / "lock", {})
@@ -308,5 +309,5 @@ def test_a_file_system_without_links_is_told(work, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    with pytest.raises(StoreError, match="needs a file system with hard links; leave it out"):
+    with pytest.raises(StoreError, match="needs a file system with hard links; omit"):
         work.come()

@@ -1,4 +1,4 @@
-"""What several processes did together is what one would have done, and is in one ledger in the end."""
+"""Several processes have the same result as one, in one ledger at the end."""
 
 import errno
 import fcntl
@@ -112,7 +112,7 @@ with open_ledger(Path(sys.argv[1]), {"seed": 0}, share=True) as ledger:
 
 @pytest.fixture
 def killed(path):
-    """A process that did five units, and was killed at the sixth."""
+    """A process that finished five units and was killed during the sixth."""
     command = [sys.executable, "-c", SCRIPT, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.stdout.readline() != "5\n":
@@ -133,21 +133,23 @@ def test_what_a_killed_process_did_is_not_done_again(path, share):
 
 def test_while_others_share_it_nobody_has_it_alone(path):
     with SharedLedger(path.with_suffix(".claims"), path, WORK) as ledger:
-        with pytest.raises(RunConflict, match=r"out is shared by .* \(process \d+\); give --share"):
+        with pytest.raises(RunConflict, match=r"out is shared by .* \(process \d+\); add --share"):
             open_ledger(path, WORK)
         with pytest.raises(RunConflict, match="in use by another process"):
             Ledger(path, WORK)
         ledger.join(UNITS, 1)
-        with pytest.raises(RunConflict, match="holds work with seed = 0, this one has 1"):
+        with pytest.raises(RunConflict, match="contains work with seed = 0, this one has 1"):
             work(path, identity={"seed": 1})
-        with pytest.raises(RunConflict, match=r"for 40 units \(\w+\), this is 1 units"):
+        with pytest.raises(
+            RunConflict, match=r"for 40 units \(\w+\), but this command works on 1 units"
+        ):
             work(path, units={"another": 1})
         assert not ledger.done
 
 
 def test_other_work_is_refused_and_leaves_no_claims(path):
     work(path)
-    with pytest.raises(RunConflict, match="holds work with seed = 0, this one has 1"):
+    with pytest.raises(RunConflict, match="contains work with seed = 0, this one has 1"):
         work(path, identity={"seed": 1})
     assert [file.name for file in path.parent.iterdir()] == ["done.jsonl"]
 
@@ -167,7 +169,7 @@ def test_what_others_say_is_done_and_cannot_be_read_is_done_again(path):
 
 
 def test_without_a_folder_nothing_can_be_shared():
-    with pytest.raises(InvalidInput, match="give --out"):
+    with pytest.raises(InvalidInput, match="expected --out"):
         open_ledger(None, WORK, share=True)
 
 

@@ -1,7 +1,7 @@
 """Boards: rankings of many runs of one benchmark, as a page of a server or a static site.
 
-An `Extract` holds the data of a run, a `Board` is the ranking as data, `board_html` renders its
-page, and `write_site` writes a folder of pages.
+An `Extract` holds the data of one run, a `Board` holds the ranking as data, `board_page` renders it
+as a page with tables and figures, and `write_site` writes a folder of pages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import (
     ASSETS,
     POLICY,
+    BoardPage,
     asset_text,
-    board_html,
-    board_parts,
-    run_html,
-    run_parts,
-    sample_html,
-    sample_parts,
+    board_page,
+    run_page,
+    sample_page,
 )
 from segarena.reports.boards.panels import BoardRank, Panel, PanelKey
 from segarena.reports.boards.static_site import SiteFiles, write_site
@@ -29,6 +27,7 @@ __all__ = [
     "CHOICES",
     "POLICY",
     "Board",
+    "BoardPage",
     "BoardRank",
     "Choice",
     "Entry",
@@ -38,17 +37,14 @@ __all__ = [
     "SiteFiles",
     "asset_text",
     "board_csv",
-    "board_html",
     "board_json",
     "board_of",
-    "board_parts",
+    "board_page",
     "board_tex",
     "extract_of",
     "extract_text",
     "read_extract",
-    "run_html",
-    "run_parts",
-    "sample_html",
-    "sample_parts",
+    "run_page",
+    "sample_page",
     "write_site",
 ]

@@ -1,323 +1,246 @@
 "use strict";
-// A board: rank, sort and filter the entries of the selected panel; draw the ticked ones as curves.
+// A board: shows the ranking that the reader selects, and draws the curves of the selected runs.
 {
-  const FIRST_TICKED = 5;
-  const AT_ONCE = 80; // rows drawn before the page is ready; the others follow when the browser is idle
-  const told = JSON.parse(document.getElementById("told").textContent);
-  const panels = new Map(told.panels.map((panel) => [JSON.stringify(panel.key), panel]));
-  const [, , , measure] = told.first;
-  const form = document.querySelector(".board form.controls");
-  const table = document.querySelector(".board table.ranks");
-  const tools = document.querySelector("#curves form");
-  const { data, user, group, choice, words } = form.elements;
-  const ranking = form.elements.measure;
-  const metric = tools.elements.metric;
-  const ticked = new Map(); // index of an entry -> its colour
-  let by = null;
-  let waiting = 0;
+  const FIRST_CURVES = 5; // as in board_figures.py, whose curves readers without JavaScript see
+  const WHISKER_PX = [4, 106];
+  const board = JSON.parse(document.getElementById("board-data").textContent);
+  const panels = new Map(board.panels.map((panel) => [JSON.stringify(panel.key), panel]));
+  const rankings = new Map(board.rankings.map((ranking) => [JSON.stringify(ranking.key), ranking]));
+  const curves = new Map(board.curves.map(({ key, title, of }) => [JSON.stringify([...key, title]), of]));
+  const boardMeasure = board.first[3];
+  const form = document.querySelector("form.ranking");
+  const curvesForm = document.querySelector("form.curves");
+  const { measure, data, user, group, choice } = form.elements;
+  const table = document.querySelector("#ranking table");
+  const { fill, filter } = sortableTables.get(table);
+  const heads = new Map([...table.querySelectorAll("th")].map((head) => [head.dataset.key, head]));
+  const whiskerHead = Object.assign(document.createElement("th"), { scope: "col", textContent: "Interval" });
+  whiskerHead.dataset.kind = "whisker";
+  const selected = new Map(); // run number -> colour number
+  let nodesOfRuns = new Map(); // run number -> its check box, swatch and whisker
+  let rows = [];
 
-  const isFloor = (entry) => told.entries[entry].floor;
-  // Style of a ticked entry: its own colour, or grey with its own dash for a floor.
-  const lookOf = (entry) => (isFloor(entry) ? `floor d${ticked.get(entry) % 4}` : colourOf(ticked.get(entry)));
-  const statistic = (name) => told.statistics.find((one) => one.name === name);
-  const panelOf = (name, of = group.value) => panels.get(JSON.stringify([data.value, user.value, of, name]));
-  const made = (name, attributes = {}, ...inside) => {
-    const element = Object.assign(document.createElement(name), attributes);
-    element.append(...inside);
+  const isFloor = (run) => board.runs[run].floor;
+  const keyOf = (name, ofGroup) => JSON.stringify([data.value, user.value, ofGroup, name]);
+  const currentRanking = () => rankings.get(JSON.stringify([data.value, user.value, group.value, measure.value, choice.value]));
+
+  function svgElement(name, attributes, ...children) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
     return element;
-  };
-
-  // Select which runs of each participant to show; "best" refers to the board's own measure in
-  // every column.
-  function chosen(entries) {
-    const judged = panelOf(measure, "");
-    const sign = statistic(measure).higher ? 1 : -1;
-    const worth = (entry) => {
-      const place = judged.entries.indexOf(entry);
-      return place < 0 ? -Infinity : sign * judged.mean[place];
-    };
-    const groups = new Map();
-    for (const entry of entries) {
-      const whose = told.entries[entry].participant || entry;
-      groups.set(whose, [...(groups.get(whose) ?? []), entry]);
-    }
-    return [...groups.values()].flatMap((group) => {
-      const placed = group.filter((one) => !told.entries[one].unranked);
-      const whole = placed.length ? placed : group;
-      if (choice.value === "best") return [whole.reduce((best, one) => (worth(one) > worth(best) ? one : best))];
-      if (choice.value === "last") return whole.slice(-1);
-      if (choice.value === "chosen") return (group.filter((one) => told.entries[one].chosen).slice(-1).concat(whole.slice(-1))).slice(0, 1);
-      return group;
-    });
   }
 
-  // Bit row of the entries that an entry beats, decoded on first use.
-  function isAhead(panel, one, other) {
-    panel.bits ??= [];
-    const row = (panel.bits[one] ??= Uint8Array.from(atob(panel.ahead[one]), (letter) => letter.charCodeAt(0)));
-    return (row[other >> 3] >> (7 - (other & 7))) & 1;
-  }
+  // --- ranking ---
 
-  function ranked(panel) {
-    const sign = statistic(ranking.value).higher ? 1 : -1;
-    const shown = new Set(chosen(panelOf(measure, "").entries));
-    const inside = panel.entries.map((_, place) => place).filter((place) => shown.has(panel.entries[place]));
-    inside.sort((a, b) => sign * (panel.mean[b] - panel.mean[a]) || a - b);
-    const isPlaced = (place) => !told.entries[panel.entries[place]].unranked;
-    const placed = inside.filter(isPlaced);
-    return [...placed, ...inside.filter((place) => !isPlaced(place))].map((place, order) => ({
-      place,
-      entry: panel.entries[place],
-      rank: isPlaced(place) ? 1 + placed.findIndex((other) => panel.mean[other] === panel.mean[place]) : 0,
-      order,
-      first: 1 + placed.filter((other) => isAhead(panel, other, place)).length,
-      last: placed.length - placed.filter((other) => isAhead(panel, place, other)).length,
-    }));
-  }
-
-  // --- table ---
-
-  function columns(panel) {
-    const others = group.value ? [] : told.statistics.filter((one) => one.name !== ranking.value);
-    const about = (entry) => told.entries[entry];
-    const value = (one) => {
-      const own = panelOf(one.name);
-      const at = (row) => own.entries.indexOf(row.entry);
+  function showRanking() {
+    const ranking = currentRanking();
+    const others = group.value ? [] : board.statistics.filter((name) => name !== measure.value);
+    const [own, ...columns] = [measure.value, ...others].map((name) => panels.get(keyOf(name, group.value)));
+    for (const panel of [own, ...columns]) panel.places ??= new Map(panel.entries.map((run, place) => [run, place]));
+    rows = ranking.rows.map(([run]) => run);
+    nodesOfRuns = new Map();
+    const scale = whiskerScale(own, rows);
+    const newRows = ranking.rows.map(([run, rank, range]) => {
+      const { name, page, note, failures, seconds, finished, control } = board.runs[run];
+      const failed = failures[user.value] ?? 0;
       return {
-        name: one.name, heading: `${one.name} ${one.higher ? "↑" : "↓"}`, about: one.definition, isNumber: true, isDown: one.higher,
-        of: (row) => own.mean[at(row)] ?? NaN,
-        cell: (row) => numbers(own.text[at(row)] ?? "–", own.bounds[at(row)]),
+        cells: [
+          [rank, `${rank ?? "–"}`, "", range],
+          [page, name, "", note],
+          valueCell(own, run),
+          "",
+          ...columns.map((panel) => valueCell(panel, run)),
+          [failed, `${failed}`, failed ? "alarm" : ""],
+          seconds[user.value] ?? [null, "–"],
+          finished,
+        ],
+        isMuted: Boolean(control),
+        finish: (row) => addControls(row, run, own, scale),
       };
-    };
-    return [
-      { name: "rank", heading: "Rank", isNumber: true, about: document.getElementById("ranks-note").textContent, of: (row) => row.order, cell: (row) => Object.assign(numbers(`${row.rank || "–"}`, row.rank ? range(row) : ""), { className: "num rank" }) },
-      { name: "run", heading: "Run", of: (row) => about(row.entry).name, cell: who },
-      value(statistic(ranking.value)),
-      { name: "interval", heading: "Interval", cell: (row) => made("td", { className: "interval" }, whisker(row, panel)) },
-      ...others.map(value),
-      { name: "failures", heading: "Failures", isNumber: true, of: (row) => about(row.entry).failures[user.value],
-        cell: (row) => made("td", { className: about(row.entry).failures[user.value] ? "num alarm" : "num" }, `${about(row.entry).failures[user.value]}`) },
-      { name: "seconds", heading: `Time / ${told.words[0]}`, isNumber: true, of: (row) => about(row.entry).seconds[user.value][0] ?? NaN, cell: (row) => numbers(about(row.entry).seconds[user.value][1]) },
-      { name: "at", heading: "Finished", isDown: true, of: (row) => about(row.entry).at, cell: (row) => made("td", { className: "when" }, about(row.entry).at.slice(0, 10)) },
-    ];
-  }
-
-  function range({ first, last }) {
-    return first === last ? `${first}` : `${first} to ${last}`;
-  }
-
-  function numbers(text, below) {
-    return made("td", { className: "num" }, text, ...(below ? [made("small", {}, below)] : []));
-  }
-
-  function who(row) {
-    const { name, page } = told.entries[row.entry];
-    const told_ = notes(row.entry);
-    const box = made("input", { type: "checkbox", checked: ticked.has(row.entry), ariaLabel: `draw ${name}` });
-    box.dataset.entry = row.entry;
-    const sign = ticked.has(row.entry) ? swatch(lookOf(row.entry), ticked.get(row.entry)) : made("i", { className: "swatch" });
-    const label = made("label", {}, box, sign, made("span", {}, name));
-    const more = page ? [made("a", { href: page, ariaLabel: `all about ${name}` }, "all about it")] : [];
-    const below = [told_, ...more].filter(Boolean).flatMap((one, place) => (place ? [" · ", one] : [one]));
-    return made("td", { className: "who" }, label, ...(below.length ? [made("small", {}, ...below)] : []));
-  }
-
-  function notes(entry) {
-    const { participant, name, done, control, unranked } = told.entries[entry];
-    return [
-      participant === name ? "" : participant,
-      control === "blind" ? "looks at no image" : control === "truth" ? "sees the truth" : "",
-      done[0] < done[1] ? `partial: ${done[0]} of ${done[1]}` : "",
-      unranked ? `no place: ${unranked}` : "",
-    ].filter(Boolean).join(", ");
-  }
-
-  let scale = [0, 1];
-  let blind = null;
-  function whisker(row, panel) {
-    const at = (value) => 4 + (132 * (value - scale[0])) / (scale[1] - scale[0] || 1);
-    const [low, high] = [panel.low[row.place] ?? panel.mean[row.place], panel.high[row.place] ?? panel.mean[row.place]];
-    const colour = ticked.has(row.entry) ? lookOf(row.entry) : "plain";
-    return svg("svg", { class: "chart whisk", viewBox: "0 0 140 16", "aria-hidden": "true" },
-      ...(blind === null ? [] : [svg("path", { class: "mark", d: `M${at(blind.mean).toFixed(1)} 0V16` })]),
-      svg("path", { class: `whisker ${colour}`, d: `M${at(low).toFixed(1)} 8H${at(high).toFixed(1)}` }),
-      svg("circle", { class: `dot ${colour}`, cx: at(panel.mean[row.place]).toFixed(1), cy: 8, r: 3.6 }));
-  }
-
-  // The best control that ignores the image: an entry that does not beat it has learnt nothing from
-  // the picture.
-  function blindest(panel) {
-    const sign = statistic(ranking.value).higher ? 1 : -1;
-    const blind = panel.entries.map((entry, place) => ({ entry, mean: panel.mean[place] })).filter(({ entry }) => isFloor(entry));
-    return blind.length ? blind.reduce((best, one) => (sign * one.mean > sign * best.mean ? one : best)) : null;
-  }
-
-  function leader(rows, panel) {
-    if (!rows.length) return "";
-    const placed = rows.filter(({ rank }) => rank);
-    const [first, ...others] = placed.length ? placed : rows;
-    const { name } = told.entries[first.entry];
-    const bounds = panel.bounds[first.place];
-    const found = `${panel.text[first.place]}${bounds ? ` ${bounds}` : ""}`;
-    const level = `${name} is first in ${ranking.value} with ${found}`;
-    const behind = others.filter((other) => isAhead(panel, first.place, other.place)).length;
-    if (!others.length) return `${name}: ${ranking.value} ${found}.`;
-    if (behind === others.length) return `${level}, ahead of ${others.length === 1 ? "the other" : `all ${others.length} others`}.`;
-    const open = others.length - behind;
-    return `${level}; ${open === 1 ? "one other" : `${open} others`} of ${others.length} cannot be told apart from it.`;
-  }
-
-  // Count the samples that rows share, if they cover different ones; the initial text is the
-  // template.
-  const bitsOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
-  const sum = (bytes) => bytes.reduce((sum, byte) => sum + ONES[byte], 0);
-  function shared(rows) {
-    const found = told.samples.find(({ key }) => key[0] === data.value && key[1] === user.value);
-    if (!found || rows.length < 2) return "";
-    const bits = rows.map(({ entry }) => (found.bits ??= found.of.map(bitsOf))[entry]);
-    if (bits.every((one) => one.every((byte, place) => byte === bits[0][place]))) return "";
-    const between = bits.flatMap((one, place) => bits.slice(place + 1).map((other) => sum(one.map((byte, at) => byte & other[at]))));
-    const every = sum(bits.reduce((a, b) => a.map((byte, at) => byte & b[at])));
-    const ends = (counts) => [...new Set([counts.reduce((a, b) => Math.min(a, b)), counts.reduce((a, b) => Math.max(a, b))])].join(" to ");
-    const fill = { own: ends(bits.map(sum)), two: ends(between), every, sample: told.words[2] };
-    const both = told.shared[0].replace(/\{(\w+)\}/g, (_, name) => fill[name]);
-    return between.includes(0) ? `${both} ${told.shared[1]}` : both;
-  }
-
-  function show(rows = ranked(panelOf(ranking.value))) {
-    const panel = panelOf(ranking.value);
-    const every = rows.map((row) => row.place);
-    scale = [Math.min(...every.map((place) => panel.low[place] ?? panel.mean[place])), Math.max(...every.map((place) => panel.high[place] ?? panel.mean[place]))];
-    blind = blindest(panel);
-    document.getElementById("leader").textContent = leader(rows, panel);
-    document.getElementById("shared").textContent = shared(rows);
-    const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const sifted = rows.filter(({ entry }) => asked.every((word) => `${told.entries[entry].name} ${told.entries[entry].participant}`.toLowerCase().includes(word)));
-    const shown = columns(panel);
-    const column = shown.find((one) => one.name === by?.name);
-    if (column) sifted.sort((a, b) => compare(column.of(a), column.of(b), by.sign));
-    table.tHead.rows[0].replaceChildren(...shown.map(heading));
-    const drawn = (row) => made("tr", { className: told.entries[row.entry].control ? "control" : "" }, ...shown.map((one) => one.cell(row)));
-    table.tBodies[0].replaceChildren(...sifted.slice(0, AT_ONCE).map(drawn));
-    clearTimeout(waiting);
-    const more = (from) => {
-      if (from >= sifted.length) return;
-      table.tBodies[0].append(...sifted.slice(from, from + AT_ONCE).map(drawn));
-      waiting = setTimeout(more, 0, from + AT_ONCE);
-    };
-    waiting = setTimeout(more, 50, AT_ONCE);
-    table.caption.textContent = `Runs by ${ranking.value}`;
-    form.querySelector("output").value = `${sifted.length} of ${told.entries.length} runs`;
-  }
-
-  function heading(column) {
-    const th = made("th", { scope: "col", className: column.isNumber ? "num" : "" });
-    if (!column.of) {
-      th.textContent = column.heading;
-      return th;
-    }
-    const button = made("button", { type: "button", title: column.about ?? "" }, column.heading);
-    const sorted = by?.name === column.name ? by.sign : !by && column.name === "rank" ? 1 : 0;
-    if (sorted) th.ariaSort = sorted > 0 ? "ascending" : "descending";
-    button.addEventListener("click", () => {
-      by = { name: column.name, sign: sorted ? -sorted : column.isDown ? -1 : 1 };
-      show();
-      [...table.querySelectorAll("th button")].find((one) => one.textContent === column.heading)?.focus();
     });
-    th.append(button);
-    return th;
+    const heading = (name) => heads.get(name);
+    fill([heading("rank"), heading("run"), heading(measure.value), whiskerHead, ...others.map(heading), heading("failures"), heading("seconds"), heading("finished")], newRows);
+    document.getElementById("verdict").textContent = ranking.leader;
+    document.getElementById("shared").textContent = ranking.shared;
   }
 
-  // Sort missing values last in either direction.
-  function compare(a, b, sign) {
-    if (typeof a === "string") return sign * a.localeCompare(b, undefined, { numeric: true });
-    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
-    return sign * (a - b);
+  function valueCell(panel, run) {
+    const place = panel.places.get(run);
+    return place === undefined ? [null, "–"] : [panel.mean[place], panel.text[place], "", panel.bounds[place]];
   }
 
-  // --- ticked entries ---
+  function whiskerScale(panel, runs) {
+    const ends = runs.flatMap((run) => intervalOf(panel, run));
+    const low = Math.min(...ends);
+    const high = Math.max(...ends);
+    const [start, stop] = WHISKER_PX;
+    return (value) => start + ((stop - start) * (value - low)) / (high - low || 1);
+  }
 
-  function tick(entry, isOn) {
-    if (!isOn) ticked.delete(entry);
-    else if (!ticked.has(entry)) {
-      const taken = new Set(ticked.values());
-      let colour = 0;
-      while (taken.has(colour)) colour += 1;
-      ticked.set(entry, colour);
+  function intervalOf(panel, run) {
+    const place = panel.places.get(run);
+    const mean = panel.mean[place];
+    return [panel.low[place] ?? mean, mean, panel.high[place] ?? mean];
+  }
+
+  // Add a check box and a swatch before the name of a run, and its whisker.
+  function addControls(row, run, panel, scale) {
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", ariaLabel: `draw ${board.runs[run].name}` });
+    box.dataset.run = run;
+    const swatches = Object.assign(document.createElement("span"), { className: "swatches" });
+    swatches.append(box, document.createElement("i"));
+    row.cells[1].prepend(swatches);
+    const [low, mean, high] = intervalOf(panel, run).map((value) => scale(value).toFixed(1));
+    const whisker = svgElement("svg", { class: "chart interval", viewBox: "0 0 110 16", "aria-hidden": "true" },
+      svgElement("path", { d: `M${low} 8H${high}` }), svgElement("circle", { cx: mean, cy: 8, r: 3.6 }));
+    row.cells[3].append(whisker);
+    nodesOfRuns.set(run, { box, whisker });
+    paint(run);
+  }
+
+  // Give the row of a run the colour of its curve.
+  function paint(run) {
+    const nodes = nodesOfRuns.get(run);
+    if (!nodes) return; // the table draws further rows when the reader asks for more
+    nodes.box.checked = selected.has(run);
+    const unselected = Object.assign(document.createElement("i"), { className: "swatch" });
+    // The check box stays where it is, because it may have the focus.
+    nodes.box.nextSibling.replaceWith(selected.has(run) ? swatch(cssOf(run), selected.get(run)) : unselected);
+    const css = selected.has(run) ? cssOf(run) : "plain";
+    const [line, dot] = nodes.whisker.children;
+    line.setAttribute("class", `whisker ${css}`);
+    dot.setAttribute("class", `dot ${css}`);
+  }
+
+  // --- curves ---
+
+  // The run's colour and dash; grey with its own dash for a control that ignores the image.
+  function cssOf(run) {
+    const number = selected.get(run);
+    return isFloor(run) ? `floor d${number % 4}` : `c${number % 7} d${number % 4}`;
+  }
+
+  function outline(points) {
+    return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}` : "";
+  }
+
+  function markerOutline(x, y, number, radius) {
+    const corners = board.markers[number % board.markers.length];
+    return `${outline(corners.map(([across, down]) => [x + radius * across, y + radius * down]))}Z`;
+  }
+
+  function swatch(css, number) {
+    return svgElement("svg", { class: "chart swatch", width: 26, height: 12, "aria-hidden": "true" },
+      svgElement("path", { class: `curve ${css}`, d: "M0 6L26 6" }),
+      svgElement("path", { class: `dot ${css}`, d: markerOutline(13, 6, number, 3.5) }));
+  }
+
+  // The scales of a chart, as `Scale.ends` in axes.py writes them.
+  function scaleOf(ends) {
+    const [low, high, start, stop] = ends.split(" ").map(Number);
+    return (value) => start + ((stop - start) * (value - low)) / (high - low || 1);
+  }
+
+  function drawCurves(chart, lines) {
+    const x = scaleOf(chart.dataset.x);
+    const y = scaleOf(chart.dataset.y);
+    const word = board.word;
+    chart.querySelectorAll(".band, .curve, .dot").forEach((mark) => mark.remove());
+    // All bands lie below all curves.
+    for (const { css, low, high, run } of lines) {
+      const known = [...low.keys()].filter((index) => low[index] !== null && high[index] !== null);
+      const upper = known.map((index) => [x(index + 1), y(high[index])]);
+      const lower = known.map((index) => [x(index + 1), y(low[index])]);
+      if (!isFloor(run)) chart.append(svgElement("path", { class: `band ${css}`, d: outline([...upper, ...lower.reverse()]) }));
+    }
+    for (const { css, number, label, mean, low, high, run } of lines) {
+      const known = [...mean.keys()].filter((index) => mean[index] !== null);
+      chart.append(svgElement("path", { class: `curve ${css}`, d: outline(known.map((index) => [x(index + 1), y(mean[index])])) }));
+      const radius = isFloor(run) || known.length > 24 ? 1.6 : 3.2;
+      for (const index of known) {
+        const bounds = low[index] === null ? "" : ` [${low[index]}, ${high[index]}]`;
+        const title = svgElement("title", {}, `${word} ${index + 1}: ${label} ${mean[index]}${bounds}`);
+        chart.append(svgElement("path", { class: `dot ${css}`, d: markerOutline(x(index + 1), y(mean[index]), number, radius) }, title));
+      }
+    }
+    const items = lines.map(({ css, number, label }) => {
+      const item = document.createElement("li");
+      item.append(swatch(css, number), label);
+      return item;
+    });
+    chart.closest(".panel").querySelector(".legend").replaceChildren(...(items.length ? items : ["No run is selected."]));
+    chart.dispatchEvent(new Event("redrawn"));
+  }
+
+  function drawCharts() {
+    for (const chart of document.querySelectorAll("svg[data-key][data-x]")) {
+      const key = JSON.parse(chart.dataset.key);
+      const isShown = key[0] === data.value && key[1] === user.value;
+      chart.closest(".panel").hidden = !isShown;
+      if (!isShown) continue;
+      const ends = curves.get(JSON.stringify(key));
+      const lineOf = (run, css, number) => {
+        const [mean, low, high] = ends[run];
+        return { run, css, number, mean, low, high, label: `${isFloor(run) ? board.floorLabel : ""}${board.runs[run].name}` };
+      };
+      const lines = [...selected].filter(([run]) => ends[run]).map(([run, number]) => lineOf(run, cssOf(run), number));
+      // The best control that ignores the image is always drawn: a model that does not beat it has
+      // learnt nothing from the image.
+      const { floor } = currentRanking();
+      if (floor !== null && ends[floor] && !selected.has(floor)) lines.push(lineOf(floor, "floor", 0));
+      drawCurves(chart, lines);
+    }
+    drawHistory();
+  }
+
+  // Show the history of the selected data and user, with the selected runs in the colours of their curves.
+  function drawHistory() {
+    const key = JSON.stringify([data.value, user.value]);
+    const charts = [...document.querySelectorAll("svg[data-key]:not([data-x])")];
+    const isShown = (chart) => JSON.stringify(JSON.parse(chart.dataset.key)) === key;
+    for (const chart of charts) {
+      chart.closest(".float").hidden = !charts.some(isShown);
+      chart.closest(".panel").hidden = !isShown(chart);
+      for (const point of chart.querySelectorAll("[data-run]")) {
+        const run = Number(point.dataset.run);
+        const [x, y] = point.dataset.place.split(" ").map(Number);
+        const isSelected = selected.has(run);
+        point.setAttribute("class", `dot ${isSelected ? cssOf(run) : "plain"}`);
+        point.setAttribute("d", isSelected ? markerOutline(x, y, selected.get(run), 4.2) : markerOutline(x, y, 0, 2.8));
+      }
     }
   }
 
-  function tickFirst(rows) {
-    ticked.clear();
-    rows.filter(({ entry }) => !isFloor(entry)).slice(0, FIRST_TICKED).forEach(({ entry }) => tick(entry, true));
-  }
+  // --- selection of runs ---
 
-  function draw() {
-    const there = told.curves.filter(({ key }) => key[0] === data.value && key[1] === user.value);
-    const titles = there.map(({ title }) => title);
-    if (titles.join() !== [...metric.options].map((one) => one.value).join()) metric.replaceChildren(...titles.map((title) => new Option(title, title)));
-    metric.closest("label").hidden = titles.length < 2;
-    const lines = there.find(({ title }) => title === metric.value)?.of ?? {};
-    const named = (entry) => (isFloor(entry) ? `image-blind: ${told.entries[entry].name}` : told.entries[entry].name);
-    const line = (entry, css, marker) => ({ label: named(entry), css, marker, isFloor: isFloor(entry), ends: lines[entry] });
-    const drawn = [...ticked].filter(([entry]) => lines[entry]).map(([entry, colour]) => line(entry, lookOf(entry), colour));
-    const panel = panelOf(measure, "");
-    if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push(line(blind.entry, "floor", 0));
-    drawCurves(document.querySelector("[data-chart=curves]"), { lines: drawn, word: told.words[0], title: metric.value });
-    const points = panel.entries.map((entry, place) => ({ entry, at: Date.parse(told.entries[entry].at), mean: panel.mean[place], text: panel.text[place], name: told.entries[entry].name, control: told.entries[entry].control, css: ticked.has(entry) ? lookOf(entry) : "plain", marker: ticked.get(entry) ?? 0 }));
-    drawHistory(document.querySelector("[data-chart=history]"), { points, title: measure, higher: statistic(measure).higher });
-  }
-
-  // --- selection, kept in the address ---
-
-  const asked = { measure: ranking, data, user, group, choice, words };
-
-  function renew(isFresh) {
-    const known = (select, of) => {
-      for (const option of select.options) option.disabled = option.hidden = Boolean(option.value) && !of(option.value);
-      if (select.selectedOptions[0]?.disabled) select.selectedIndex = [...select.options].findIndex((option) => !option.disabled);
-    };
-    known(user, (name) => panels.has(JSON.stringify([data.value, name, "", measure])));
-    known(group, (name) => panels.has(JSON.stringify([data.value, user.value, name, measure])));
-    if (group.value) ranking.value = measure;
-    ranking.disabled = Boolean(group.value);
-    const rows = ranked(panelOf(ranking.value));
-    if (isFresh) tickFirst(rows);
-    show(rows);
-    draw();
-    const changed = Object.entries(asked).filter(([name, field]) => field.value !== initial[name]);
-    const address = new URLSearchParams(changed.map(([name, field]) => [name, field.value])).toString();
-    history.replaceState(null, "", address ? `#${address}` : location.pathname + location.search + (location.hash.includes("=") ? "" : location.hash));
-  }
-
-  const begin = form.dataset.choice;
-  const initial = { measure, data: told.first[0], user: told.first[1], group: "", choice: begin, words: "" };
-
-  function fromAddress() {
-    const wanted = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-    for (const [name, field] of Object.entries(asked)) {
-      field.value = wanted.get(name) ?? initial[name];
-      if (field.options && field.selectedIndex < 0) field.value = initial[name];
+  function select(run, isSelected) {
+    if (!isSelected) selected.delete(run);
+    else if (!selected.has(run)) {
+      const taken = new Set(selected.values());
+      let number = 0;
+      while (taken.has(number)) number += 1;
+      selected.set(run, number);
     }
   }
 
-  form.addEventListener("input", (event) => {
-    if (event.target !== words) by = null;
-    renew(event.target === data || event.target === user);
-  });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.fresh.addEventListener("click", () => {
-    Object.entries(asked).forEach(([name, field]) => (field.value = initial[name]));
-    by = null;
-    renew(true);
-  });
+  function selectRuns(runs) {
+    const changed = [...selected.keys(), ...runs];
+    selected.clear();
+    runs.forEach((run) => select(run, true));
+    changed.forEach(paint);
+    drawCharts();
+  }
+
+  function selectFirst() {
+    selectRuns(rows.filter((run) => !isFloor(run)).slice(0, FIRST_CURVES));
+  }
+
   table.addEventListener("input", ({ target }) => {
-    const entry = Number(target.dataset.entry);
-    tick(entry, target.checked);
-    show();
-    draw();
-    table.querySelector(`input[data-entry="${entry}"]`)?.focus();
+    const run = Number(target.dataset.run);
+    select(run, target.checked);
+    paint(run);
+    drawCharts();
   });
   table.addEventListener("keydown", (event) => {
     const boxes = [...table.querySelectorAll("input")];
@@ -327,19 +250,66 @@
     event.preventDefault();
     boxes[next]?.focus();
   });
-  tools.addEventListener("input", draw);
-  tools.addEventListener("submit", (event) => event.preventDefault());
-  tools.elements.five.addEventListener("click", () => (tickFirst(ranked(panelOf(ranking.value))), show(), draw()));
-  tools.elements.none.addEventListener("click", () => (ticked.clear(), show(), draw()));
-  addEventListener("hashchange", () => location.hash.includes("=") && (fromAddress(), renew(true)));
-  let width = innerWidth;
-  addEventListener("resize", () => width !== innerWidth && ((width = innerWidth), draw()));
+  curvesForm?.elements.five.addEventListener("click", selectFirst);
+  curvesForm?.elements.none.addEventListener("click", () => selectRuns([]));
 
-  for (const [name, field] of Object.entries({ data, user, group })) field.closest("label").hidden = field.options.length < 2;
-  ranking.closest("label").hidden = ranking.options.length < 2;
-  choice.closest("label").hidden = new Set(told.entries.map(({ participant }, entry) => participant || entry)).size === told.entries.length;
-  fromAddress();
-  form.hidden = tools.hidden = false;
-  renew(true);
+  // --- selection of a ranking, which the address of the page contains ---
+
+  const fields = { measure, data, user, group, choice, words: filter };
+  const initial = { measure: boardMeasure, data: board.first[0], user: board.first[1], group: "", choice: form.dataset.choice, words: "" };
+
+  function showSelection(selectsFirst) {
+    enableOptions(user, (name) => panels.has(JSON.stringify([data.value, name, "", boardMeasure])));
+    enableOptions(group, (name) => panels.has(keyOf(boardMeasure, name)));
+    // Groups have a ranking by the board's own measure only.
+    if (group.value) measure.value = boardMeasure;
+    measure.disabled = Boolean(group.value);
+    showRanking();
+    if (selectsFirst) selectFirst();
+    else drawCharts();
+    writeAddress();
+  }
+
+  // Hide the options for which there are no data; the empty option always remains.
+  function enableOptions(field, isKnown) {
+    for (const option of field.options) option.disabled = option.hidden = Boolean(option.value) && !isKnown(option.value);
+    if (field.selectedOptions[0]?.disabled) field.selectedIndex = [...field.options].findIndex((option) => !option.disabled);
+  }
+
+  function writeAddress() {
+    const changed = Object.entries(fields).filter(([name, field]) => field.value !== initial[name]);
+    const selection = new URLSearchParams(changed.map(([name, field]) => [name, field.value])).toString();
+    // Keep an anchor such as #targets, but drop an earlier selection.
+    const anchor = location.hash.includes("=") ? "" : location.hash;
+    history.replaceState(null, "", selection ? `#${selection}` : location.pathname + location.search + anchor);
+  }
+
+  function readAddress() {
+    const wanted = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+    for (const [name, field] of Object.entries(fields)) {
+      field.value = wanted.get(name) ?? initial[name];
+      if (field.options && field.selectedIndex < 0) field.value = initial[name];
+    }
+    filter.dispatchEvent(new Event("input"));
+  }
+
+  form.addEventListener("input", ({ target }) => showSelection(target === data || target === user));
+  for (const one of [form, curvesForm]) one?.addEventListener("submit", (event) => event.preventDefault());
+  form.elements.reset.addEventListener("click", () => {
+    history.replaceState(null, "", location.pathname + location.search);
+    readAddress();
+    showSelection(true);
+  });
+  filter.addEventListener("input", writeAddress);
+  addEventListener("hashchange", () => {
+    if (!location.hash.includes("=")) return;
+    readAddress();
+    showSelection(true);
+  });
+
+  readAddress();
+  form.hidden = false;
+  if (curvesForm) curvesForm.hidden = false;
+  showSelection(true);
   document.documentElement.dataset.ready = Math.round(performance.now());
 }

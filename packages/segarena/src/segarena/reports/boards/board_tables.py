@@ -1,4 +1,4 @@
-"""The tables of a board: the ranking for CSV and LaTeX, and values by target, sample and run."""
+"""Tables of a board: the ranking for CSV and LaTeX, and values by target, sample and run."""
 
 from __future__ import annotations
 
@@ -12,79 +12,159 @@ from typing import TypeAlias
 from segarena.benchmark_rules import Statistic
 from segarena.files.spreadsheets import escape_formula
 from segarena.reports.boards.board import Board, Choice
-from segarena.reports.boards.board_wording import range_text, statistic_of
-from segarena.reports.boards.panels import BoardRank, PanelKey
+from segarena.reports.boards.board_wording import (
+    RANK_DEFINITION,
+    is_control,
+    median_seconds,
+    range_text,
+    run_remarks,
+    time_text,
+)
+from segarena.reports.boards.panels import BoardRank, PanelKey, score_sign
 from segarena.reports.cells import Cell, Column, Link, Value
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.latex import latex_comment, sheet_tex
 from segarena.reports.run_statistics import TargetKey
 from segarena.reports.sheets import Sheet
-from segarena.reports.wording import bounds_text, value_text
+from segarena.reports.wording import bounds_text, seconds_text, value_text
 from segarena.statistics.intervals import Interval
 
 _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
-"""Sort key of a target, in ascending order, and its cells."""
+"""Sort key (ascending) and cells of a target."""
 
 
-def board_ranking_sheet(board: Board, key: PanelKey, choice: Choice = "all") -> Sheet:
-    """Return the ranking of a panel, with the other statistics for the same data and user."""
+def board_ranking_sheet(
+    board: Board,
+    key: PanelKey,
+    choice: Choice = "all",
+    pages: Sequence[str] = (),
+) -> Sheet:
+    """Tabulate the ranking of a panel, with the other statistics for the same dataset and user.
+
+    `pages` contains the page address of each entry; empty if there are no pages. See `Sheet.pick`
+    for selecting the columns that a file or a page needs.
+    """
     own, *others = _columns_of(board, key)
-    other_means = [_means(board, key._replace(group="", statistic=one.name)) for one in others]
+    other_means: list[Mapping[int, Interval]] = []
+    for statistic in others:
+        other_key = key._replace(group="", statistic=statistic.name)
+        other_means.append(board.panels[other_key].mean_by_entry)
     rows: list[tuple[Cell, ...]] = []
+    muted: set[int] = set()
     for row in board.rows(key, choice):
-        extract = board.entries[row.entry].extract
-        cells = [_interval(own, row.mean)]
-        for statistic, means in zip(others, other_means, strict=True):
-            cells.append(_interval(statistic, means.get(row.entry)))
-        rank = Value(
-            mean=row.place or math.nan,
-            low=row.first or math.nan,
-            high=row.last or math.nan,
-            printed=str(row.place) if row.place else "",
-            printed_bounds=range_text(row),
-        )
-        names = (board.names[row.entry], board.participants[row.entry])
+        entry = board.entries[row.entry]
+        extract = entry.extract
+        if is_control(extract):
+            muted.add(len(rows))
+        page = pages[row.entry] if pages else ""
+        run = Link(board.names[row.entry], page=page, note=run_remarks(board, row.entry))
+        means = [_interval(own, row.mean)]
+        for statistic, means_of_entries in zip(others, other_means, strict=True):
+            means.append(_interval(statistic, means_of_entries.get(row.entry)))
         failures = extract.failures.get(key.user, 0)
-        rows.append((rank, *names, *cells, row.mean.n, failures))
-    statistic_columns: list[Column] = []
-    for statistic in (own, *others):
-        column = Column(statistic.name, "interval", higher_is_better=statistic.higher_is_better)
-        statistic_columns.append(column)
-    known_parts = [text for text in (board.title, key.data, key.user, key.group) if text]
-    where = ", ".join(known_parts)
+        seconds = median_seconds(extract, key.user)
+        cells: tuple[Cell, ...] = (
+            _rank(row),
+            run,
+            board.participants[row.entry],
+            *means,
+            row.mean.n,
+            Value(mean=failures, decimals=0, mark="alarm" if failures else ""),
+            Value(mean=seconds, printed=seconds_text(seconds)),
+            time_text(entry.time, "%Y-%m-%d"),
+        )
+        rows.append(cells)
     return Sheet(
         name="ranking",
-        caption=f"{where}; below a rank, the range of ranks that tests of all pairs together leave open",
+        caption=_ranking_caption(board, key),
         head=(
-            Column("Rank", "interval", "rank"),
+            Column("Rank", "interval", "rank", RANK_DEFINITION),
             Column("Run", key="run"),
             Column("Participant", key="participant"),
-            *statistic_columns,
+            *_statistic_columns(board, (own, *others)),
             Column("Targets", "number", "targets"),
             Column("Failures", "number", "failures"),
+            Column(f"Time / {board.entries[0].extract.words[0]}", "number", "seconds"),
+            Column("Finished", key="finished", is_latest_first=True),
         ),
         rows=tuple(rows),
+        muted=frozenset(muted),
     )
 
 
-def board_csv(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
-    """Return the ranking as CSV; an apostrophe precedes names that a spreadsheet would evaluate."""
-    sheet = board_ranking_sheet(board, key or board.first_key, choice)
-    rows = tuple(_spreadsheet_row(row) for row in sheet.rows)
+def _rank(row: BoardRank) -> Value:
+    return Value(
+        mean=row.place or math.nan,
+        low=row.first or math.nan,
+        high=row.last or math.nan,
+        printed=str(row.place) if row.place else "",
+        printed_bounds=range_text(row),
+    )
+
+
+def _statistic_columns(board: Board, statistics: Sequence[Statistic]) -> list[Column]:
+    definitions = board.entries[0].extract.definitions
+    columns: list[Column] = []
+    for statistic in statistics:
+        column = Column(
+            statistic.name,
+            "interval",
+            key=statistic.name,
+            definition=definitions[statistic.name],
+            higher_is_better=statistic.higher_is_better,
+        )
+        columns.append(column)
+    return columns
+
+
+def _ranking_caption(board: Board, key: PanelKey) -> str:
+    parts = (board.title, key.data, key.user, key.group)
+    where = ", ".join(filter(None, parts))
+    return f"{where}; below a rank, the range of ranks that is consistent with tests of all pairs together"
+
+
+def board_csv(
+    board: Board,
+    key: PanelKey | None = None,
+    choice: Choice = "all",
+) -> str:
+    """Return the ranking as CSV; names that a spreadsheet would evaluate are prefixed with an apostrophe."""
+    sheet = _file_sheet(board, key or board.first_key, choice)
+    rows = tuple(map(_spreadsheet_row, sheet.rows))
     return sheet_csv(replace(sheet, rows=rows))
+
+
+def _file_sheet(
+    board: Board,
+    key: PanelKey,
+    choice: Choice,
+) -> Sheet:
+    """Return the ranking without seconds and dates, which differ between runs with equal results."""
+    sheet = board_ranking_sheet(board, key, choice)
+    columns = list(sheet.keys)
+    columns.remove("seconds")
+    columns.remove("finished")
+    return sheet.pick(*columns)
 
 
 def _spreadsheet_row(row: Sequence[Cell]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for cell in row:
+        if isinstance(cell, Link):
+            cell = cell.text
         if isinstance(cell, str):
             cell = escape_formula(cell)
         cells.append(cell)
     return tuple(cells)
 
 
-def board_tex(board: Board, key: PanelKey | None = None, choice: Choice = "all") -> str:
+def board_tex(
+    board: Board,
+    key: PanelKey | None = None,
+    choice: Choice = "all",
+) -> str:
     """Return the ranking as a LaTeX table for the booktabs package."""
-    sheet = board_ranking_sheet(board, key or board.first_key, choice)
+    sheet = _file_sheet(board, key or board.first_key, choice)
     return f"% {latex_comment('needs booktabs; brackets hold 95 % intervals')}\n{sheet_tex(sheet)}"
 
 
@@ -94,18 +174,19 @@ def board_targets_sheet(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
-    """Return every target with the mean and the best value over the runs, the hardest first.
+    """Tabulate the mean and the best value of every target over the runs, hardest target first.
 
-    `pages` holds the address of the page of each sample, `anchors` the anchor of a target on it.
+    `pages` contains the page address of each sample, `anchors` the anchor of a target on that page.
     """
-    statistic = statistic_of(board, key)
-    sign = 1 if statistic.higher_is_better else -1
+    statistic = board.statistic_of(key)
+    sign = score_sign(statistic)
 
     def judge(_: TargetKey, values: Mapping[int, float]) -> _Judged:
         known = list(values.values())
         mean = math.fsum(known) / len(known)
-        best = max(known, key=lambda value: sign * value)
-        return sign * mean, (_value(statistic, mean), _value(statistic, best), len(known))
+        best = max(known) if statistic.higher_is_better else min(known)
+        cells = (_value(statistic, mean), _value(statistic, best), len(known))
+        return sign * mean, cells
 
     _, word, _ = board.entries[0].extract.words
     return _sheet_of_targets(
@@ -123,9 +204,14 @@ def board_targets_sheet(
     )
 
 
-def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all") -> Sheet:
-    """Return one row per run with its values for the targets of a sample, in the order of the ranking."""
-    statistic = statistic_of(board, key)
+def sample_sheet(
+    board: Board,
+    key: PanelKey,
+    sample: str,
+    choice: Choice = "all",
+) -> Sheet:
+    """Tabulate the values of each run for the targets of a sample, in the order of the ranking."""
+    statistic = board.statistic_of(key)
     values_of_targets: dict[str, Mapping[int, float]] = {}
     for (own_sample, target), values in values_by_target(board, key).items():
         if own_sample == sample:
@@ -154,14 +240,14 @@ def sample_sheet(board: Board, key: PanelKey, sample: str, choice: Choice = "all
 
 
 def standing_sheet(board: Board, entry: int) -> Sheet:
-    """Return mean and rank of a run in each statistic with each user, among all runs on its data."""
+    """Tabulate a run's mean and rank in each statistic with each user, among all runs on its dataset."""
     rows: list[tuple[Cell, ...]] = []
     for key in _keys_on_data(board, board.data[entry]):
         every, ranked_count = _rows(board, key)
         row = every.get(entry)
         if row is None:
             continue
-        value = _interval(statistic_of(board, key), row.mean)
+        value = _interval(board.statistic_of(key), row.mean)
         rank = f"{row.place} of {ranked_count}" if row.place else "–"
         rows.append((key.statistic, key.user, value, rank, range_text(row), row.mean.n))
     head = (
@@ -173,15 +259,19 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
         Column("Targets", "number", "targets"),
     )
     caption = "Means over targets, with the rank among all runs and the range of possible ranks."
-    return Sheet(name="standing", caption=caption, head=head, rows=tuple(rows))
+    return Sheet(
+        name="standing",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def _keys_on_data(board: Board, data: str) -> list[PanelKey]:
-    """Return the keys of the panels about all targets of some data in the board's statistics."""
-    shown = {statistic.name for statistic in board.statistics}
+    """Return the keys of the panels that cover all targets of a dataset, for the board's statistics."""
     keys: list[PanelKey] = []
-    for key in board.panels:
-        if key.data == data and not key.group and key.statistic in shown:
+    for key in board.shown_keys:
+        if key.data == data and not key.group:
             keys.append(key)
     return keys
 
@@ -193,13 +283,13 @@ def run_sheet(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
-    """Return every target of a run with its value and the best of the other runs.
+    """Tabulate the value of a run for every target next to the best value of the other runs.
 
     The targets with the largest gap come first.
     """
-    statistic = statistic_of(board, key)
+    statistic = board.statistic_of(key)
     rising = _rising(board, key)
-    sign = 1 if statistic.higher_is_better else -1
+    sign = score_sign(statistic)
 
     def judge(target: TargetKey, values: Mapping[int, float]) -> _Judged | None:
         if entry not in values:
@@ -210,7 +300,8 @@ def run_sheet(
         best = math.nan
         gap = 0.0
         if len(every) > 1:
-            # The best of the *other* runs: the second highest if this run itself is the best.
+            # Best of the *other* runs: this is the second best value if the run itself has the best
+            # one.
             best = sign * (every[-2] if better == 0 else every[-1])
             gap = sign * (best - own)
         place = f"{1 + better} of {len(values)}"
@@ -241,10 +332,10 @@ def _sheet_of_targets(
     caption: str,
     columns: Sequence[Column],
 ) -> Sheet:
-    """Return one row per target.
+    """Build a table with one row per target.
 
-    `judge` returns the sort key and cells of a target from its values by entry, or None to leave
-    it out.
+    `judge` computes the sort key and cells of a target from its values by entry; None omits the
+    target.
     """
     rows: list[_Judged] = []
     labels = _labels(board, key)
@@ -289,10 +380,10 @@ def values_by_target(board: Board, key: PanelKey) -> dict[TargetKey, dict[int, f
     for number in board.panels[key._replace(group="")].entries:
         extract = board.entries[number].extract
         column = extract.values[key.user][key.statistic]
-        targets = zip(extract.targets.sample, extract.targets.target, strict=True)
-        for target, value in zip(targets, column, strict=True):
+        for target, value in zip(extract.targets.keys, column, strict=True):
             if value is not None:
-                found.setdefault(target, {})[number] = value
+                value_by_entry = found.setdefault(target, {})
+                value_by_entry[number] = value
     return found
 
 
@@ -309,11 +400,13 @@ def _rows(board: Board, key: PanelKey) -> tuple[dict[int, BoardRank], int]:
 
 @lru_cache(maxsize=2)
 def _rising(board: Board, key: PanelKey) -> dict[TargetKey, list[float]]:
-    """Return the values of each target, worst first, negated if lower is better."""
-    sign = 1 if statistic_of(board, key).higher_is_better else -1
+    """Return the values of each target from worst to best, negated if lower is better."""
+    sign = score_sign(board.statistic_of(key))
     rising: dict[TargetKey, list[float]] = {}
-    for target, values in values_by_target(board, key).items():
-        rising[target] = sorted(sign * value for value in values.values())
+    for target, value_by_entry in values_by_target(board, key).items():
+        values = [sign * value for value in value_by_entry.values()]
+        values.sort()
+        rising[target] = values
     return rising
 
 
@@ -322,23 +415,18 @@ def _labels(board: Board, key: PanelKey) -> dict[TargetKey, str]:
     found: dict[TargetKey, str] = {}
     for number in board.panels[key].entries:
         targets = board.entries[number].extract.targets
-        keys = zip(targets.sample, targets.target, strict=True)
-        found.update(zip(keys, targets.label, strict=True))
+        found.update(zip(targets.keys, targets.label, strict=True))
     return found
 
 
 def _columns_of(board: Board, key: PanelKey) -> Sequence[Statistic]:
-    """Return the statistic of a panel followed by the others, of which groups have none."""
-    own = statistic_of(board, key)
+    """Return the statistic of a panel, followed by the other statistics; groups of targets have no others."""
+    own = board.statistic_of(key)
     if key.group:
         return [own]
-    others = [statistic for statistic in board.statistics if statistic != own]
-    return [own, *others]
-
-
-def _means(board: Board, key: PanelKey) -> Mapping[int, Interval]:
-    panel = board.panels[key]
-    return dict(zip(panel.entries, panel.means, strict=True))
+    columns = list(board.statistics)
+    columns.remove(own)
+    return [own, *columns]
 
 
 def _interval(statistic: Statistic, mean: Interval | None) -> Value:

@@ -1,55 +1,55 @@
-"""A board as JSON, for the script of its page and for other programs."""
+"""A board as JSON: a file for other programs, and the data for the script of its page."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.benchmark_rules import Statistic
-from segarena.reports.boards.board import Board, Entry
+from segarena.reports.boards.board import Board, Choice
+from segarena.reports.boards.board_figures import FLOOR_LABEL, best_floor, curves_by_key
 from segarena.reports.boards.board_wording import (
     NO_SHARED_SAMPLES_NOTE,
     SHARED_SAMPLES_NOTE,
-    statistic_of,
+    leader_text,
+    median_seconds,
+    range_text,
+    run_remarks,
+    shared_text,
+    time_text,
 )
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.boards.panels import Panel, PanelKey, round_mean
-from segarena.reports.display_names import metric_name
+from segarena.reports.boards.panels import PanelKey, round_mean
+from segarena.reports.charts import MARKERS
 from segarena.reports.wording import bounds_text, seconds_text, value_text
 
 
-def board_data(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a board as JSON values, all of which the page shows too.
+def board_data(board: Board) -> dict[str, Any]:
+    """Return a board as JSON values; the page shows all of them too.
 
-    `pages` holds the addresses of the entries' own pages. The key of a panel is its data, user,
-    group and statistic. `ahead` has for each entry of the panel a bit mask, in base64 with the
-    highest bit first, of the entries that it beats significantly. Values are numbers and printed
-    texts. `samples` has for each entry a bit mask of its samples, if entries differ in them.
+    The key of a panel consists of its dataset, user, group and statistic. `ahead` contains, for
+    each entry of the panel, a bit mask of the entries that it beats significantly, as base64 with
+    the highest bit first. Values are numbers with their printed form. `samples` contains
+    a bit mask of each entry's samples, if these differ between entries.
     """
-    shown = {statistic.name for statistic in board.statistics}
-    entries: list[dict[str, Any]] = []
-    for number, entry in enumerate(board.entries):
-        values = _entry(board, number, entry)
-        if pages:
-            values["page"] = pages[number]
-        entries.append(values)
     panels: list[dict[str, Any]] = []
-    for key, panel in board.panels.items():
-        if key.statistic in shown:
-            panels.append(_panel(board, key, panel))
+    for key in board.shown_keys:
+        ahead = board.panels[key].ahead
+        panels.append({**_panel(board, key), "ahead": _bit_rows(ahead)})
     return {
         "title": board.title,
         "frozen": board.frozen,
         "first": list(board.first_key),
         "words": list(board.entries[0].extract.words),
         "statistics": [_statistic(board, statistic) for statistic in board.statistics],
-        "entries": entries,
+        "entries": [_entry(board, number) for number in range(len(board.entries))],
         "panels": panels,
         "samples": _samples(board),
         "shared": [SHARED_SAMPLES_NOTE, NO_SHARED_SAMPLES_NOTE],
@@ -62,16 +62,73 @@ def board_json(board: Board) -> str:
     return json.dumps(board_data(board), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def page_data(
+    board: Board,
+    pages: Sequence[str],
+    choices: Sequence[Choice],
+) -> dict[str, Any]:
+    """Return the data from which board.js redraws the ranking and the curves.
+
+    Args:
+        board: the board.
+        pages: page address of each entry; empty if there are no pages.
+        choices: the selections of runs between which the page can switch.
+
+    The rows of a ranking are (entry, rank, range of ranks); the rank of an unranked entry is None.
+    """
+    runs: list[dict[str, Any]] = []
+    for number, entry in enumerate(board.entries):
+        run = _entry(board, number)
+        run["note"] = run_remarks(board, number)
+        run["page"] = pages[number] if pages else ""
+        run["finished"] = time_text(entry.time, "%Y-%m-%d")
+        runs.append(run)
+    return {
+        "first": list(board.first_key),
+        "word": board.entries[0].extract.words[0],
+        "statistics": board.statistic_names,
+        "runs": runs,
+        "panels": [_panel(board, key) for key in board.shown_keys],
+        "rankings": list(_rankings(board, choices)),
+        "curves": _curves(board),
+        "markers": MARKERS,
+        "floorLabel": FLOOR_LABEL,
+    }
+
+
+def _rankings(board: Board, choices: Sequence[Choice]) -> Iterator[dict[str, Any]]:
+    # Comparing the samples of all pairs is slow, and panels with the same runs have the same notes,
+    # so cache them.
+    notes: dict[tuple[str, str, frozenset[int]], str] = {}
+    for key, choice in product(board.shown_keys, choices):
+        rows = board.rows(key, choice)
+        rank_texts: list[tuple[int, int | None, str]] = []
+        for row in rows:
+            rank_texts.append((row.entry, row.place or None, range_text(row)))
+        shown = frozenset(board.shown(key, choice))
+        same_notes = (key.data, key.user, shown)
+        if same_notes not in notes:
+            notes[same_notes] = shared_text(board, key, rows)
+        yield {
+            "key": [*key, choice],
+            "rows": rank_texts,
+            "leader": leader_text(board, key, rows),
+            "shared": notes[same_notes],
+            "floor": best_floor(board, key),
+        }
+
+
 def _statistic(board: Board, statistic: Statistic) -> dict[str, Any]:
     about = board.entries[0].extract.definitions[statistic.name]
     return {"name": statistic.name, "definition": about, "higher": statistic.higher_is_better}
 
 
-def _entry(board: Board, number: int, entry: Entry) -> dict[str, Any]:
+def _entry(board: Board, number: int) -> dict[str, Any]:
+    entry = board.entries[number]
     extract = entry.extract
     seconds: dict[str, list[Any]] = {}
     for user, value in extract.seconds.items():
-        seconds[user] = [_short(value), _seconds_text(value)]
+        seconds[user] = [_short(value), seconds_text(median_seconds(extract, user))]
     # Year 1 stands for an unknown time; see `time_of`.
     is_time_known = entry.time.year > 1
     return {
@@ -86,6 +143,7 @@ def _entry(board: Board, number: int, entry: Entry) -> dict[str, Any]:
         "failures": extract.failures,
         "seconds": seconds,
         "control": _control_kind(extract),
+        "isolation": extract.segmenter.isolation,
     }
 
 
@@ -95,8 +153,9 @@ def _control_kind(extract: Extract) -> str:
     return "blind" if extract.ignores_image else ""
 
 
-def _panel(board: Board, key: PanelKey, panel: Panel) -> dict[str, Any]:
-    statistic = statistic_of(board, key)
+def _panel(board: Board, key: PanelKey) -> dict[str, Any]:
+    panel = board.panels[key]
+    statistic = board.statistic_of(key)
     means: list[float] = []
     lows: list[float | None] = []
     highs: list[float | None] = []
@@ -116,52 +175,46 @@ def _panel(board: Board, key: PanelKey, panel: Panel) -> dict[str, Any]:
         "high": highs,
         "text": texts,
         "bounds": bounds,
-        "ahead": [_bits(row) for row in panel.ahead],
     }
 
 
 def _samples(board: Board) -> list[dict[str, Any]]:
     samples: list[dict[str, Any]] = []
     for key, has in board.samples.items():
-        # Entries without any sample are on other data.
-        distinct = {row.tobytes() for row in has if row.any()}
+        # Entries without any sample belong to other datasets.
+        distinct = np.unique(has[has.any(axis=1)], axis=0)
         if len(distinct) > 1:
-            bits = [_bits(row) for row in has]
-            samples.append({"key": [*key], "count": has.shape[1], "of": bits})
+            samples.append({"key": [*key], "count": has.shape[1], "of": _bit_rows(has)})
     return samples
 
 
-def _bits(row: NDArray[np.bool_]) -> str:
-    packed = np.packbits(row).tobytes()
-    return base64.b64encode(packed).decode()
+def _bit_rows(rows: NDArray[np.bool_]) -> list[str]:
+    """Encode each row as a bit mask in base64, highest bit first."""
+    texts: list[str] = []
+    for row in rows:
+        packed = np.packbits(row).tobytes()
+        texts.append(base64.b64encode(packed).decode())
+    return texts
 
 
 def _curves(board: Board) -> list[dict[str, Any]]:
-    """Return for each data, user and metric the curves (mean, low, high) of the entries by number."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for number, entry in enumerate(board.entries):
-        data = board.data[number]
-        for user, curves in entry.extract.curves.items():
-            for metric, curve in curves.items():
-                key = (data, user, metric)
-                if key not in found:
-                    found[key] = {"key": [data, user], "title": metric_name(metric), "of": {}}
-                ends = (curve.mean, curve.low, curve.high)
-                found[key]["of"][str(number)] = [_list(values, 4) for values in ends]
-    return list(found.values())
+    """Return, for each dataset, user and metric, the curves (mean, low, high) by entry index."""
+    found: list[dict[str, Any]] = []
+    for key, curve_by_entry in curves_by_key(board).items():
+        ends: dict[str, list[list[float | None]]] = {}
+        for number, curve in curve_by_entry.items():
+            mean = _numbers(curve.mean)
+            ends[str(number)] = [mean, _numbers(curve.low), _numbers(curve.high)]
+        found.append({"key": [key.data, key.user], "title": key.title, "of": ends})
+    return found
 
 
-def _seconds_text(value: float | None) -> str:
-    if value is None:
-        value = math.nan
-    return seconds_text(value)
-
-
-def _list(values: Iterable[float | None], digits: int = 6) -> list[float | None]:
-    return [_short(value, digits) for value in values]
+def _numbers(values: Iterable[float | None]) -> list[float | None]:
+    return [_short(value, 4) for value in values]
 
 
 def _short(value: float | None, digits: int = 6) -> float | None:
+    """Round a value to a few significant digits; None for NaN, which JSON lacks."""
     if value is None or math.isnan(value):
         return None
     return float(f"{value:.{digits}g}")

@@ -1,22 +1,22 @@
-"""The pages of a board as HTML, with links to stylesheets and scripts instead of inline ones.
+"""Pages of a board: its ranking, and the values of a sample or a run.
 
-So they work under the policy `script-src 'self'; style-src 'self'`, on a server and from a folder.
-Templates escape all values; browsers do not execute the embedded JSON, from which the script draws.
+Pages link to stylesheets and scripts instead of embedding them, so that they work under the policy
+`script-src 'self'; style-src 'self'`, both on a server and from a folder. Templates escape all
+values. The data for the script is embedded as JSON, which browsers do not execute.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
 
-from segarena.benchmark_rules import Statistic
-from segarena.reports.boards.board import Board, Choice
+from segarena.reports.boards.board import CHOICES, Board, Choice
+from segarena.reports.boards.board_figures import curves_figure, history_figure
 from segarena.reports.boards.board_tables import (
+    board_ranking_sheet,
     board_targets_sheet,
     run_sheet,
     sample_sheet,
@@ -25,37 +25,38 @@ from segarena.reports.boards.board_tables import (
 from segarena.reports.boards.board_wording import (
     board_notes,
     leader_text,
-    range_text,
+    median_seconds,
     run_remarks,
     shared_text,
     size_text,
+    time_text,
 )
-from segarena.reports.boards.extracts import Extract
-from segarena.reports.boards.json_export import board_data
-from segarena.reports.boards.panels import BoardRank, PanelKey
-from segarena.reports.html_document import read_script, read_text, templates
-from segarena.reports.page_parts import Gallery
-from segarena.reports.renderers.html import sheet_html
+from segarena.reports.boards.json_export import page_data
+from segarena.reports.boards.panels import PanelKey
+from segarena.reports.html_document import macros, read_script, read_text, templates
+from segarena.reports.page_parts import FigureRow, Gallery, Html, Note, Part, Section, Terms
+from segarena.reports.renderers.html import section_values
 from segarena.reports.run_statistics import TargetKey
+from segarena.reports.sheets import Sheet
 from segarena.reports.table_html import NOSCRIPT_ROWS
-from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
+from segarena.reports.wording import count_text, isolation_text, name_with_words, seconds_text
 
 _REPORTS = "segarena.reports"
 _BOARDS = "segarena.reports.boards"
 
 STYLES = ("page.css", "board.css")
 
-_BOARD_SCRIPTS = ("page.js", "sorting.js", "charts.js", "curves.js", "board.js")
+BOARD_SCRIPTS = ("page.js", "sorting.js", "charts.js", "board.js")
 
-SAMPLE_SCRIPTS = ("page.js", "sorting.js", "charts.js", "rounds.js", "viewer.js")
+SAMPLE_SCRIPTS = ("page.js", "sorting.js", "charts.js", "viewer.js")
 
-_OWN_FILES = ("board.css", "board.js", "curves.js")
+_OWN_FILES = ("board.css", "board.js")
 
 ASSETS: Mapping[str, str] = {
-    **dict.fromkeys((*STYLES, *_BOARD_SCRIPTS, *SAMPLE_SCRIPTS), _REPORTS),
+    **dict.fromkeys((*STYLES, *BOARD_SCRIPTS, *SAMPLE_SCRIPTS), _REPORTS),
     **dict.fromkeys(_OWN_FILES, _BOARDS),
 }
-"""Files that the pages link to, with the package of each."""
+"""Files that the pages link to, with the package that contains each."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -64,310 +65,284 @@ POLICY = (
 """Content security policy of the pages."""
 
 
-_NO_PICTURES = Gallery(lead="", cards=(), count_note="")
-
-
 def asset_text(name: str) -> str:
     """Return the text of one of `ASSETS`."""
     read = read_script if name.endswith(".js") else read_text
     return read(ASSETS[name], name)
 
 
-def board_html(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardPage:
+    """A page of a board: a heading, and sections of tables, figures and pictures.
+
+    Attributes:
+        title: heading.
+        kicker: short text above the heading.
+        sections: the sections, as in a report.
+        home: address of the board; empty on the page of the board itself.
+        banner: warning below the heading.
+        verdict: the result in one sentence.
+        size: description of what the page covers.
+        facts: further facts by name.
+        links: address, text and relation of links to neighbouring pages.
+        scripts: names of the scripts.
+        data: data for the script; None if there is none.
+        footer: text at the end of the page; a fragment has no footer.
+    """
+
+    title: str
+    kicker: str
+    sections: Sequence[Section]
+    home: str = ""
+    banner: str = ""
+    verdict: str = ""
+    size: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    links: Sequence[tuple[str, str, str]] = ()
+    scripts: Sequence[str] = SAMPLE_SCRIPTS
+    data: Mapping[str, Any] | None = None
+    footer: str = ""
+
+    def html(self, assets: str = "") -> str:
+        """Render the page; `assets` is a prefix of the links to `ASSETS`, such as "files/"."""
+        page = templates(_BOARDS).get_template("page.html")
+        return page.render(
+            style="",
+            script="",
+            policy=POLICY,
+            title=self.title,
+            styles=[f"{assets}{name}" for name in STYLES],
+            modules=[f"{assets}{name}" for name in self.scripts],
+            **self._values(),
+        )
+
+    def fragment(self) -> Markup:
+        """Render the content for inclusion in another page, which must link `STYLES` and the scripts."""
+        content = templates(_BOARDS).get_template("content.html")
+        return Markup(content.render(**self._values()))  # noqa: S704 - the template has escaped it
+
+    def _values(self) -> dict[str, Any]:
+        # Readers of a sample page look at all of its targets, so expand all cards.
+        values = section_values(self.sections, most_rows=NOSCRIPT_ROWS, open_cards=99)
+        return {**values, "page": self, "is_served": False}
+
+
+def board_page(
     board: Board,
     *,
-    assets: str = "",
     choice: Choice = "all",
     files: Sequence[tuple[str, str]] = (),
     pages: Mapping[str, str] | None = None,
     anchors: Mapping[TargetKey, str] | None = None,
     runs: Sequence[str] = (),
-) -> str:
-    """Return the page of a board.
+) -> BoardPage:
+    """Build the page of a board.
 
     Args:
         board: the board.
-        assets: prefix of `ASSETS` in links: a folder or an address with a trailing "/".
-        choice: which runs of a participant the page shows initially.
-        files: address and name of each file for download, such as the CSV.
-        pages: address of the page of each sample; None leaves out the table of targets.
+        choice: which runs of each participant the page shows initially.
+        files: address and name of each downloadable file, such as the CSV.
+        pages: page address of each sample; None omits the table of targets.
         anchors: anchor of each target on the page of its sample.
-        runs: address of the page of each entry; empty if entries have no pages.
+        runs: page address of each entry; empty if entries have no pages.
     """
-    view = _view(board, choice, files, pages, anchors, runs)
-    return _page("board.html", assets, _BOARD_SCRIPTS, title=board.title, view=view)
+    key = board.first_key
+    extract = board.entries[0].extract
+    rows = board.rows(key, choice)
+    choices = _choices(board)
+    ranking: list[Part] = [
+        Html(_macro("ranking_form", _form_values(board, choice, choices))),
+        _page_ranking(board, key, choice, runs),
+        Html(_macro("below_ranking", {"shared": shared_text(board, key, rows), "files": files})),
+    ]
+    targets: list[Part] = []
+    if pages is not None:
+        targets.append(board_targets_sheet(board, key, pages, anchors))
+    charts: list[Part] = []
+    figures = list(filter(None, (curves_figure(board, choice), history_figure(board))))
+    if figures:
+        charts.append(Html(_macro("curves_form", {})))
+        charts.append(FigureRow(figures))
+    sections = [
+        Section("ranking", "Ranking", ranking),
+        Section("figures", "Figures", charts),
+        Section("targets", f"Every {extract.words[1]}", targets),
+        Section("notes", "Definitions", [Terms(board_notes(board))]),
+    ]
+    banner = ""
+    if board.frozen:
+        banner = f"Frozen: runs that finished after {board.frozen} are not shown."
+    return BoardPage(
+        title=board.title,
+        kicker=f"{extract.rules['name']} · board",
+        sections=sections,
+        banner=banner,
+        verdict=leader_text(board, key, rows),
+        size=size_text(board),
+        scripts=BOARD_SCRIPTS,
+        data=page_data(board, runs, choices),
+        footer=f"Made by segarena from the records of {count_text(len(board.entries), 'run')}; "
+        "nothing was recomputed.",
+    )
 
 
-def board_parts(
+def _macro(name: str, values: Mapping[str, Any]) -> str:
+    return str(getattr(macros(_BOARDS, "controls.html"), name)(**values))
+
+
+def _choices(board: Board) -> Sequence[Choice]:
+    """Return the selections of runs that a reader can choose from; only one if each participant has a single run."""
+    participants: set[str] = set()
+    for name in board.participants:
+        if name in participants:
+            return CHOICES
+        if name:
+            participants.add(name)
+    return CHOICES[:1]
+
+
+def _form_values(
     board: Board,
-    *,
-    choice: Choice = "all",
-    files: Sequence[tuple[str, str]] = (),
-    pages: Mapping[str, str] | None = None,
-    runs: Sequence[str] = (),
-) -> Markup:
-    """Return the content of `board_html` for embedding into another page.
+    choice: Choice,
+    choices: Sequence[Choice],
+) -> dict[str, Any]:
+    users: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    for key in board.panels:
+        users[key.user] = None
+        if key.group:
+            groups[key.group] = None
+    words: dict[str, str] = {}
+    for entry in board.entries:
+        words.update(entry.extract.user_words)
+    return {
+        "statistics": board.statistic_names,
+        "data": list(dict.fromkeys(board.data)),
+        "users": {user: name_with_words(user, words) for user in users},
+        "groups": list(groups),
+        "target": board.entries[0].extract.words[1],
+        "choices": choices,
+        "choice": choice if choice in choices else choices[0],
+    }
 
-    That page must link `STYLES`, and the scripts of a board with `defer`.
-    """
-    module: Any = templates(_BOARDS).get_template("parts.html").module
-    return Markup(module.board_parts(_view(board, choice, files, pages, None, runs)))  # noqa: S704 - the template has escaped it
+
+def _page_ranking(
+    board: Board,
+    key: PanelKey,
+    choice: Choice,
+    runs: Sequence[str],
+) -> Sheet:
+    """Return the ranking with the columns of the page; participants are in the notes."""
+    sheet = board_ranking_sheet(board, key, choice, runs)
+    columns = list(sheet.keys)
+    columns.remove("participant")
+    columns.remove("targets")
+    caption = (
+        "Means over targets with 95 % intervals. Below a rank: the range of possible ranks, with all pairs of runs "
+        "tested together."
+    )
+    return replace(sheet.pick(*columns), caption=caption)
 
 
-def sample_html(
+def sample_page(
     board: Board,
     key: PanelKey,
     sample: str,
     *,
-    assets: str = "",
+    title: str = "",
     home: str = "",
     choice: Choice = "all",
     pictures: Gallery | None = None,
     before: str = "",
     after: str = "",
-) -> str:
-    """Return the page of a sample: its pictures, and the value of each run for each of its targets.
+) -> BoardPage:
+    """Build the page of a sample: its pictures, and each run's value for each of its targets.
 
     Args:
         board: the board.
         key: key of the panel that the page shows.
         sample: name of the sample.
-        assets: as in `board_html`.
+        title: heading; the name of the sample by default.
         home: address of the board.
-        choice: which runs of a participant the page shows.
-        pictures: gallery with the cards of the sample's targets; None without pictures.
+        choice: which runs of each participant the page shows.
+        pictures: gallery with the cards of the sample's targets; None if there are no pictures.
         before: address of the previous page.
         after: address of the next page.
     """
-    view = _sample_view(board, key, sample, sample, home, choice, pictures, before, after)
-    return _page("sample.html", assets, SAMPLE_SCRIPTS, title=sample, view=view)
+    sheet = sample_sheet(board, key, sample, choice)
+    # The first three columns are rank, run and participant; each further column is a target.
+    targets = count_text(len(sheet.head) - 3, board.entries[0].extract.words[1])
+    runs = count_text(len(sheet.rows), "run")
+    gallery: list[Part] = []
+    if pictures is not None:
+        gallery.append(pictures)
+        gallery += map(Note, pictures.notes)
+    links: list[tuple[str, str, str]] = []
+    if before:
+        links.append((before, "← previous", "prev"))
+    if after:
+        links.append((after, "next →", "next"))
+    return BoardPage(
+        title=title or sample,
+        kicker=board.title,
+        home=home,
+        size=f"{targets}, {runs}",
+        links=links,
+        sections=[
+            Section("pictures", "Pictures", gallery),
+            Section("values", "Every run", [sheet]),
+        ],
+    )
 
 
-def sample_parts(
-    board: Board,
-    key: PanelKey,
-    sample: str,
-    *,
-    title: str,
-    home: str,
-    choice: Choice = "all",
-    pictures: Gallery | None = None,
-    before: str = "",
-    after: str = "",
-) -> Markup:
-    """Return the content of `sample_html` for embedding into another page under the heading `title`.
-
-    That page must link `STYLES` and `SAMPLE_SCRIPTS`.
-    """
-    view = _sample_view(board, key, sample, title, home, choice, pictures, before, after)
-    return _fragment("sample", view)
-
-
-def run_html(
+def run_page(
     board: Board,
     key: PanelKey,
     entry: int,
     *,
-    assets: str = "",
     home: str = "",
     pages: Mapping[str, str] | None = None,
     anchors: Mapping[TargetKey, str] | None = None,
-) -> str:
-    """Return the page of a run: its rank in every statistic, and its value for every target.
+    own_page: str = "",
+) -> BoardPage:
+    """Build the page of a run: its rank in every statistic, and its value for every target.
 
     Args:
         board: the board.
         key: key of the panel whose targets the page shows.
-        entry: number of the entry.
-        assets: as in `board_html`.
+        entry: index of the entry.
         home: address of the board.
-        pages: address of the page of each sample; None leaves out the targets.
+        pages: page address of each sample; None omits the targets.
         anchors: anchor of each target on the page of its sample.
+        own_page: address of a page with every round of the run; empty if there is none.
     """
-    view = _run_view(board, key, entry, home, pages, anchors, "")
-    return _page("run.html", assets, SAMPLE_SCRIPTS, title=board.names[entry], view=view)
-
-
-def run_parts(
-    board: Board,
-    key: PanelKey,
-    entry: int,
-    *,
-    home: str,
-    pages: Mapping[str, str] | None = None,
-    own_page: str = "",
-) -> Markup:
-    """Return the content of `run_html` for embedding into another page.
-
-    `own_page` is the address of a page with every round of the run; empty without one.
-    """
-    return _fragment("run", _run_view(board, key, entry, home, pages, None, own_page))
-
-
-def _fragment(name: str, view: Mapping[str, Any]) -> Markup:
-    module: Any = templates(_BOARDS).get_template("pieces.html").module
-    return Markup(getattr(module, name)(view))  # noqa: S704 - the template has escaped it
-
-
-def _sample_view(
-    board: Board,
-    key: PanelKey,
-    sample: str,
-    title: str,
-    home: str,
-    choice: Choice,
-    pictures: Gallery | None,
-    before: str,
-    after: str,
-) -> dict[str, Any]:
-    sheet = sample_sheet(board, key, sample, choice)
-    # The first three columns are rank, run and participant; each other one is a target.
-    targets = count_text(len(sheet.head) - 3, board.entries[0].extract.words[1])
-    runs = count_text(len(sheet.rows), "run")
-    return {
-        "title": title,
-        "board_title": board.title,
-        "counted": f"{targets}, {runs}",
-        "sheet": sheet,
-        "pictures": pictures or _NO_PICTURES,
-        "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
-        "home": home,
-        "before": before,
-        "after": after,
-    }
-
-
-def _run_view(
-    board: Board,
-    key: PanelKey,
-    entry: int,
-    home: str,
-    pages: Mapping[str, str] | None,
-    anchors: Mapping[TargetKey, str] | None,
-    own_page: str,
-) -> dict[str, Any]:
     extract = board.entries[entry].extract
     facts = {
+        # Empty for a control; the page omits empty facts.
         "Participant": board.participants[entry],
-        "Finished": _time_text(board.entries[entry].time, "%Y-%m-%d %H:%M UTC"),
+        "Finished": time_text(board.entries[entry].time, "%Y-%m-%d %H:%M UTC"),
         "Data": board.data[entry],
         "Samples": f"{extract.done} of {extract.samples}",
         "Failures": f"{sum(extract.failures.values())}",
-        f"Time / {extract.words[0]}": _median_seconds_text(extract, key.user),
+        "Not loaded": count_text(extract.unloaded, "sample") if extract.unloaded else "",
+        "Isolation": isolation_text(extract.segmenter.isolation),
+        f"Time / {extract.words[0]}": seconds_text(median_seconds(extract, key.user)),
     }
-    targets = None
+    targets: list[Part] = []
     if pages is not None:
-        targets = run_sheet(board, key, entry, pages, anchors)
-    return {
-        "title": board.names[entry],
-        "verdict": run_remarks(board, entry, with_participant=False),
-        "board_title": board.title,
-        "home": home,
-        "facts": {name: text for name, text in facts.items() if text},
-        "own_page": own_page,
-        "sheet": standing_sheet(board, entry),
-        "targets": targets,
-        "target_word": extract.words[1],
-        "table": partial(sheet_html, most_rows=NOSCRIPT_ROWS),
-    }
-
-
-def _page(template: str, assets: str, scripts: Sequence[str], **values: Any) -> str:
-    page = templates(_BOARDS).get_template(template)
-    return page.render(assets=assets, styles=STYLES, scripts=scripts, policy=POLICY, **values)
-
-
-def _time_text(time: datetime, time_format: str) -> str:
-    """Return a time as text; empty for year 1, which stands for an unknown time."""
-    return "" if time.year == 1 else time.strftime(time_format)
-
-
-def _median_seconds_text(extract: Extract, user: str) -> str:
-    seconds = extract.seconds.get(user)
-    if seconds is None:
-        seconds = math.nan
-    return seconds_text(seconds)
-
-
-def _view(
-    board: Board,
-    choice: Choice,
-    files: Sequence[tuple[str, str]],
-    pages: Mapping[str, str] | None,
-    anchors: Mapping[TargetKey, str] | None,
-    runs: Sequence[str],
-) -> dict[str, Any]:
-    """Return the values of the template for the initial panel."""
-    key = board.first_key
-    extract = board.entries[0].extract
-    words = extract.words
-    users = [panel.user for panel in board.panels]
-    groups = [panel.group for panel in board.panels if panel.group]
-    columns: list[dict[str, str]] = []
-    for statistic in _ordered_statistics(board):
-        column = {
-            "name": statistic.name,
-            "definition": extract.definitions[statistic.name],
-            "arrow": " ↑" if statistic.higher_is_better else " ↓",
-        }
-        columns.append(column)
-    rows = board.rows(key, choice)
-    targets = None
-    if pages is not None:
-        targets = board_targets_sheet(board, key, pages, anchors)
-    return {
-        "board": board,
-        "benchmark": extract.rules["name"],
-        "key": key,
-        "choice": choice,
-        "leader": leader_text(board, key, rows),
-        "counted": size_text(board),
-        "shared": shared_text(board, key, rows),
-        "statistics": [statistic.name for statistic in board.statistics],
-        "data": list(dict.fromkeys(board.data)),
-        "users": list(dict.fromkeys(users)),
-        "groups": list(dict.fromkeys(groups)),
-        "round_word": words[0],
-        "target_word": words[1],
-        "columns": columns,
-        "rows": [_row(board, key, row, runs) for row in rows[:NOSCRIPT_ROWS]],
-        "left_out": len(rows) - NOSCRIPT_ROWS,
-        "ranks_note": "Below a rank: the range of possible ranks, with all pairs of runs tested together.",
-        "files": files,
-        "targets": targets,
-        "table": partial(sheet_html, most_rows=4 * NOSCRIPT_ROWS),
-        "notes": board_notes(board),
-        "told": board_data(board, runs),
-    }
-
-
-def _ordered_statistics(board: Board) -> list[Statistic]:
-    """Return the statistics of a board, its measure first."""
-    others = [statistic for statistic in board.statistics if statistic != board.measure]
-    return [board.measure, *others]
-
-
-def _row(board: Board, key: PanelKey, row: BoardRank, runs: Sequence[str]) -> dict[str, Any]:
-    entry = row.entry
-    extract = board.entries[entry].extract
-    numbers: list[tuple[str, str]] = []
-    for statistic in _ordered_statistics(board):
-        panel = board.panels[key._replace(statistic=statistic.name)]
-        if entry in panel.entries:
-            mean = panel.means[panel.entries.index(entry)]
-            bounds = bounds_text(statistic, mean.low, mean.high)
-            numbers.append((value_text(statistic, mean.mean), bounds))
-        else:
-            numbers.append(("–", ""))
-    return {
-        "place": row.place or "–",
-        "range": range_text(row),
-        "name": board.names[entry],
-        "page": runs[entry] if runs else "",
-        "about": run_remarks(board, entry),
-        "numbers": numbers,
-        "failures": extract.failures.get(key.user, 0),
-        "seconds": _median_seconds_text(extract, key.user),
-        "at": _time_text(board.entries[entry].time, "%Y-%m-%d"),
-        "control": extract.ignores_image or extract.segmenter.sees_truth,
-    }
+        targets.append(run_sheet(board, key, entry, pages, anchors))
+    links: list[tuple[str, str, str]] = []
+    if own_page:
+        links.append((own_page, "Every round of this run", "related"))
+    return BoardPage(
+        title=board.names[entry],
+        kicker=board.title,
+        home=home,
+        verdict=run_remarks(board, entry, with_participant=False),
+        facts=facts,
+        links=links,
+        sections=[
+            Section("values", "Every statistic", [standing_sheet(board, entry)]),
+            Section("targets", f"Every {extract.words[1]}", targets),
+        ],
+    )

@@ -17,22 +17,27 @@ from segarena.statistics.pairwise_tests import compare_all_pairs, rank_ranges
 
 
 class Panel(NamedTuple):
-    """Means of the entries in one statistic, for some data, a user, and all targets or a group.
+    """Means of the entries in one statistic, for one dataset and user, over all targets or one group.
 
     Attributes:
-        entries: numbers of the entries on the board, without those that have no value.
+        entries: indices of the entries on the board; entries without a value are missing.
         means: means over targets with intervals.
-        ahead: bool (entries, entries), whether the row is significantly better than the column with
-            all pairs tested together.
+        ahead: bool (entries, entries), whether the row is significantly better than the column when
+            all pairs are tested together.
     """
 
     entries: tuple[int, ...]
     means: tuple[Interval, ...]
     ahead: NDArray[np.bool_]
 
+    @property
+    def mean_by_entry(self) -> dict[int, Interval]:
+        """Mean of each entry by its index."""
+        return dict(zip(self.entries, self.means, strict=True))
+
 
 class PanelKey(NamedTuple):
-    """Key of a panel: names of data and user, "" or "attribute: group", and name of the statistic."""
+    """Key of a panel: names of dataset and user, "" or "attribute: group", and name of the statistic."""
 
     data: str
     user: str
@@ -41,9 +46,9 @@ class PanelKey(NamedTuple):
 
 
 class BoardRank(NamedTuple):
-    """A row of a board: entry number, mean, rank by the mean, and the range of possible ranks.
+    """A row of a board: entry index, mean, rank by the mean, and the range of possible ranks.
 
-    Ranks of an unranked entry are 0; such rows come last.
+    The ranks of an unranked entry are 0; its row comes after all ranked rows.
     """
 
     entry: int
@@ -54,13 +59,17 @@ class BoardRank(NamedTuple):
 
 
 def rank_panel(
-    panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
+    panel: Panel,
+    shown: Sequence[int],
+    *,
+    higher_is_better: bool,
+    unranked: Collection[int] = (),
 ) -> list[BoardRank]:
-    """Return the shown rows of a panel, the best first and the `unranked` ones last.
+    """Rank the shown rows of a panel, best first and the `unranked` ones last.
 
-    Equal means have equal ranks, and the earlier run comes first.
+    Entries with equal means share a rank; the earlier run comes first.
 
-    Ranges of ranks refer to the shown rows. They are valid for any selection of rows, even one made
+    Rank ranges refer to the shown rows. They are valid for any selection of rows, even one made
     after looking at the results, because all pairs of all entries were tested together.
     """
     shown_entries = set(shown)
@@ -69,10 +78,15 @@ def rank_panel(
     for row, entry in enumerate(panel.entries):
         if entry in shown_entries:
             means[row] = round_mean(panel.means[row].mean)
-    # The sort is stable: ties are broken by the earlier run.
+    # The sort is stable, so ties keep the earlier run first.
     best_first = sorted(means, key=lambda row: -sign * means[row])
-    ranked = [row for row in best_first if panel.entries[row] not in unranked]
-    others = [row for row in best_first if panel.entries[row] in unranked]
+    ranked: list[int] = []
+    others: list[int] = []
+    for row in best_first:
+        if panel.entries[row] in unranked:
+            others.append(row)
+        else:
+            ranked.append(row)
     firsts, lasts = rank_ranges(panel.ahead[np.ix_(ranked, ranked)])
     falling = [means[row] for row in ranked]
     board_ranks: list[BoardRank] = []
@@ -90,18 +104,22 @@ def rank_panel(
     return board_ranks
 
 
+def score_sign(statistic: Statistic) -> int:
+    """Return 1 if higher is better, else -1: multiplied by it, the best value is the highest."""
+    return 1 if statistic.higher_is_better else -1
+
+
 def round_mean(value: float) -> float:
-    """Return a mean with nine digits, so that the order of summation cannot break ties."""
+    """Round a mean to nine digits, so that rounding errors from the order of summation cannot break ties."""
     return float(f"{value:.9g}")
 
 
 def shared_statistics(extracts: Sequence[Extract]) -> tuple[Statistic, ...]:
     """Return the statistics that all extracts have, in the order of the first extract."""
     first, *others = extracts
-    shared: list[Statistic] = []
-    for statistic in first.summary:
-        if all(statistic in extract.summary for extract in others):
-            shared.append(statistic)
+    shared = list(first.summary)
+    for extract in others:
+        shared = [statistic for statistic in shared if statistic in extract.summary]
     return tuple(shared)
 
 
@@ -112,13 +130,13 @@ def panels_of(
     *,
     unranked: Collection[int] = (),
 ) -> Iterator[tuple[PanelKey, Panel]]:
-    """Yield the panel of each shared statistic for each data and user; for groups only `measure`.
+    """Yield the panel of each shared statistic for each dataset and user; for groups only `measure`.
 
     Args:
-        extracts: extracts of the entries by number.
-        data: name of the data of each entry.
-        measure: statistic of the initial order of the board.
-        unranked: numbers of the entries that take no part in the tests.
+        extracts: extract of each entry.
+        data: name of the dataset of each entry.
+        measure: statistic by which the board is sorted initially.
+        unranked: indices of the entries that are excluded from the tests.
     """
     statistics = shared_statistics(extracts)
     for name, user in _data_and_users(extracts, data):
@@ -136,31 +154,39 @@ def panels_of(
 
 
 def _data_and_users(extracts: Sequence[Extract], data: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name of data with each of its users, in the order of the extracts."""
+    """Yield each dataset name with each of its users, in the order of the extracts."""
     users_by_data: dict[str, dict[str, None]] = {}
     for name, extract in zip(data, extracts, strict=True):
-        users_by_data.setdefault(name, {}).update(dict.fromkeys(extract.users))
+        # A dictionary serves as an ordered set.
+        users = users_by_data.setdefault(name, {})
+        for user in extract.users:
+            users[user] = None
     for name, users in users_by_data.items():
         for user in users:
             yield name, user
 
 
 class _Table:
-    """The values of some entries with one user, with a column for each target of any of them."""
+    """Values of several entries with one user, with a column for each target that any entry has."""
 
-    def __init__(self, extracts: Sequence[Extract], entries: Sequence[int], user: str) -> None:
+    def __init__(
+        self,
+        extracts: Sequence[Extract],
+        entries: Sequence[int],
+        user: str,
+    ) -> None:
         self._extracts = extracts
         self._entries = entries
         self._user = user
         attributes: dict[TargetKey, Mapping[str, str | float]] = {}
-        self._keys: list[list[TargetKey]] = []
+        columns: dict[TargetKey, int] = {}
         for number in entries:
             targets = extracts[number].targets
-            keys = list(zip(targets.sample, targets.target, strict=True))
-            self._keys.append(keys)
-            for key, target_attributes in zip(keys, targets.attributes, strict=True):
-                attributes.setdefault(key, target_attributes)
-        self._columns = {key: column for column, key in enumerate(attributes)}
+            for key, target_attributes in zip(targets.keys, targets.attributes, strict=True):
+                if key not in columns:
+                    columns[key] = len(columns)
+                    attributes[key] = target_attributes
+        self._columns = columns
         self._clusters = image_clusters(list(attributes))
         self.groups = {"": np.arange(len(attributes))}
         for name, (groups, _) in target_groupings(attributes).items():
@@ -176,15 +202,23 @@ class _Table:
         return np.array(columns)
 
     def panel(
-        self, statistic: Statistic, where: NDArray[np.int64], unranked: Collection[int]
+        self,
+        statistic: Statistic,
+        where: NDArray[np.int64],
+        unranked: Collection[int],
     ) -> Panel:
         """Return the panel of a statistic for the targets in the columns `where`."""
         values = self._values(statistic)[:, where]
         has_value = np.atleast_1d(np.isfinite(values).any(axis=1))
         values = values[has_value]
         clusters = self._clusters[where]
-        shown = [self._entries[row] for row in np.flatnonzero(has_value).tolist()]
-        tested = np.flatnonzero([number not in unranked for number in shown])
+        shown: list[int] = []
+        tested: list[int] = []
+        for row in np.flatnonzero(has_value).tolist():
+            number = self._entries[row]
+            if number not in unranked:
+                tested.append(len(shown))
+            shown.append(number)
         ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
         pairs = compare_all_pairs(values[tested], clusters)
         ahead[np.ix_(tested, tested)] = pairs.ahead(higher_is_better=statistic.higher_is_better)
@@ -192,11 +226,13 @@ class _Table:
         return Panel(entries=tuple(shown), means=means, ahead=ahead)
 
     def _values(self, statistic: Statistic) -> NDArray[np.float64]:
-        """Return the values of a statistic, float64 (entries, targets); NaN where one is missing."""
+        """Return the values of a statistic, float64 (entries, targets); NaN if a value is missing."""
         values = np.full((len(self._entries), len(self._columns)), np.nan)
         for row, number in enumerate(self._entries):
-            column = self._extracts[number].values[self._user][statistic.name]
-            columns = [self._columns[key] for key in self._keys[row]]
-            # float64 turns None into NaN.
-            values[row, columns] = np.array(column, dtype=np.float64)
+            extract = self._extracts[number]
+            values_of_user = extract.values[self._user]
+            columns = list(map(self._columns.__getitem__, extract.targets.keys))
+            # The conversion to float64 turns None into NaN.
+            own_values = np.array(values_of_user[statistic.name], dtype=np.float64)
+            values[row, columns] = own_values
         return values

@@ -1,4 +1,4 @@
-"""Attribution of runs on a board: a CSV file with the participant, name and choice of each run."""
+"""Attribution of runs on a board: a CSV file with each run's participant and name, and the chosen runs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class RunAttribution:
 
 
 def read_attributions(file: str | Path) -> Mapping[str, RunAttribution]:
-    """Return the attributions in a CSV file by the name of the run.
+    """Read the attributions in a CSV file, by run name.
 
-    The columns are `run`, `participant`, `name` and `chosen`; all but `run` are optional. The name
-    of a run is that of its folder, or the end of its path, such as "ada/first".
+    The columns are `run`, `participant`, `name` and `chosen`; all but `run` are optional. A run is
+    named by its folder or by the end of its path, such as "ada/first".
 
     Raises:
-        InvalidInput: the file cannot be read, lacks the column `run` or has unknown columns, names
-            a run twice, or has a value of `chosen` other than yes or no.
+        InvalidInput: the file cannot be read, lacks the column `run`, has unknown columns, lists a
+            run twice, or has a value of `chosen` other than yes or no.
     """
     try:
-        # Spreadsheets put a byte order mark before UTF-8.
+        # Spreadsheets write a byte order mark before UTF-8, which utf-8-sig skips.
         with Path(file).open(newline="", encoding="utf-8-sig") as text:
             lines = csv.DictReader(text, restkey="more", strict=True)
             _refuse_columns(file, set(lines.fieldnames or ()))
@@ -60,14 +60,14 @@ def _refuse_columns(file: str | Path, columns: Set[str]) -> None:
 
 
 def _cell(line: Mapping[str, str | None], column: str) -> str:
-    """Return the text of a cell without surrounding blanks; empty for a missing cell."""
+    """Return the text of a cell without surrounding whitespace; empty for a missing cell."""
     return (line.get(column) or "").strip()
 
 
 def attribution_of(names: Mapping[str, RunAttribution], folder: str | Path) -> RunAttribution:
-    """Return the attribution of a run folder by the longest matching end of its path.
+    """Return the attribution of a run folder: the one that matches the most trailing parts of its path.
 
-    Without a match, the attribution is empty.
+    If none matches, the attribution is empty.
     """
     parts = Path(folder).absolute().parts
     for start in range(1, len(parts)):

@@ -1,7 +1,7 @@
-"""A board as a static site: its page, one page for each sample and run, and their assets.
+"""A board as a static site: its page, one page per sample and per run, and their assets.
 
-The files can be opened with or without a web server. Their names are numbers, so that no name
-chosen by a participant is ever part of a path.
+The files can be opened with or without a web server. File names are numbers, so that a path never
+contains a name chosen by a participant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from segarena.records.trust import restrict_plugins
 from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets
 from segarena.reports.boards.json_export import board_json
-from segarena.reports.boards.pages import ASSETS, asset_text, board_html, run_html, sample_html
+from segarena.reports.boards.pages import ASSETS, asset_text, board_page, run_page, sample_page
 from segarena.reports.boards.panels import PanelKey
 from segarena.reports.gallery import make_gallery
 from segarena.reports.page_parts import Gallery
@@ -25,10 +25,10 @@ from segarena.reports.round_table import DialogueId
 from segarena.reports.run_statistics import TargetKey
 
 MAX_PICTURED_RUNS = 6
-"""Maximum number of runs with pictures on the page of a sample; the best ones."""
+"""Maximum number of runs with pictures on a sample's page; the best runs are chosen."""
 
 MAX_PICTURED_SAMPLES = 60
-"""Maximum number of samples with pictures; the hardest ones."""
+"""Maximum number of samples with pictures; the hardest samples are chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SiteFiles:
     Attributes:
         index: the page of the board.
         pages: number of samples with a page.
-        notes: one line for each thing that could not be shown, with the reason.
+        notes: one line for each item that could not be shown, with the reason.
     """
 
     index: Path
@@ -62,7 +62,7 @@ def write_site(
         board: the board.
         out: folder of the site; existing files are replaced.
         runs: run folder of each entry, for pictures; None for a site without pictures.
-        choice: which runs of a participant are shown initially.
+        choice: which runs of each participant are shown initially.
         trust: whether third-party datasets may be opened; see `segarena.records.trust`.
         data: current location of the dataset's files, if they have moved.
         pictured: maximum number of samples with pictures.
@@ -96,28 +96,27 @@ def write_site(
                 notes += pictures.notes
                 for dialogue, anchor in pictures.shown.items():
                     anchors[dialogue[:2]] = anchor
-            page = sample_html(
+            page = sample_page(
                 board,
                 key,
                 sample,
-                assets="../files/",
                 home="../index.html",
                 choice=choice,
                 pictures=pictures,
                 before=_page_name(pages, samples, number - 1),
                 after=_page_name(pages, samples, number + 1),
             )
-            write_atomic(folder / pages[sample], page)
+            write_atomic(folder / pages[sample], page.html("../files/"))
     run_pages = _write_runs(board, key, folder, pages, anchors)
-    texts["index.html"] = board_html(
+    index = board_page(
         board,
-        assets="files/",
         choice=choice,
         files=(("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX")),
         pages=pages,
         anchors=anchors,
         runs=run_pages,
     )
+    texts["index.html"] = index.html("files/")
     for name, text in texts.items():
         write_atomic(folder / name, text)
     return SiteFiles(
@@ -136,23 +135,26 @@ def _write_runs(
     names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
     sample_pages = {sample: f"../{page}" for sample, page in pages.items()}
     for number, name in enumerate(names):
-        # The pages of samples show the data of the first panel only.
+        # Sample pages show the data of the first panel only.
         is_on_shown_data = board.data[number] == key.data
-        html = run_html(
+        page = run_page(
             board,
             key,
             number,
-            assets="../files/",
             home="../index.html",
             pages=sample_pages if is_on_shown_data else None,
             anchors=anchors,
         )
-        write_atomic(folder / name, html)
+        write_atomic(folder / name, page.html("../files/"))
     return names
 
 
-def _page_name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
-    """Return the file name of the page of a sample; empty before the first and after the last."""
+def _page_name(
+    pages: Mapping[str, str],
+    samples: Sequence[str],
+    number: int,
+) -> str:
+    """Return the file name of a sample's page; empty before the first and after the last sample."""
     if not 0 <= number < len(samples):
         return ""
     return pages[samples[number]].rpartition("/")[2]
@@ -175,7 +177,7 @@ class _SamplePictures:
         best = [row.entry for row in board.rows(key, choice)[:MAX_PICTURED_RUNS]]
         folders = [runs[board.entries[entry]] for entry in best]
         recorded = read_runs(folders, trust=trust, data=data)
-        # Pictures use the names of the runs on the board.
+        # Label pictures with the run names of the board.
         renamed: list[Run] = []
         for run, entry in zip(recorded, best, strict=True):
             renamed.append(replace(run, label=board.names[entry]))
@@ -185,7 +187,7 @@ class _SamplePictures:
             self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
 
     def gallery(self, sample: str) -> Gallery | None:
-        """Return a card for each target of a sample; None if this kind of sample cannot be drawn."""
+        """Build a card for each target of a sample; None if samples of this kind cannot be drawn."""
         if self._own.pictures is None:
             return None
         keys = self._targets[sample]

@@ -1,4 +1,4 @@
-"""Tables as CSV for programs."""
+"""CSV renderer for tables, for use by programs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from segarena.reports.sheets import Sheet
 
 
 def sheet_csv(sheet: Sheet) -> str:
-    """Return a table as CSV with the keys of columns as header.
+    """Render a table as CSV with the keys of the columns as header.
 
-    A column of intervals becomes three: the mean and both ends. Equal tables give equal bytes.
+    A column of intervals becomes three: the mean and both bounds. Equal tables give equal bytes.
     """
     has_ends = [column.kind == "interval" for column in sheet.columns]
     header: list[str] = []
     for key, with_ends in zip(sheet.keys, has_ends, strict=True):
         header += _titles(key, with_ends)
     text = io.StringIO()
-    # Equal bytes on every system, so no carriage returns on Windows.
+    # Write equal bytes on every system, so no carriage returns on Windows.
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for row in sheet.rows:
@@ -48,5 +48,5 @@ def _texts(cell: Cell, has_ends: bool) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number with six significant digits; empty for NaN."""
+    """Format a number with six significant digits; empty for NaN."""
     return "" if math.isnan(value) else f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""Tables as LaTeX for the booktabs package."""
+"""LaTeX renderer for tables, with the booktabs package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ESCAPES = {
 
 
 def sheet_tex(sheet: Sheet) -> str:
-    """Return a table as a tabular with the caption as a comment; equal tables give equal bytes."""
+    """Render a table as a tabular with the caption as a comment; equal tables give equal bytes."""
     alignment = ""
     head: list[str] = []
     for column in sheet.columns:
@@ -43,8 +43,12 @@ def sheet_tex(sheet: Sheet) -> str:
     return table
 
 
-def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a tabular of LaTeX cells; `alignment` has one letter per column."""
+def tabular(
+    alignment: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> str:
+    """Build a tabular from LaTeX cells; `alignment` has one letter per column."""
     lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", _line(head), r"\midrule"]
     for row in rows:
         lines.append(_line(row))
@@ -53,7 +57,7 @@ def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) 
 
 
 def escape_latex(text: str) -> str:
-    """Return `text` escaped for LaTeX; line breaks and control characters become spaces."""
+    """Escape a text for LaTeX; line breaks and control characters become spaces."""
     escaped: list[str] = []
     for letter in text:
         printable = letter if letter.isprintable() else " "
@@ -62,7 +66,7 @@ def escape_latex(text: str) -> str:
 
 
 def latex_comment(text: str) -> str:
-    """Return `text` on one line for a LaTeX comment."""
+    """Put a text on one line, for a LaTeX comment."""
     return " ".join(text.split())
 
 

@@ -1,1 +1,1 @@
-"""Marks from prompts, and shared parts of segmenters without weights."""
+"""Marks drawn from prompts, and shared parts of segmenters without weights."""

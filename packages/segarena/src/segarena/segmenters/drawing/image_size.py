@@ -1,4 +1,4 @@
-"""Size of an image that is shrunk for processing."""
+"""Size of an image after shrinking it for processing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from segarena.samples import Shape
 def shrunk_size(shape: Shape, most_px: int) -> tuple[int, int]:
     """Return the size (width, height), in OpenCV's order, of an image with at most `most_px` pixels.
 
-    Rounded half to even, at least one pixel per axis; a small enough image keeps its size.
+    Sizes are rounded half to even, with at least one pixel per axis. An image that is small enough
+    keeps its size.
     """
     height, width = shape
-    scale = min(1.0, (most_px / (height * width)) ** 0.5)
-    return max(1, round(width * scale)), max(1, round(height * scale))
+    share = most_px / (height * width)
+    scale = min(1.0, share**0.5)
+    small_width = max(1, round(width * scale))
+    small_height = max(1, round(height * scale))
+    return small_width, small_height

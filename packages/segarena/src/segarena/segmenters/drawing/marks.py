@@ -1,4 +1,4 @@
-"""Marks of pixels from prompts: inside, outside or unknown."""
+"""Pixel marks drawn from prompts: inside, outside or unknown."""
 
 from __future__ import annotations
 
@@ -26,35 +26,40 @@ def require_image(sample: Any, segmenter: str) -> NDArray[np.uint8]:
     """Return the sample's image, uint8 (H, W, 3), RGB.
 
     Raises:
-        SegmenterError: the sample is a volume or a video.
-        InvalidImage: the image is not one.
+        SegmenterError: the sample is not an image.
+        InvalidImage: the array is not an 8-bit image.
     """
     if not isinstance(sample, ImageSample):
         raise SegmenterError(
-            f"{segmenter} takes images only, got a {type(sample).__name__}; "
+            f"{segmenter} accepts only images, got a {type(sample).__name__}; "
             "give it one slice or frame"
         )
     return as_image(sample.image, name=f"sample {sample.id}")
 
 
 def draw_marks(
-    dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0, line_px: int | None = None
+    dialogue: Dialogue,
+    shape: tuple[int, ...],
+    *,
+    radius_px: int = 0,
+    line_px: int | None = None,
 ) -> NDArray[np.int8]:
-    """Return the marks of all prompts so far: INSIDE, OUTSIDE or UNKNOWN, int8 (H, W).
+    """Draw the marks of all prompts so far: INSIDE, OUTSIDE or UNKNOWN, int8 (H, W).
 
-    A click marks a disc, a scribble a line of that half width. Where two overlap, the nearer prompt
-    wins, and on ties the later one. Pixels outside of all boxes are OUTSIDE, unless a click or line
-    marks them. Pixels inside a box stay UNKNOWN, except a disc in its centre with a radius of an
-    eighth of its shorter side, which is INSIDE as long as there is no positive click or scribble.
+    A click marks a disc, and a scribble a line. Where marks overlap, the nearer prompt wins, and on
+    ties the later one. Pixels outside all boxes are OUTSIDE unless a click or line marks them.
+    Pixels inside a box stay UNKNOWN, with one exception: as long as there is no positive click or
+    scribble, a disc at the centre of the box is INSIDE, whose radius is an eighth of the box's
+    shorter side.
 
     Args:
         dialogue: the prompts.
         shape: (H, W).
-        radius_px: of the discs; 0 marks only the clicked pixels.
-        line_px: half width of lines, at most `radius_px`; None for `radius_px`.
+        radius_px: radius of the discs; 0 marks only the clicked pixels.
+        line_px: half the width of lines, at most `radius_px`; None for `radius_px`.
 
     Raises:
-        SegmenterError: a prompt of another kind, or about an object other than the first.
+        SegmenterError: a prompt has an unsupported kind, or refers to an object other than the first.
     """
     prompts = dialogue.prompts
     check_prompt_kinds(prompts, PROMPT_KINDS)
@@ -78,23 +83,22 @@ def draw_marks(
 
 
 def fill_outline(points: Sequence[Sequence[float]], shape: tuple[int, ...]) -> Mask:
-    """Return the region of a closed outline through (row, column), with the outline; bool (H, W)."""
-    corners = np.rint([(column, row) for row, column in points]).astype(np.int32)
+    """Return the region enclosed by an outline of (row, column) points, including the outline; bool (H, W)."""
     enclosed = np.zeros(shape, np.uint8)
-    cv2.fillPoly(enclosed, [corners], 1)
+    cv2.fillPoly(enclosed, [_to_corners(points)], 1)
     return enclosed.astype(np.bool_)
 
 
 def apply_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:
-    """Return `mask` with marked pixels set to their marks."""
+    """Return a copy of `mask` in which marked pixels have the value of their marks."""
     return (mask | (marks == INSIDE)) & (marks != OUTSIDE)
 
 
 def check_prompt_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> None:
-    """Raise unless every prompt is of one of the `kinds`, and about the first object.
+    """Check that every prompt has one of the `kinds` and refers to the first object.
 
     Raises:
-        SegmenterError: a prompt of another kind, or about an object other than the first.
+        SegmenterError: a prompt has an unsupported kind, or refers to an object other than the first.
     """
     for prompt in prompts:
         if prompt.kind not in kinds:
@@ -103,27 +107,38 @@ def check_prompt_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> Non
             )
         if getattr(prompt, "object_id", 1) != 1:
             raise SegmenterError(
-                f"expected prompts about one object, got {prompt}; ask about each object on its own"
+                f"expected prompts about one object, got {prompt}; use one dialogue per object"
             )
 
 
-def _draw(marks: NDArray[np.int8], prompt: Prompt, radius: int) -> None:
+def _draw(
+    marks: NDArray[np.int8],
+    prompt: Prompt,
+    radius: int,
+) -> None:
     value = INSIDE if getattr(prompt, "is_positive", True) else OUTSIDE
     match prompt:
         case Click(position=(row, column)):
             cv2.circle(marks, (column, row), radius, value, -1)
         case Scribble(points=points):
-            # OpenCV draws nothing for a single point, so the last one is repeated.
-            corners = np.rint([(column, row) for row, column in (*points, points[-1])]).astype(
-                np.int32
-            )
-            cv2.polylines(marks, [corners], isClosed=False, color=value, thickness=2 * radius + 1)
+            # OpenCV draws nothing for a line with a single point, so the point is repeated.
+            corners = _to_corners((*points, points[-1]))
+            thickness = 2 * radius + 1
+            cv2.polylines(marks, [corners], isClosed=False, color=value, thickness=thickness)
         case _:
             pass
 
 
+def _to_corners(points: Sequence[Sequence[float]]) -> NDArray[np.int32]:
+    """Convert (row, column) positions to OpenCV's (x, y), rounded half to even; int32 (n, 2)."""
+    corners = [(column, row) for row, column in points]
+    return np.rint(corners).astype(np.int32)
+
+
 def _draw_centre(marks: NDArray[np.int8], box: Box) -> None:
-    height = box.stop[0] - box.start[0]
-    width = box.stop[1] - box.start[1]
-    centre = (box.start[1] + width // 2, box.start[0] + height // 2)
-    cv2.circle(marks, centre, min(height, width) // 8, INSIDE, -1)
+    top, left = box.start
+    height = box.stop[0] - top
+    width = box.stop[1] - left
+    centre = (left + width // 2, top + height // 2)
+    radius = min(height, width) // 8
+    cv2.circle(marks, centre, radius, INSIDE, -1)

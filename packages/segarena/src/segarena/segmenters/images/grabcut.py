@@ -1,4 +1,4 @@
-"""GrabCut in a window around the newest prompts, started from the previous mask."""
+"""GrabCut in a window around the newest prompts, initialized with the previous mask."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _BOX_REACH = 0.2
 """Maximum inward shift of a box's edge, as a share of its shorter side."""
 
 _STROKE_CUTS = 5
-"""Iterations for first strokes, whose guess is far from the object."""
+"""Iterations for the first strokes, whose guess is far from the object's extent."""
 
 _FINER = 3
-"""Pixels of the second cut from strokes, relative to the first."""
+"""Ratio of the number of pixels in the second cut after strokes to that in the first, coarser cut."""
 
 _KEPT = 0.5
-"""If a cut for positive prompts keeps a smaller share of the previous mask, all of it stays.
+"""If a cut after positive prompts keeps less than this share of the previous mask, the previous mask is kept whole.
 
-Such a loss means that colours did not separate the object.
+Such a loss means that colours do not separate the object from its surroundings.
 """
 
 _RIM = 0.25
-"""Width of a lasso's uncertain rim, as a share of its depth, at most `reach_px`."""
+"""Width of the uncertain rim inside a lasso, as a share of its depth; limited by `reach_px`."""
 
 _AROUND = 0.25
 """Margin of the second cut from strokes, as a share of the first result's longer side."""
@@ -53,40 +53,49 @@ _AROUND = 0.25
 @segmenter("grabcut")
 @dataclass(kw_only=True, eq=False)
 class GrabCutSegmenter:
-    """GrabCut: two colour mixtures and a graph cut, on a window at reduced size; no weights, no learning.
+    """GrabCut: two colour mixtures and a graph cut, on a window at reduced size; no weights, no training.
 
-    The first guess is the previous mask with a disc added (or taken away) at each of the newest prompts, as large as
-    the prompt lies deep: it reaches the border of the previous mask. In the first round there is no border, and the
-    disc has a radius of `first_share` of the longer side of the image. GrabCut then cuts one window around the newest
-    prompts, as far as they lie from that border and a half more; the previous mask stays as it is outside. The border
-    of the guess may move by `reach_px`, since colours alone know little of where an object ends. First boxes are the
-    guess themselves, and their edge may move inwards by a fifth of their shorter side. First strokes say more of the
-    colours than of the extent: the whole image is cut, without a bound, from what lies within `radius_px` of them, and
-    then what was found once more, by itself and so in more detail. What a lasso encloses is the guess in the first
-    round, and added (or taken away) later, all but its rim for sure. Boxes count until something is segmented; a
-    previous mask that is from a box, or from prompts that are not told any
-    more changes only near the newest prompts. The result is brought back to full size, snapped to the pixels' edges
-    where it was cut at less, and rid of parts that hold no positive prompt.
+    Each round starts from a guess, which GrabCut refines in one window. After clicks, the guess is
+    the previous mask with a disc added (or removed) at the deepest new click. Its radius is the
+    click's distance to the border of the previous mask. In the first round there is no border yet,
+    and the radius is `first_share` of the image's longer side. The window extends to one and a half
+    times that distance from the newest prompts, and the previous mask stays unchanged outside it.
+    The border of the guess may move by `reach_px`, because colours alone locate borders badly.
 
-    Sets OpenCV's random seed before every cut: its colour mixtures start at random.
+    The first boxes are the guess themselves, and their edges may move inwards by a fifth of the
+    box's shorter side. First strokes convey the object's colours rather than its extent, so GrabCut
+    runs on the whole image without this limit, starting from the pixels within `radius_px` of them.
+    It then runs again on the result alone, at higher resolution. The region inside a lasso is the
+    guess in the first round; in later rounds it is added (or removed), and only its rim remains
+    uncertain.
+
+    Boxes have an effect only until something is segmented. A previous mask that comes from a box,
+    or from prompts that are no longer in the dialogue, changes only near the newest prompts. The
+    result is scaled to full size, its border is snapped to edges in the image wherever the cut ran
+    at lower resolution, and parts without a positive prompt are removed.
+
+    OpenCV's random seed is set before every cut, because GrabCut initializes its colour mixtures at
+    random.
 
     Args:
-        iterations: of GrabCut per round.
-        work_px: the window is shrunk to at most so many pixels.
-        reach_px: how far the guess's border may move, in working pixels; 0 sets no bound, as in the paper.
-        first_share: radius of the first disc, and of any disc at most, as a share of the image's longer side.
+        iterations: iterations of GrabCut per round.
+        work_px: maximum number of pixels of the shrunk window.
+        reach_px: maximum shift of the initial border, in working pixels; 0 sets no limit, as in the
+            paper.
+        first_share: radius of the first disc, and maximum radius of later ones, as a share of the image's longer side.
         least_window_px: half the side of the smallest window.
-        radius_px: around a click, the disc that goes with it whatever the image looks like.
-        corrected_px: the same around a click that corrects what comes from a box.
-        band_px: how near the border pixels are refined by a watershed.
+        radius_px: radius of the disc around a click that always takes its mark.
+        corrected_px: radius for clicks that correct a mask made from a box.
+        band_px: width of the band along the border in which a watershed refines the mask.
 
-    Measured on 25 images of BSDS500 val (65 targets of the dataset `bsds500`, user `centre`): mean IoU 0.43 at 1
-    click, 0.73 at 5, 0.84 at 10, 0.91 at 20; 9 ms per click. Without a bound, `reach_px=0`, it gave 0.33, 0.65, 0.78
-    and 0.88 in 19 ms. From the smallest box around a target alone: 0.70 on 15 images of BSDS500 val, 0.74 on the demo.
-    From the first stroke of `scribble-robot` alone: 0.61 on 37 targets of the demo, in 0.1 s.
+    Measured on 25 images of BSDS500 val (65 targets of the dataset `bsds500`, user `centre`): mean
+    IoU 0.43 at 1 click, 0.73 at 5, 0.84 at 10, 0.91 at 20; 9 ms per click. Without a limit,
+    `reach_px=0`, the values are 0.33, 0.65, 0.78 and 0.88, at 19 ms. From the smallest box around a
+    target alone: 0.70 on 15 images of BSDS500 val, 0.74 on the demo. From the first stroke of
+    `scribble-robot` alone: 0.61 on 37 targets of the demo, in 0.1 s.
 
-    Source: C. Rother, V. Kolmogorov, A. Blake, GrabCut, SIGGRAPH 2004 (OpenCV's implementation). Clicks, windows and
-    guesses are ours.
+    Source: C. Rother, V. Kolmogorov, A. Blake, GrabCut, SIGGRAPH 2004 (OpenCV's implementation).
+    The handling of clicks, windows and guesses is this project's own.
     """
 
     prompt_kinds = PROMPT_KINDS | {"lasso"}
@@ -111,7 +120,7 @@ class GrabCutSegmenter:
     def predict(
         self, encoded: NDArray[np.uint8], dialogues: Sequence[Dialogue]
     ) -> list[Prediction]:
-        """Answer each dialogue from its prompts and previous mask; empty without an inside mark."""
+        """Predict each dialogue from its prompts and previous mask; empty without an inside mark."""
         return [Prediction(mask=self._segment(encoded, dialogue)) for dialogue in dialogues]
 
     def _segment(self, image: NDArray[np.uint8], dialogue: Dialogue) -> Mask:
@@ -140,27 +149,32 @@ class GrabCutSegmenter:
             snap_border(image, mask, marks, band_px=band_px), anchors | (marks == INSIDE)
         )
 
-    def _marks(self, dialogue: Dialogue, previous: Mask, radius_px: int) -> NDArray[np.int8]:
-        """Return sure marks: from clicks and lines, then the newest lassos, then boxes.
+    def _marks(
+        self,
+        dialogue: Dialogue,
+        previous: Mask,
+        radius_px: int,
+    ) -> NDArray[np.int8]:
+        """Return the known marks: from clicks and lines, then the newest lassos, then boxes.
 
-        Boxes count until something is segmented: it tells what they said, and corrections may lie beyond them. Of what
-        a lasso encloses, the rim is not sure.
+        Boxes give marks only until something is segmented. After that, the previous mask contains
+        their information, and corrections may be outside of them. The rim of a lasso gives no
+        marks.
         """
         left_out = (Box, Lasso) if previous.any() else Lasso
-        said = tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, left_out))
-        marks = draw_marks(Dialogue((said,)), previous.shape, radius_px=radius_px, line_px=0)
+        marking = tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, left_out))
+        marks = draw_marks(Dialogue((marking,)), previous.shape, radius_px=radius_px, line_px=0)
+        newest = dialogue.rounds[-1] if dialogue.rounds else ()
         for is_positive, level in ((True, INSIDE), (False, OUTSIDE)):
-            enclosed = _lassoed(
-                dialogue.rounds[-1] if dialogue.rounds else (),
-                previous.shape,
-                is_positive=is_positive,
-            )
-            if enclosed.any():
-                depth = cv2.distanceTransform(np.pad(enclosed, 1).astype(np.uint8), cv2.DIST_L2, 3)[
-                    1:-1, 1:-1
-                ]
-                is_core = depth > min(self.reach_px, _RIM * float(depth.max()))
-                marks[is_core & (marks == UNKNOWN)] = level
+            enclosed = _lassoed(newest, previous.shape, is_positive=is_positive)
+            if not enclosed.any():
+                continue
+            # The padding makes the image border count as a border of the lasso too.
+            padded = np.pad(enclosed, 1).astype(np.uint8)
+            depth = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
+            rim_px = min(self.reach_px, _RIM * float(depth.max()))
+            is_core = depth > rim_px
+            marks[is_core & (marks == UNKNOWN)] = level
         return marks
 
     def _corrected(
@@ -172,17 +186,17 @@ class GrabCutSegmenter:
         *,
         is_given: bool,
     ) -> tuple[Mask, NDArray[np.int8]]:
-        """Return the previous mask with a window around the newest prompts cut again, and the marks that hold in it.
+        """Cut the previous mask again in a window around the newest prompts; return it with the valid marks.
 
-        In a mask that is given, what is farther from the newest prompts than they lie deep, and a half more, is marked
-        as it was: nothing else may say where the object is.
+        If the mask was given (see `_is_given`), pixels farther away than one and a half times the
+        depth of the newest prompts are marked with their previous side, because no prompt conveys
+        where the object is.
         """
         last = dialogue.rounds[-1]
         shape = previous.shape
         newest = _pixels_of(last, shape)
-        added, removed = (
-            _lassoed(last, shape, is_positive=is_positive) for is_positive in (True, False)
-        )
+        added = _lassoed(last, shape, is_positive=True)
+        removed = _lassoed(last, shape, is_positive=False)
         is_new = (newest != UNKNOWN) | added | removed
         depth = self._depth(previous)
         deepest = float(depth[newest != UNKNOWN].max(initial=0.0))
@@ -204,13 +218,14 @@ class GrabCutSegmenter:
             cuts=self.iterations,
             least_cover=_least_cover(dialogue),
         )
+        # Only after positive prompts: negative ones are meant to remove parts of the mask.
         is_added = not (removed.any() or (newest == OUTSIDE).any())
         if is_added and np.count_nonzero(mask & previous) < _KEPT * np.count_nonzero(previous):
             mask |= previous
         return mask, marks
 
     def _is_given(self, previous: Mask, dialogue: Dialogue) -> bool:
-        """Tell whether the previous mask comes from a box, or has parts without a positive prompt."""
+        """Return whether the previous mask comes from a box, or has parts without a positive prompt."""
         if not previous.any():
             return False
         earlier = Dialogue(dialogue.rounds[:-1]).prompts
@@ -219,6 +234,7 @@ class GrabCutSegmenter:
             for prompt in earlier
             if isinstance(prompt, Click | Scribble) and prompt.is_positive
         )
+        # A positive prompt explains the part of the mask around it.
         grown = (
             draw_marks(Dialogue((positive,)), previous.shape, radius_px=self.radius_px) == INSIDE
         )
@@ -233,7 +249,7 @@ class GrabCutSegmenter:
         marks: NDArray[np.int8],
         least_cover: float,
     ) -> Mask:
-        """Return the cut from boxes; their edges may move inwards by a share of their shorter side."""
+        """Return the cut from boxes, whose edges may move inwards by a share of the box's shorter side."""
         mask = np.zeros(marks.shape, dtype=np.bool_)
         for box in boxes:
             mask[box.start[0] : box.stop[0], box.start[1] : box.stop[1]] = True
@@ -254,9 +270,12 @@ class GrabCutSegmenter:
         return mask
 
     def _from_strokes(
-        self, image: NDArray[np.uint8], dialogue: Dialogue, marks: NDArray[np.int8]
+        self,
+        image: NDArray[np.uint8],
+        dialogue: Dialogue,
+        marks: NDArray[np.int8],
     ) -> tuple[Mask, bool]:
-        """Return the cut from first strokes, and whether it was made at full resolution."""
+        """Return the cut from the first strokes, and whether it was made at full resolution."""
         strokes = Dialogue(
             (tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, Lasso)),)
         )
@@ -264,7 +283,13 @@ class GrabCutSegmenter:
         guess |= _lassoed(dialogue.prompts, marks.shape, is_positive=True)
         all_of_it = {"least_cover": 0.0, "guess_cover": 0.0}
         mask = cut_guess(
-            image, guess, marks, reach_px=0, work_px=self.work_px, cuts=_STROKE_CUTS, **all_of_it
+            image,
+            guess,
+            marks,
+            reach_px=0,
+            work_px=self.work_px,
+            cuts=_STROKE_CUTS,
+            **all_of_it,
         )
         if mask.size <= self.work_px or not mask.any():
             return mask, True
@@ -284,19 +309,24 @@ class GrabCutSegmenter:
         return mask, mask[window].size <= finer_px
 
     def _depth(self, previous: Mask) -> NDArray[np.float32]:
-        """Return the distance of each pixel to the previous mask's border, at most the first radius."""
+        """Return the distance of each pixel to the border of the previous mask, limited to the first radius."""
+        # Also limits later discs: in a large mask, a deep click must not claim half of the image.
         longest = self.first_share * max(previous.shape)
         if previous.all() or not previous.any():
             return np.full(previous.shape, longest, dtype=np.float32)
         inside = previous.astype(np.uint8)
-        depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) + cv2.distanceTransform(
-            1 - inside, cv2.DIST_L2, 3
-        )
-        return np.minimum(depth, np.float32(longest))
+        depth_inside = cv2.distanceTransform(inside, cv2.DIST_L2, 3)
+        depth_outside = cv2.distanceTransform(1 - inside, cv2.DIST_L2, 3)
+        return np.minimum(depth_inside + depth_outside, np.float32(longest))
 
 
-def _lassoed(prompts: Sequence[Prompt], shape: tuple[int, ...], *, is_positive: bool) -> Mask:
-    """Return the regions of positive or of negative lassos."""
+def _lassoed(
+    prompts: Sequence[Prompt],
+    shape: tuple[int, ...],
+    *,
+    is_positive: bool,
+) -> Mask:
+    """Return the union of the regions inside positive, or inside negative, lassos."""
     enclosed = np.zeros(shape, dtype=np.bool_)
     for prompt in prompts:
         if isinstance(prompt, Lasso) and prompt.is_positive == is_positive:
@@ -305,27 +335,33 @@ def _lassoed(prompts: Sequence[Prompt], shape: tuple[int, ...], *, is_positive: 
 
 
 def _pixels_of(prompts: Sequence[Prompt], shape: tuple[int, ...]) -> NDArray[np.int8]:
-    """Return the marks of the pixels that prompts touch; lassos touch none."""
-    return draw_marks(
-        Dialogue((tuple(one for one in prompts if not isinstance(one, Lasso)),)), shape
-    )
+    """Return the marks of the pixels that clicks and lines cover; lassos give none."""
+    touching = tuple(prompt for prompt in prompts if not isinstance(prompt, Lasso))
+    return draw_marks(Dialogue((touching,)), shape)
 
 
 def _least_cover(dialogue: Dialogue) -> float:
-    """Return the share of a working pixel that marks must cover; 0 with strokes, which are thin."""
+    """Return the share of a working pixel that marks must cover; 0 if there are strokes, because they are thin."""
     if any(isinstance(prompt, Scribble) for prompt in dialogue.prompts):
         return 0.0
     return MIN_MARK_COVER
 
 
-def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]) -> Mask:
-    """Return `mask` with a disc at the deepest new mark of either kind; its radius is that depth."""
+def _with_discs(
+    mask: Mask,
+    newest: NDArray[np.int8],
+    depth: NDArray[np.float32],
+) -> Mask:
+    """Return `mask` with a disc at the deepest new mark of either side; the disc's radius is that depth."""
     guess = mask.astype(np.uint8)
     for kind, level in ((INSIDE, 1), (OUTSIDE, 0)):
-        here = np.where(newest == kind, depth, -1.0)
-        row, column = np.unravel_index(int(here.argmax()), here.shape)
-        if here[row, column] >= 0:
-            cv2.circle(guess, (int(column), int(row)), max(1, int(here[row, column])), level, -1)
+        marked_depth = np.where(newest == kind, depth, -1.0)
+        deepest = int(marked_depth.argmax())
+        row, column = np.unravel_index(deepest, marked_depth.shape)
+        if marked_depth[row, column] < 0:
+            continue
+        radius = max(1, int(marked_depth[row, column]))
+        cv2.circle(guess, (int(column), int(row)), radius, level, -1)
     return guess.astype(np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""Marker-controlled watershed: the simplest segmenter."""
+"""Marker-controlled watershed, the simplest segmenter."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, 
 @segmenter("watershed")
 @dataclass(kw_only=True, eq=False)
 class WatershedSegmenter:
-    """Marker-controlled watershed of the smoothed photograph; no weights, no learning, no superpixels.
+    """Marker-controlled watershed of the smoothed photograph; no weights, no training, no superpixels.
 
-    The discs of clicks grow over the smallest colour steps first, until positive and negative ones
-    meet. The surroundings of the image count as negative, and alone bound the object before the first
-    negative click. Distances have no effect: between two clicks the strongest contrast decides.
+    Discs around clicks grow over the smallest colour steps first, until positive and negative discs
+    meet. The image frame counts as negative; before the first negative click, nothing else bounds
+    the object. Distances have no effect: between two clicks, the strongest contrast decides.
 
     Args:
-        sigma_px: of the Gaussian that smooths the photograph first; 0 leaves it as it is.
-        radius_px: of the disc that a click marks.
-        frame_step: colour step, 0..127, over which the negative side enters from outside of the image.
-        band_px: width of the band at the border that is refined on the unsmoothed photograph; 0 for none.
+        sigma_px: standard deviation of the Gaussian that smooths the photograph first; 0 does not smooth.
+        radius_px: radius of the disc that a click marks.
+        frame_step: colour step, 0..127, over which the negative side enters from the image frame.
+        band_px: width of the band along the border that is refined on the unsmoothed photograph; 0 for none.
 
-    Measured as in `graph`: mean IoU 0.37 at 1 click, 0.69 at 5, 0.82 at 10, 0.87 at 20; 10 ms per click (95 of 100
-    below 13), 1 ms to encode.
+    Measured as described in `graph`: mean IoU 0.37 at 1 click, 0.69 at 5, 0.82 at 10, 0.87 at 20;
+    10 ms per click (95 of 100 below 13), 1 ms to encode.
 
     Raises:
         InvalidInput: `frame_step` is outside 0..127.
@@ -53,7 +53,7 @@ class WatershedSegmenter:
             raise InvalidInput(f"frame_step: expected 0..127, got {self.frame_step}")
 
     def encode(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return the photograph and the smoothed photograph.
+        """Return the photograph, original and smoothed.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -61,16 +61,20 @@ class WatershedSegmenter:
         image = require_image(sample, "watershed")
         if self.sigma_px <= 0:
             return image, image
-        return image, np.asarray(cv2.GaussianBlur(image, (0, 0), self.sigma_px), dtype=np.uint8)
+        smooth = cv2.GaussianBlur(image, (0, 0), self.sigma_px)
+        return image, np.asarray(smooth, dtype=np.uint8)
 
     def predict(
         self, encoded: tuple[NDArray[np.uint8], NDArray[np.uint8]], dialogues: Sequence[Dialogue]
     ) -> list[Prediction]:
-        """Answer each dialogue from its prompts alone; empty without an inside mark."""
+        """Predict each dialogue from its prompts alone; without an inside mark the mask is empty."""
         return [Prediction(mask=self._segment(*encoded, dialogue)) for dialogue in dialogues]
 
     def _segment(
-        self, image: NDArray[np.uint8], smooth: NDArray[np.uint8], dialogue: Dialogue
+        self,
+        image: NDArray[np.uint8],
+        smooth: NDArray[np.uint8],
+        dialogue: Dialogue,
     ) -> Mask:
         marks = draw_marks(dialogue, image.shape[:2], radius_px=self.radius_px)
         if not (marks == INSIDE).any():

@@ -1,1 +1,1 @@
-"""The SAM family and its base classes, with weights that you bring."""
+"""The SAM family of networks and their base classes; you provide the weights."""

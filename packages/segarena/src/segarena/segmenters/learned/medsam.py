@@ -15,14 +15,15 @@ from segarena.segmenters.learned.sam import SamNetworkSegmenter
 @segmenter("medsam")
 @dataclass(kw_only=True, eq=False)
 class MedSamSegmenter(SamNetworkSegmenter):
-    """MedSAM on images; around it, `slices` segments volumes with the intensities of its training.
+    """MedSAM on images; the segmenter `slices` applies it to volumes with the intensities of its training.
 
-    The image is resized to the network's square without keeping its aspect ratio, and stretched to
-    0..1 without colour statistics. The answer is the network's first mask, upsampled as
-    probabilities, above one half. MedSAM takes boxes only, and uses no logits of earlier rounds.
+    The image is resized to the network's square without keeping its aspect ratio, and its values
+    are stretched to 0..1 without colour statistics. The prediction is the network's first mask,
+    upsampled as probabilities and thresholded at one half. MedSAM accepts boxes only, and uses no
+    logits of earlier rounds.
 
-    Source: Ma et al., Segment Anything in Medical Images, Nature Communications 2024; the input is
-    prepared as in RadioActive.
+    Source: Ma et al., Segment Anything in Medical Images, Nature Communications 2024. Preprocessing
+    is that of RadioActive.
     """
 
     name = "medsam"
@@ -36,12 +37,12 @@ class MedSamSegmenter(SamNetworkSegmenter):
         self.network = MedSamNetwork(self.model, self.create_sam_batch_runner())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from its newest box.
+        """Predict each dialogue from its newest box.
 
         Raises:
-            SegmenterError: no prompt in this round, or one of another kind.
-            InvalidPrompt: a box outside of the image.
-            PredictionInvalid: the network gave NaN or infinity.
+            SegmenterError: this round has no prompt, or a prompt of an unsupported kind.
+            InvalidPrompt: a box is outside the image.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         for dialogue in dialogues:
             check_prompt_kinds(dialogue.prompts, self.prompt_kinds)

@@ -1,7 +1,7 @@
-"""Base classes of segmenters that are neural networks: weights, device, number format, batch size."""
+"""Base classes of segmenters that are neural networks: weights, device, floating-point format, batch size."""
 
-# Annotations are not postponed here: the options of subclasses in other modules are validated
-# by these annotations, which must be types at run time.
+# Annotations are not postponed here: options of subclasses in other modules are validated against
+# these annotations, which must therefore be types at run time.
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class NetworkSegmenter:
-    """A network with weights that you bring.
+    """A neural network whose weights you provide.
 
     Args:
-        weights: a folder, a name on the hub, or the authors' own file (see
+        weights: a folder, a name on the hub, or a file released by the authors (see
             `segarena.segmenters.weights.loading`).
         device: "cpu", "cuda" or "cuda:1"; "auto" is the first GPU, or the CPU if there is none.
-        dtype: floating point format of the network.
+        dtype: floating-point format of the network.
         allow_download: whether weights may be downloaded from the hub.
 
     Raises:
-        PluginInvalid: an unknown option or device.
+        PluginInvalid: an option or device is unknown.
         InvalidInput: the weights cannot be used.
         MissingExtra: torch or transformers is not installed.
     """
@@ -40,12 +40,12 @@ class NetworkSegmenter:
         return tensor_serialization.model_fingerprint(self.model)
 
     def load(self, family: str) -> None:
-        """Set `model`, in evaluation mode on its device, and `torch_device` and `torch_dtype`.
+        """Load the network in evaluation mode; sets `model`, `torch_device` and `torch_dtype`.
 
         Args:
-            family: one of `segarena.segmenters.weights.loading.FAMILIES`.
+            family: a key of `segarena.segmenters.weights.loading.FAMILIES`.
         """
-        # torch is an optional dependency, and every listing of plug-ins imports this file.
+        # Imported here, because torch is optional and every listing of plug-ins imports this file.
         from segarena.pytorch import torch
         from segarena.segmenters.learned.promptable.devices import choose_device
         from segarena.segmenters.weights.loading import load_model
@@ -64,11 +64,11 @@ class NetworkSegmenter:
 
 @dataclass(kw_only=True, eq=False)
 class BatchingSegmenter(NetworkSegmenter):
-    """A network that decodes several dialogues in one batch.
+    """A network that decodes several dialogues as one batch.
 
     Args:
-        batch_size: dialogues decoded at once on a GPU; "auto" fills half of its free memory, at most
-            64. The CPU decodes one by one.
+        batch_size: number of dialogues decoded at once on a GPU; "auto" fills half of its free
+            memory, at most 64. The CPU always decodes one at a time.
     """
 
     batch_size: int | Literal["auto"] = "auto"
@@ -81,7 +81,7 @@ class BatchingSegmenter(NetworkSegmenter):
         super().load(family)
 
     def create_batch_runner(self, side_px: int) -> "BatchRunner":
-        """Return the batch runner for a network whose input is a square of this side."""
+        """Return the batch runner for a network whose input is a square with this side."""
         from segarena.segmenters.learned.promptable.devices import BatchRunner, choose_batch_size
 
         size = choose_batch_size(

@@ -1,4 +1,4 @@
-"""The SAM family: networks that answer clicks, boxes and masks, with weights that you bring."""
+"""The SAM family: networks for clicks, boxes and masks, whose weights you provide."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from segarena.segmenters.learned.promptable.inference_options import ImageOption
 
 @dataclass(kw_only=True, eq=False)
 class SamNetworkSegmenter(BatchingSegmenter):
-    """Base class of segmenters on a SAM network; subclasses load one and set `network`."""
+    """Base class of segmenters with a SAM network; subclasses load it and set `network`."""
 
     name: ClassVar[str]
     network: Any = field(init=False, repr=False)
 
     def encode(self, sample: Sample) -> Any:
-        """Return the embeddings of the sample's image; the only pass of the encoder.
+        """Return the embeddings of the sample's image; the encoder runs only here.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
@@ -32,11 +32,11 @@ class SamNetworkSegmenter(BatchingSegmenter):
         return self.network.encode(require_image(sample, self.name))
 
     def pack(self, encoded: Any) -> dict[str, NDArray[Any]]:
-        """Return embeddings as arrays for the cache."""
+        """Convert embeddings to arrays for the cache."""
         return self.network.pack(encoded)
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """Return the embeddings from arrays of `pack`."""
+        """Restore embeddings from the arrays of `pack`."""
         return self.network.unpack(arrays)
 
     def create_sam_batch_runner(self) -> Any:
@@ -47,7 +47,7 @@ class SamNetworkSegmenter(BatchingSegmenter):
 
 @dataclass(kw_only=True, eq=False)
 class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
-    """Base class of the SAM family; docs/segmenters.md explains every option."""
+    """Base class of the SAM family; docs/segmenters.md explains all options."""
 
     prompt_kinds = frozenset({"click", "box", "mask"})
 
@@ -59,12 +59,12 @@ class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
         self.network = SamNetwork(self.model, self.name, self, self.create_sam_batch_runner())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all clicks, the newest box, and the previous logits or newest mask.
+        """Predict each dialogue from all clicks, the newest box, and the previous logits or newest mask.
 
         Raises:
-            SegmenterError: no prompt in this round, or one of another kind.
-            InvalidPrompt: a prompt outside of the image.
-            PredictionInvalid: the network gave NaN or infinity.
+            SegmenterError: this round has no prompt, or a prompt of an unsupported kind.
+            InvalidPrompt: a prompt is outside the image.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         return self.network.predict(encoded, dialogues)
 
@@ -73,8 +73,8 @@ class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
 class SamSegmenter(SamFamilySegmenter):
     """SAM, and networks of the same architecture such as MedSAM.
 
-    The image keeps its aspect ratio and is padded. Boxes are given by their first and last pixels,
-    as in SAM's own code that derives boxes from masks.
+    The image keeps its aspect ratio and is padded. A box is given by its first and last pixel, as
+    in SAM's own code that derives boxes from masks.
 
     Source: Kirillov et al., Segment Anything, ICCV 2023.
     """
@@ -84,9 +84,10 @@ class SamSegmenter(SamFamilySegmenter):
 
 @segmenter("sam-hq")
 class SamHqSegmenter(SamFamilySegmenter):
-    """SAM-HQ: SAM with one more output token, and features of an early layer in its masks.
+    """SAM-HQ: SAM with an additional output token and features of an early layer, for finer masks.
 
-    The image is prepared as for SAM; every mask is the sum of SAM's mask and the new token's mask.
+    The image is prepared as for SAM; each mask is the sum of SAM's mask and the additional token's
+    mask.
 
     Source: Ke et al., Segment Anything in High Quality, NeurIPS 2023.
     """
@@ -109,7 +110,7 @@ class Sam2Segmenter(SamFamilySegmenter):
 
 @segmenter("edgetam")
 class EdgeTamSegmenter(SamFamilySegmenter):
-    """EdgeTAM on images: SAM 2 with a small backbone, for which transformers needs the package timm.
+    """EdgeTAM on images: SAM 2 with a small backbone, which requires the package timm.
 
     The image is prepared as for SAM 2.
 
@@ -121,7 +122,7 @@ class EdgeTamSegmenter(SamFamilySegmenter):
 
 @segmenter("sam3-tracker")
 class Sam3TrackerSegmenter(SamFamilySegmenter):
-    """The part of SAM 3 that answers clicks and boxes, on images.
+    """The click and box part of SAM 3, on images.
 
     The image is prepared as for SAM 2, but in a square of 1008 pixels and with other colour
     statistics.

@@ -1,1 +1,1 @@
-"""One-shot segmenters: an example image with a mask replaces clicks."""
+"""One-shot segmenters, prompted by example images with masks instead of clicks."""

@@ -1,4 +1,4 @@
-"""CLIPSeg: a decoder on CLIP, prompted by an image of the object."""
+"""CLIPSeg: a decoder on top of CLIP, prompted by an image of the object."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ class ClipLayers:
 class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
     """CLIPSeg with a support image as its prompt; the logits of several supports are averaged.
 
-    A support becomes one vector: CLIP's for an image in which the object is highlighted (see
-    `highlight_object`). So the encoding of the support image itself is not used. The image is resized
-    to a square without keeping its aspect ratio; logits are upsampled bilinearly to the image. With
-    an empty mask the whole support image is background.
+    A support becomes one vector: CLIP's output for an image with the object highlighted (see
+    `highlight_object`). The encoding of the original support image is not used. The query image is
+    resized to a square without keeping its aspect ratio, and logits are upsampled bilinearly to its
+    size. If the mask of a support is empty, its whole image counts as background.
 
     Args:
-        shown: how the object is highlighted.
-        side_px: side of the square, a multiple of the patch size; 352 is the published one.
-        threshold: of the upsampled logits; pixels above it belong to the object.
+        shown: method of highlighting the object.
+        side_px: side of the square, a multiple of the patch size; 352 is the published value.
+        threshold: threshold of the upsampled logits; pixels above it belong to the object.
 
     Source: Lüddecke and Ecker, Image Segmentation Using Text and Image Prompts, CVPR 2022.
     """
@@ -74,7 +74,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
             raise PluginInvalid(
-                f"threshold={self.threshold!r}: expected a finite logit, 0.0 for one half"
+                f"threshold={self.threshold!r}: expected a finite logit, 0.0 for a probability of one half"
             )
         self.load("clipseg")
         patch_px = self.model.config.vision_config.patch_size
@@ -85,7 +85,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         self.batches = self.create_batch_runner(self.side_px)
 
     def encode(self, sample: Sample) -> ClipLayers:
-        """Return the inputs of the decoder: one pass of CLIP's image encoder.
+        """Return the inputs of the decoder from one pass of CLIP's image encoder.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
@@ -94,12 +94,12 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
 
         image = require_image(sample, "clipseg")
         hidden = self._clip_features(image, output_hidden_states=True).hidden_states
-        # The first hidden state is the input of the first layer.
+        # Hidden state 0 is the input of the first layer, so the outputs start at 1.
         layers = [hidden[index + 1] for index in self.model.extract_layers]
         return ClipLayers(image.shape[:2], torch.stack(layers))
 
     def pack(self, encoded: ClipLayers) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays for the cache."""
+        """Convert an encoding to arrays for the cache."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         return {
@@ -108,7 +108,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         }
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> ClipLayers:
-        """Return the encoding from arrays of `pack`."""
+        """Restore an encoding from the arrays of `pack`."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         layers = tensor_serialization.unpack_tensor(
@@ -117,9 +117,12 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         return ClipLayers(tuple(int(length) for length in arrays["shape"]), layers)
 
     def _answer(
-        self, encoded: ClipLayers, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: ClipLayers,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> list[Prediction]:
-        # Each support is decoded once, no matter how many dialogues contain it.
+        # Each support is decoded once, even if several dialogues contain it.
         distinct = {support_key(support): support for support in chain(*requests)}
         decoded = self.batches.map(
             lambda batch: self._decode(encoded, batch), list(distinct.values())
@@ -136,28 +139,27 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         from segarena.segmenters.learned.promptable.devices import encoding_context
         from segarena.segmenters.learned.promptable.image_preparation import BILINEAR, prepare_image
 
-        pixels = prepare_image(image, (self.side_px, self.side_px), BILINEAR).to(
-            self.torch_device, self.torch_dtype
-        )
+        size = (self.side_px, self.side_px)
+        pixels = prepare_image(image, size, BILINEAR)
+        pixels = pixels.to(self.torch_device, self.torch_dtype)
         with encoding_context():
             return self.model.clip.get_image_features(pixels, **how)
 
     def _decode(self, encoded: ClipLayers, supports: Sequence[Support]) -> list[Tensor]:
-        """Return the logits of one image for each support, float32 (side, side)."""
+        """Return the logits of the image for each support, float32 (side, side)."""
         from segarena.pytorch import torch
 
-        highlighted = [
-            highlight_object(
-                require_image(support.sample, "clipseg"), support.mask, self.shown, self.side_px
-            )
-            for support in supports
-        ]
+        highlighted: list[NDArray[np.uint8]] = []
+        for support in supports:
+            image = require_image(support.sample, "clipseg")
+            highlighted.append(highlight_object(image, support.mask, self.shown, self.side_px))
         vectors = torch.cat([self._clip_features(picture).pooler_output for picture in highlighted])
         layers = [layer.expand(len(supports), -1, -1) for layer in encoded.layers]
         with torch.inference_mode():
             return list(self.model.decoder(layers, vectors).logits.float())
 
     def _finish(self, logits: Sequence[Tensor], shape: Shape) -> Prediction:
+        """Average the supports' logits and return the mask at full size."""
         from segarena.pytorch import functional, torch
         from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
@@ -165,29 +167,34 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         check_finite(mean, f"as {self.torch_dtype}")
         full = functional.interpolate(
             mean[None, None], tuple(shape), mode="bilinear", align_corners=False
-        )[0, 0]
-        return Prediction(mask=(full > self.threshold).cpu().numpy())
+        )
+        mask = full[0, 0] > self.threshold
+        return Prediction(mask=mask.cpu().numpy())
 
 
 def highlight_object(
-    image: NDArray[np.uint8], mask: Mask, shown: ObjectView, side_px: int = 352
+    image: NDArray[np.uint8],
+    mask: Mask,
+    shown: ObjectView,
+    side_px: int = 352,
 ) -> NDArray[np.uint8]:
     """Return an image with the object highlighted, uint8 (height, width, 3).
 
-    With an empty mask the whole image is background, and is not cropped. Intensity is the distance
-    from the mean colour of ImageNet, which also fills the square of "crop".
+    With an empty mask the whole image is background and is not cropped. Intensity is measured from
+    the mean colour of ImageNet, which also fills the square of "crop".
 
     Args:
         image: uint8 (H, W, 3).
-        mask: of the object.
-        shown: "crop", the best of the paper: the background blurred and at a tenth of its intensity,
-            cropped to the object's box with a margin of a tenth, centred in a square. "whole": the
-            same without the crop. "cut-out": the whole image without its background.
+        mask: mask of the object.
+        shown: "crop", the best method in the paper: the background is blurred, at a tenth of its
+            intensity, and the image is cropped to the object's box with a margin of a tenth and
+            centred in a square. "whole": the same without the crop. "cut-out": the whole image
+            without its background.
         side_px: side of the square of "crop".
 
-    Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352",
-    "blur3_highlight01" and "overlay" of its code. There images are first shrunk to 352 x 352 pixels,
-    and the crop is enlarged by nearest neighbours.
+    Source: visual prompt engineering in the paper, and the modes "crop_blur_highlight352",
+    "blur3_highlight01" and "overlay" of its code. The code first shrinks images to 352 x 352
+    pixels, and enlarges the crop by nearest neighbours.
     """
     if shown == "cut-out":
         background = _MEAN_COLOUR
@@ -201,12 +208,16 @@ def highlight_object(
 
 
 def _blur(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Blur an image by 3 pixels in 352; larger ones are shrunk first, which the blur hides."""
+    """Blur an image by 3 pixels in 352; larger images are shrunk first, which the blur hides."""
     height, width = image.shape[:2]
     scale = min(1.0, _BLUR_SIDE / max(height, width))
-    size = max(1, round(width * scale)), max(1, round(height * scale))
-    small = cv2.resize(image.astype(np.float32), size, interpolation=cv2.INTER_AREA)
-    blurred = cv2.GaussianBlur(small, (0, 0), _BLUR_PX / _BLUR_SIDE * max(size))
+    small_width = max(1, round(width * scale))
+    small_height = max(1, round(height * scale))
+    small = cv2.resize(
+        image.astype(np.float32), (small_width, small_height), interpolation=cv2.INTER_AREA
+    )
+    sigma = _BLUR_PX / _BLUR_SIDE * max(small_width, small_height)
+    blurred = cv2.GaussianBlur(small, (0, 0), sigma)
     full = cv2.resize(blurred, (width, height), interpolation=cv2.INTER_LINEAR)
     return np.asarray(full, np.float32).reshape(image.shape)
 
@@ -219,19 +230,24 @@ def _context_window(mask: Mask) -> tuple[slice, slice]:
 
 
 def _with_margin(extent: slice, length: int) -> slice:
-    """Return an extent with a margin on both sides, clipped to the image."""
+    """Extend a range by a margin on both sides, clipped to the image."""
     margin = _CONTEXT * (extent.stop - extent.start)
-    return slice(max(0, int(extent.start - margin)), min(length, int(extent.stop + margin)))
+    first = int(extent.start - margin)
+    stop = int(extent.stop + margin)
+    return slice(max(0, first), min(length, stop))
 
 
 def _centre_in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
     """Resize an image to fit a square of the mean colour, centred."""
-    scale = side_px / max(picture.shape[:2])
-    height, width = (max(1, round(length * scale)) for length in picture.shape[:2])
+    longest = max(picture.shape[:2])
+    scale = side_px / longest
+    height = max(1, round(picture.shape[0] * scale))
+    width = max(1, round(picture.shape[1] * scale))
+    resized = Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR)
     square = np.empty((side_px, side_px, 3), np.uint8)
+    # The mean colour is near 0 after normalization.
     square[:] = np.rint(_MEAN_COLOUR)
     top = (side_px - height) // 2
     left = (side_px - width) // 2
-    resized = Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR)
     square[top : top + height, left : left + width] = np.asarray(resized)
     return square

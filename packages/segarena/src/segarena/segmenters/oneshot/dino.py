@@ -1,4 +1,4 @@
-"""Patch prototypes: patches of DINOv2 or DINOv3 nearer to the support's object than to its background."""
+"""Patch prototypes: finds DINOv2 or DINOv3 patches that resemble the support's object more than its background."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
 _ROUNDING = 1e-4
-"""Patches covered up to this rounding error do not count as background."""
+"""Patches that are covered up to this rounding error do not count as background."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchFeatures:
-    """Patch features of an image.
+    """Patch features of one image.
 
     Attributes:
         shape: (H, W) of the image.
-        features: (rows, columns, channels) of its patches.
-        image: uint8 (H, W, 3) for the refinement of masks; without refinement it has no rows.
+        features: (rows, columns, channels), one vector per patch.
+        image: uint8 (H, W, 3) for the refinement of masks; it has no rows if there is no refinement.
     """
 
     shape: Shape
@@ -55,12 +55,13 @@ class PatchFeatures:
 class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
     """Classifies patches by the nearest prototype of the supports' object or background.
 
-    Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch
-    has the weight of its share in the mask, and the rest for the background. Its score is the cosine
-    with the nearest prototype of the object minus that with the nearest of the background (0 without
-    background). Scores are upsampled bilinearly. Nothing is learned, and the answer does not depend
-    on chance. It is empty if no support shows an object; a support with an empty mask beside others
-    adds to the background only.
+    Prototypes are weighted means of the supports' patch features, or several centres by k-means.
+    The weight of a patch for the object is the share of it inside the mask, and the rest is its
+    weight for the background. The score of a patch is its cosine with the nearest prototype of the
+    object minus its cosine with the nearest prototype of the background (0 without background).
+    Scores are upsampled bilinearly. Nothing is trained, and the prediction is deterministic. It is
+    empty if no support shows an object. A support with an empty mask next to others adds only to
+    the background.
 
     Args:
         family: "dinov2" (with registers or without) or "dinov3" (ViT or ConvNeXt).
@@ -68,10 +69,11 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         prototypes: number of prototypes of the object.
         background_prototypes: number of prototypes of the background.
         refine: "grabcut" refines by colour models seeded where the score is most confident.
-        threshold: of the upsampled score, -2 to 2; pixels above it belong to the object.
+        threshold: threshold of the upsampled score, -2 to 2; pixels above it belong to the object.
 
-    Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked average
-    pooling: Wang et al., PANet, ICCV 2019, where features are averaged without scaling to unit length.
+    Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked
+    average pooling: Wang et al., PANet, ICCV 2019, which averages features without scaling them to
+    unit length.
     """
 
     family: Literal["dinov2", "dinov3"] = "dinov2"
@@ -94,47 +96,53 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
 
     @cached_property
     def patch_px(self) -> int:
-        """Side of the square of pixels behind one feature."""
+        """Side, in pixels, of the square that one feature describes."""
         config = self.model.config
-        # A ConvNeXt starts with squares of four pixels, and halves the resolution per further stage.
+        # The first stage of a ConvNeXt divides the resolution by four, and each further stage
+        # halves it.
         if hasattr(config, "hidden_sizes"):
             return 4 * 2 ** (len(config.hidden_sizes) - 1)
         return int(config.patch_size)
 
     def encode(self, sample: Sample) -> PatchFeatures:
-        """Return the features of the image's patches; the only pass of the network.
+        """Return the features of the image's patches; the network runs only here.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
-            PredictionInvalid: the network gave NaN or infinity.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         image = require_image(sample, "dino")
         height, width = image.shape[:2]
-        scale = self.side_px / max(height, width) / self.patch_px
-        grid = max(1, round(height * scale)), max(1, round(width * scale))
-        kept = image if self.refine != "none" else image[:0]
-        return PatchFeatures((height, width), self._features(image, grid), kept)
+        patches_per_px = self.side_px / max(height, width) / self.patch_px
+        rows = max(1, round(height * patches_per_px))
+        columns = max(1, round(width * patches_per_px))
+        features = self._features(image, (rows, columns))
+        # Only the refinement uses the image, so otherwise the cache does not need it.
+        kept_image = image if self.refine != "none" else image[:0]
+        return PatchFeatures((height, width), features, kept_image)
 
     def pack(self, encoded: PatchFeatures) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays for the cache."""
+        """Convert an encoding to arrays for the cache."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         features = tensor_serialization.pack_tensor(encoded.features)
         return {"shape": np.array(encoded.shape), "features": features, "image": encoded.image}
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> PatchFeatures:
-        """Return the encoding from arrays of `pack`."""
+        """Restore an encoding from the arrays of `pack`."""
         from segarena.segmenters.learned.promptable import tensor_serialization
 
         features = tensor_serialization.unpack_tensor(
             arrays["features"], self.torch_dtype, self.torch_device
         )
-        return PatchFeatures(
-            tuple(int(length) for length in arrays["shape"]), features, arrays["image"]
-        )
+        shape = tuple(arrays["shape"].tolist())
+        return PatchFeatures(shape, features, arrays["image"])
 
     def _answer(
-        self, encoded: PatchFeatures, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: PatchFeatures,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> list[Prediction]:
         return [self._answer_one(encoded, supports, memory) for supports in requests]
 
@@ -154,12 +162,16 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         with encoding_context():
             tokens = self.model(pixels).last_hidden_state[0]
         check_finite(tokens, f"as {self.torch_dtype}")
-        # The patches follow one token for the whole image and the tokens that DINOv2 calls registers.
+        # The output starts with one token for the whole image and the tokens that DINOv2 calls
+        # registers.
         others = 1 + getattr(self.model.config, "num_register_tokens", 0)
         return tokens[others:].reshape(*grid, -1).contiguous()
 
     def _answer_one(
-        self, encoded: PatchFeatures, supports: Sequence[Support], memory: Memory
+        self,
+        encoded: PatchFeatures,
+        supports: Sequence[Support],
+        memory: Memory,
     ) -> Prediction:
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors
@@ -184,21 +196,25 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
     def _weighted_patches(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         """Return a support's patch features and their weights in object and background.
 
-        The weights of each side sum to 1, or are all 0.
+        The weights of each of the two sum to 1, or are all 0.
         """
         from segarena.pytorch import torch
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors
 
         features: Tensor = encoding_of(support, self.encode, memory).features
-        share = cell_coverage(support.mask, (features.shape[0], features.shape[1])).ravel()
-        rest = np.where(share < 1 - _ROUNDING, 1 - share, 0)
+        grid = (features.shape[0], features.shape[1])
+        inside = cell_coverage(support.mask, grid).ravel()
+        # A patch that is fully covered, apart from rounding errors, has no background.
+        outside = np.where(inside < 1 - _ROUNDING, 1 - inside, 0)
 
         def normalized(weights: NDArray[Any]) -> Tensor:
+            # The weights are all 0 if a support has no object or no background.
             total = max(weights.sum(), 1e-12)
-            return torch.from_numpy(weights / total).float().to(self.torch_device)
+            shares = torch.from_numpy(weights / total)
+            return shares.float().to(self.torch_device)
 
         patches = unit_vectors(features).flatten(0, 1)
-        return patches, normalized(share), normalized(rest)
+        return patches, normalized(inside), normalized(outside)
 
     def _score(self, patches: Tensor, parts: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
         from segarena.pytorch import torch

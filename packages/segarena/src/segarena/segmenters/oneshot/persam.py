@@ -1,4 +1,4 @@
-"""PerSAM: a SAM network prompted by the similarity to the support's object."""
+"""PerSAM: a SAM network prompted by similarity to the support's object."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ if TYPE_CHECKING:
 @segmenter("persam")
 @dataclass(kw_only=True, eq=False)
 class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
-    """PerSAM without training, on any of the SAM families.
+    """PerSAM without training, on any family of SAM.
 
-    The target is the mean image embedding of the support's object. A positive point lies where the
-    image's embedding is most similar to the target, a negative one where it is least similar; the
-    similarity guides the decoder's attention, and the target is added to its tokens. Two further
-    passes refine the mask, with its logits, then also with its box. Several supports contribute the
-    mean of their targets. Supports with an empty mask do not count; without any other the answer is
-    empty.
+    The target is the mean image embedding of the support's object. A positive point is placed where
+    the query's embedding is most similar to the target, and a negative point where it is least
+    similar. The similarity also guides the decoder's attention, and the target is added to its
+    tokens. Two further passes refine the mask: the first receives its logits, the second receives
+    the logits and the bounding box of the refined mask. With several supports, the mean of their
+    targets is used. Supports with an empty mask are skipped; if all masks are empty, so is the
+    prediction.
 
     Args:
-        family: of the weights.
-        refinements: passes after the guided one: 1 gets its logits, 2 then also the box of its mask.
-        threshold: of the upsampled logits; pixels above it belong to the object.
+        family: family of the weights.
+        refinements: number of passes after the guided one: the first uses its logits, the second
+            also the box of its mask.
+        threshold: threshold of the upsampled logits; pixels above it belong to the object.
 
-    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024
-    (arXiv 2305.03048), the variant without training; docs/segmenters.md lists the differences to the
+    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024 (arXiv
+    2305.03048), in the variant without training; docs/segmenters.md lists the differences from the
     published code.
     """
 
@@ -54,7 +56,7 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
     name = "persam"
 
     def __post_init__(self) -> None:
-        # torch is an optional dependency, and every listing of plug-ins imports this file.
+        # Imported here, because torch is optional and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.inference_options import ImageOptions
         from segarena.segmenters.oneshot.networks.guided_network import GuidedNetwork
 
@@ -65,7 +67,10 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
         )
 
     def _answer(
-        self, encoded: Any, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: Any,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> list[Prediction]:
         with_object = [supports for supports in requests if shows_object(supports)]
         targets = [self._target(supports, memory) for supports in with_object]
@@ -76,7 +81,7 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
                 prediction = next(segmented)
             else:
                 prediction = empty_prediction(encoded.space.shape)
-            # The next round starts over from all supports, so it needs no logits.
+            # The next round starts again from all supports, so it needs no logits.
             predictions.append(replace(prediction, logits=None))
         return predictions
 

@@ -1,4 +1,4 @@
-"""SegGPT: a network that paints the mask of an image after the painted masks of other images."""
+"""SegGPT: a network that paints the mask of an image, given the painted masks of other images."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
 _MEMORY_SIDE_PX = 2048
-"""Input side at which a SAM decoder needs the memory of one pair of image and support here.
+"""Input side at which a SAM decoder needs as much memory as one pair of image and support needs here.
 
-The memory is large because every patch of the pair attends to every other.
+The memory is large because every patch of the pair attends to every other patch.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedImage:
-    """Input of the network for one image, before it is paired with a support.
+    """Network input for one image, before it is paired with a support.
 
     Attributes:
         shape: (H, W) of the image.
@@ -45,14 +45,16 @@ class PreparedImage:
 @segmenter("seggpt")
 @dataclass(kw_only=True, eq=False)
 class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
-    """SegGPT; several supports form an ensemble of features, as in its paper.
+    """SegGPT; several supports form a feature ensemble, as in its paper.
 
-    The input of the network is the image above a support, so every pair costs a whole pass; `encode`
-    only resizes and normalizes. Both are resized to a square without keeping their aspect ratio.
+    The network's input is a support above the image, so every pair requires a whole pass, and
+    `encode` only resizes and normalizes. Both are resized to a square without keeping their aspect
+    ratio.
 
     Args:
         embedding_type: which of two learned tokens describes the kind of masks.
-        threshold: of the painted grey, 0 (background) to 1; pixels above it belong to the object.
+        threshold: threshold of the painted grey value, 0 (background) to 1; pixels above it belong
+            to the object.
 
     Source: Wang et al., SegGPT: Towards Segmenting Everything In Context, ICCV 2023.
     """
@@ -63,7 +65,7 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
     def __post_init__(self) -> None:
         if not 0 <= self.threshold < 1:
             raise PluginInvalid(
-                f"threshold={self.threshold!r}: expected a grey of at least 0 and less than 1"
+                f"threshold={self.threshold!r}: expected a grey value of at least 0 and less than 1"
             )
         self.load("seggpt")
         _repair(self.model)
@@ -72,7 +74,7 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         self.batches = self.create_batch_runner(_MEMORY_SIDE_PX)
 
     def encode(self, sample: Sample) -> PreparedImage:
-        """Return the image resized and normalized.
+        """Return the image, resized and normalized.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -83,11 +85,15 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         return PreparedImage(image.shape[:2], prepare_image(image, self.size, BICUBIC))
 
     def _answer(
-        self, encoded: PreparedImage, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: PreparedImage,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> list[Prediction]:
         def paint(batch: Sequence[Supports]) -> Sequence[Tensor]:
             return self._paint(encoded, batch, memory)
 
+        # Requests with one support can share a batch, ensembles cannot.
         single = [supports for supports in requests if len(supports) == 1]
         single_greys = iter(self.batches.map(paint, single))
         predictions: list[Prediction] = []
@@ -96,18 +102,23 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
                 grey = next(single_greys)
             else:
                 # The network averages the features of an ensemble over its whole batch, so each
-                # ensemble needs a batch of its own.
+                # ensemble needs a separate batch.
                 grey = paint([supports])[0]
             predictions.append(self._finish(grey, encoded.shape))
         return predictions
 
     def _paint(
-        self, query: PreparedImage, requests: Sequence[Supports], memory: Memory
+        self,
+        query: PreparedImage,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> Sequence[Tensor]:
-        """Return a grey for each of several single supports, or one for an ensemble of supports."""
+        """Return one grey image per support, or a single one for an ensemble of supports."""
         from segarena.pytorch import torch
 
         supports = list(chain(*requests))
+        # The library pairs queries with supports one to one, so the query is repeated (transformers
+        # issue 30196).
         prepared = [encoding_of(support, self.encode, memory) for support in supports]
         support_pixels = torch.cat([each.pixels for each in prepared])
         support_masks = torch.cat([self._mask_image(support.mask) for support in supports])
@@ -125,37 +136,44 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         return tensor.to(self.torch_device, self.torch_dtype)
 
     def _mask_image(self, mask: Mask) -> Tensor:
-        """Return a mask as an input image: white on black."""
+        """Convert a mask to an input image, white on black."""
         from segarena.segmenters.learned.promptable.image_preparation import NEAREST, prepare_image
 
-        grey: NDArray[np.uint8] = mask.astype(np.uint8) * np.uint8(255)
-        return prepare_image(np.repeat(grey[:, :, None], 3, axis=2), self.size, NEAREST)
+        white = np.uint8(255)
+        grey: NDArray[np.uint8] = mask.astype(np.uint8) * white
+        image = np.repeat(grey[:, :, None], 3, axis=2)
+        return prepare_image(image, self.size, NEAREST)
 
     def _finish(self, grey: Tensor, shape: Shape) -> Prediction:
-        """Return the mask at full size, by nearest neighbours as in the authors' code."""
+        """Return the mask at full size, resized by nearest neighbours as in the authors' code."""
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
         check_finite(grey, f"as {self.torch_dtype}")
-        full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")[0, 0]
-        return Prediction(mask=(full > self.threshold).cpu().numpy())
+        full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")
+        mask = full[0, 0] > self.threshold
+        return Prediction(mask=mask.cpu().numpy())
 
 
 def _grey(painted: Tensor) -> Tensor:
-    """Return the lower half of painted images (n, 3, 2 h, w) as greys from 0 to 1, (n, h, w)."""
+    """Return the lower half of painted images (n, 3, 2 h, w) as grey values from 0 to 1, (n, h, w)."""
     from segarena.pytorch import torch
     from segarena.segmenters.learned.promptable.image_preparation import IMAGENET_MEAN, IMAGENET_STD
 
     mean = torch.tensor(IMAGENET_MEAN, device=painted.device)[:, None, None]
     std = torch.tensor(IMAGENET_STD, device=painted.device)[:, None, None]
-    lower = painted[:, :, painted.shape[2] // 2 :]
-    return (lower * std + mean).clamp(0, 1).mean(1)
+    # SegGPT paints the support above the query.
+    height = painted.shape[2] // 2
+    lower = painted[:, :, height:]
+    colours = (lower * std + mean).clamp(0, 1)
+    return colours.mean(1)
 
 
 def _repair(model: Any) -> None:
-    """Let the last layer before images and masks merge average both separately over the ensemble.
+    """Fix the last layer before images and masks merge: it averages both separately over the ensemble.
 
-    Up to transformers 5.23 it averages them together; in the authors' code only later layers do.
+    Up to transformers 5.23 this layer averages them together; in the authors' code only later
+    layers do.
     """
 
     def with_separate_averages(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

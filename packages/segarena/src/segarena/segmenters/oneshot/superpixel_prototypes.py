@@ -1,4 +1,4 @@
-"""One-shot segmentation without weights: superpixels similar to those of the support's object."""
+"""One-shot segmentation without weights: finds superpixels similar to those of the support's object."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORK_PX = 224 * 224
 _COMPACTNESS = 10.0
 _SCALES_PX = (1.0, 2.0, 4.0)
 _PATTERNS = 10
-"""Number of uniform local binary patterns of 8 neighbours."""
+"""Number of uniform local binary patterns with 8 neighbours."""
 
 # Number of features per group: colour, gradients, texture.
 _GROUPS = (3, len(_SCALES_PX), _PATTERNS)
@@ -59,21 +59,21 @@ class DescribedSuperpixels:
 class SuperpixelPrototypes(SupportSegmenter):
     """Classifies superpixels by their distance to the supports' object and background.
 
-    The features of a superpixel are its mean colour (CIELAB), the strength of its gradients at three
-    scales and its texture (local binary patterns), each group in units of its spread within the
-    supports. With the mean distances d_o and d_b to the nearest superpixels of object and background,
-    the score is d_b / (d_o + d_b), from 0 to 1. Without any background in the supports, everything is
-    object. For trying protocols, and as a baseline from colour and texture alone; nothing is learned,
-    and the answer does not depend on chance.
+    The features of a superpixel are its mean colour (CIELAB), the strength of its gradients at
+    three scales and its texture (local binary patterns). Each group is scaled by its spread within
+    the supports. With d_o and d_b as the mean distances to the nearest superpixels of object and
+    background, the score is d_b / (d_o + d_b), from 0 to 1. If the supports have no background,
+    everything is object. Use it to try out protocols, and as a baseline from colour and texture
+    alone. Nothing is trained, and the prediction is deterministic.
 
     Args:
         superpixels: approximate number per image.
-        neighbours: number of nearest superpixels on either side in the mean distances.
-        threshold: of the score; superpixels above it belong to the object.
+        neighbours: number of nearest superpixels of object and background in the mean distances.
+        threshold: threshold of the score; superpixels above it belong to the object.
         refine: "grabcut" refines by colour models seeded where the score is most confident.
 
     Raises:
-        PluginInvalid: an option out of range.
+        PluginInvalid: an option is out of range.
     """
 
     superpixels: int = 250
@@ -85,7 +85,7 @@ class SuperpixelPrototypes(SupportSegmenter):
         if self.superpixels < 2 or self.neighbours < 1:
             raise PluginInvalid(
                 f"superpixels={self.superpixels!r}, neighbours={self.neighbours!r}: "
-                "expected at least 2, and at least 1"
+                "expected at least 2 and at least 1, respectively"
             )
         if not 0 <= self.threshold < 1:
             raise PluginInvalid(
@@ -93,7 +93,7 @@ class SuperpixelPrototypes(SupportSegmenter):
             )
 
     def encode(self, sample: Sample) -> DescribedSuperpixels:
-        """Return the superpixels of an image with features, at 50 000 pixels or its own size.
+        """Return the superpixels of an image with features, at 50 000 pixels or at its own size if smaller.
 
         Raises:
             SegmenterError: the sample is not an image.
@@ -105,20 +105,26 @@ class SuperpixelPrototypes(SupportSegmenter):
         return DescribedSuperpixels(image, labels, _describe(small, labels))
 
     def pack(self, encoded: DescribedSuperpixels) -> dict[str, NDArray[Any]]:
-        """Return an encoding as arrays for the cache."""
+        """Convert an encoding to arrays for the cache."""
         return {"image": encoded.image, "labels": encoded.labels, "features": encoded.features}
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> DescribedSuperpixels:
-        """Return the encoding from arrays of `pack`."""
+        """Restore an encoding from the arrays of `pack`."""
         return DescribedSuperpixels(arrays["image"], arrays["labels"], arrays["features"])
 
     def _answer(
-        self, encoded: DescribedSuperpixels, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: DescribedSuperpixels,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> list[Prediction]:
         return [self._answer_one(encoded, supports, memory) for supports in requests]
 
     def _answer_one(
-        self, encoded: DescribedSuperpixels, supports: Sequence[Support], memory: Memory
+        self,
+        encoded: DescribedSuperpixels,
+        supports: Sequence[Support],
+        memory: Memory,
     ) -> Prediction:
         shape = encoded.image.shape[:2]
         if not shows_object(supports):
@@ -129,12 +135,14 @@ class SuperpixelPrototypes(SupportSegmenter):
         units = _feature_units(features)
         references = features / units
         queries = encoded.features / units
+        # The distance is a mean over several nearest superpixels, because single ones vary.
         to_object = self._distance(queries, references[inside])
         to_background = self._distance(queries, references[~inside])
         total = to_object + to_background
         if inside.all():
             scores = np.ones_like(total)
         else:
+            # A superpixel with distance 0 to both sides gets the neutral score.
             even = np.full_like(total, 0.5)
             scores = np.divide(to_background, total, out=even, where=total > 0)
         small = scores.astype(np.float32)[encoded.labels]
@@ -149,34 +157,34 @@ class SuperpixelPrototypes(SupportSegmenter):
     def _object_superpixels(
         self, support: Support, memory: Memory
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return a support's features and which superpixels are the object.
+        """Return a support's features, and which superpixels belong to the object.
 
-        These are covered by half or more; if none is, those covered most.
+        An object superpixel is covered by half or more. If there is none, those with the largest
+        coverage are used.
         """
         described: DescribedSuperpixels = encoding_of(support, self.encode, memory)
-        share = np.asarray(
-            cv2.resize(
-                support.mask.astype(np.float32),
-                described.labels.shape[::-1],
-                interpolation=cv2.INTER_AREA,
-            )
-        )
-        covered = np.bincount(described.labels.ravel(), share.ravel()) / np.bincount(
-            described.labels.ravel()
-        )
-        most = float(covered.max())
-        return described.features, (covered >= min(0.5, most)) & (covered > 0)
+        labels = described.labels
+        size = labels.shape[::-1]
+        mask = support.mask.astype(np.float32)
+        share = np.asarray(cv2.resize(mask, size, interpolation=cv2.INTER_AREA))
+        areas = np.bincount(labels.ravel())
+        covered = np.bincount(labels.ravel(), share.ravel()) / areas
+        # A small object may not cover half of any superpixel.
+        least = min(0.5, float(covered.max()))
+        is_object = (covered >= least) & (covered > 0)
+        return described.features, is_object
 
     def _distance(
         self, queries: NDArray[np.float64], references: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the mean distance of each query to its nearest references; 0 without references."""
+        """Return the mean distance from each query to its nearest references; 0 without references."""
         if not len(references):
             return np.zeros(len(queries))
         from scipy.spatial.distance import cdist
 
         count = min(self.neighbours, len(references))
         distances = cdist(queries, references)
+        # Only the smallest distances are needed, in any order, so a partition suffices.
         nearest = np.partition(distances, count - 1, axis=1)[:, :count]
         return nearest.mean(axis=1)
 
@@ -185,24 +193,32 @@ def _describe(image: NDArray[np.uint8], labels: NDArray[np.intp]) -> NDArray[np.
     """Return the features of each superpixel, float64 (n, 16)."""
     from skimage.feature import local_binary_pattern
 
-    areas = np.bincount(labels.ravel())
+    flat_labels = labels.ravel()
+    areas = np.bincount(flat_labels)
     lab = rgb_to_lab(image)
     planes = [lab[..., channel] for channel in range(3)]
-    planes += [gradient(lab, px, scale=px / 4) for px in _SCALES_PX]
-    means = [np.bincount(labels.ravel(), plane.ravel()) / areas for plane in planes]
+    for scale_px in _SCALES_PX:
+        # A stronger blur flattens gradients; the factor brings all scales to one range.
+        planes.append(gradient(lab, scale_px, scale=scale_px / 4))
+    means: list[NDArray[np.float64]] = []
+    for plane in planes:
+        totals = np.bincount(flat_labels, plane.ravel())
+        means.append(totals / areas)
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
     patterns = np.asarray(local_binary_pattern(grey, 8, 1, "uniform"), np.intp)
-    counts = np.bincount((labels * _PATTERNS + patterns).ravel(), minlength=len(areas) * _PATTERNS)
-    # With square roots of shares, the distance of two histograms is Hellinger's.
+    bins = (labels * _PATTERNS + patterns).ravel()
+    counts = np.bincount(bins, minlength=len(areas) * _PATTERNS)
     shares = counts.reshape(-1, _PATTERNS) / areas[:, None]
+    # With square roots of shares, the distance between two histograms is the Hellinger distance.
     return np.hstack([np.stack(means, axis=1), np.sqrt(shares)])
 
 
 def _feature_units(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the unit of each feature: the spread of its group, so that all groups weigh equally."""
+    """Return the unit of each feature: the spread of its group, so that all groups have equal weight."""
     starts = np.cumsum((0, *_GROUPS))
     units = np.ones(features.shape[1])
     for start, stop in pairwise(starts):
-        spread = float(np.sqrt(features[:, start:stop].var(axis=0).sum()))
+        variances = features[:, start:stop].var(axis=0)
+        spread = float(np.sqrt(variances.sum()))
         units[start:stop] = max(spread, 1e-6)
     return units

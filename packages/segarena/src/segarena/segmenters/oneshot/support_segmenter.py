@@ -1,4 +1,4 @@
-"""Base class of one-shot segmenters, the supports of a dialogue, and mask coverage of grid cells."""
+"""Base class of one-shot segmenters, access to the supports of a dialogue, and mask coverage of grid cells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def supports_of(dialogue: Dialogue) -> Supports:
     """Return all supports of a dialogue in the order given; their masks are bool and may be empty.
 
     Raises:
-        SegmenterError: none was given, or a prompt of another kind.
-        InvalidPrompt: a mask of another shape than its image.
-        InvalidMask: a mask with other values than 0 and 1.
+        SegmenterError: there is no support, or a prompt of another kind.
+        InvalidPrompt: a mask differs in shape from its image.
+        InvalidMask: a mask has values other than 0 and 1.
     """
     check_prompt_kinds(dialogue.prompts, SUPPORT_PROMPT_KINDS)
     supports = tuple(_checked(prompt) for prompt in dialogue.prompts if isinstance(prompt, Support))
@@ -42,15 +42,19 @@ def supports_of(dialogue: Dialogue) -> Supports:
     return supports
 
 
-def encoding_of(support: Support, encode: Callable[[Sample], Any], memory: Memory) -> Any:
-    """Return the encoding of the support image: the one in the support, else a new, cached one."""
+def encoding_of(
+    support: Support,
+    encode: Callable[[Sample], Any],
+    memory: Memory,
+) -> Any:
+    """Return the encoding of the support image: the one stored in the support, or else a new one, which is cached."""
     if support.encoded is not None:
         return support.encoded
     return memory.remember(("encoded", id(support.sample)), lambda: encode(support.sample))
 
 
 def shows_object(supports: Iterable[Support]) -> bool:
-    """Return whether the mask of any support has a pixel."""
+    """Return whether the mask of at least one support has a pixel."""
     return any(support.mask.any() for support in supports)
 
 
@@ -60,58 +64,71 @@ def empty_prediction(shape: Shape) -> Prediction:
 
 
 def support_key(support: Support) -> tuple[int, int]:
-    """Return a key that equal supports share within one call of `predict`."""
+    """Return a key that is the same for equal supports within one call of `predict`."""
+    # Keys are object ids, because comparing pixels is slow. Ids are unique while the objects are
+    # alive.
     return id(support.sample), id(support.mask)
 
 
 class SupportSegmenter(ABC):
-    """Base class of one-shot segmenters: all supports of all rounds of a dialogue weigh equally."""
+    """Base class of one-shot segmenters; all supports of all rounds of a dialogue have equal weight."""
 
     prompt_kinds: ClassVar[frozenset[str]] = SUPPORT_PROMPT_KINDS
 
     def predict(self, encoded: Any, dialogues: Iterable[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue; dialogues with the same supports are predicted once.
+        """Predict each dialogue; dialogues with the same supports are predicted once.
 
         Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; or out of memory.
-            PredictionInvalid: a network gave NaN or infinity.
+            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; or the device ran out of
+                memory.
+            PredictionInvalid: a network returned NaN or infinity.
         """
         requests = [supports_of(dialogue) for dialogue in dialogues]
         keys = [tuple(map(support_key, supports)) for supports in requests]
+        # Dialogues about one query often have the same supports.
         distinct = dict(zip(keys, requests, strict=True))
+        # A dict of distinct keys: dialogues with the same supports are predicted once.
         predictions = self._answer(encoded, list(distinct.values()), Memory())
         by_key = dict(zip(distinct, predictions, strict=True))
         return [by_key[key] for key in keys]
 
     @abstractmethod
     def _answer(
-        self, encoded: Any, requests: Sequence[Supports], memory: Memory
+        self,
+        encoded: Any,
+        requests: Sequence[Supports],
+        memory: Memory,
     ) -> Sequence[Prediction]:
-        """Return a prediction for each of several distinct tuples of supports.
+        """Return one prediction for each distinct tuple of supports.
 
-        The memory lasts for one call of `predict`.
+        `memory` exists for one call of `predict`.
         """
 
 
 def cell_coverage(
-    mask: Mask, grid: tuple[int, int], extent: tuple[float, float] | None = None
+    mask: Mask,
+    grid: tuple[int, int],
+    extent: tuple[float, float] | None = None,
 ) -> NDArray[np.float32]:
     """Return the share of each grid cell that a mask covers, 0 to 1, float32 (rows, columns).
 
-    Exact for all sizes: a pixel that overlaps several cells counts in each with its part there.
+    The result is exact for all sizes: a pixel that overlaps several cells counts in each of them
+    with its overlap.
 
     Args:
         mask: bool (H, W).
         grid: number of cells along each axis.
-        extent: size of the image in cells along each axis; the cells after it are padding, of which
-            nothing is covered. None for the whole grid.
+        extent: size of the image in cells along each axis; the cells beyond it are padding and never
+            covered. None for the whole grid.
     """
     extent = extent or grid
     rows = _overlaps(mask.shape[0], grid[0], extent[0])
     columns = _overlaps(mask.shape[1], grid[1], extent[1])
-    # Only the box of the mask contributes, which makes the products small.
+    # Only the bounding box of the mask contributes, so cropping makes the matrix products small.
     down, across = bounding_window(as_mask(mask))
-    return np.asarray(rows[:, down] @ mask[down, across] @ columns[:, across].T, np.float32)
+    box = mask[down, across]
+    coverage = rows[:, down] @ box @ columns[:, across].T
+    return np.asarray(coverage, np.float32)
 
 
 def _checked(support: Support) -> Support:
@@ -119,13 +136,18 @@ def _checked(support: Support) -> Support:
     return replace(support, mask=as_mask(support.mask, name=f"mask of support {support.sample.id}"))
 
 
-def _overlaps(length: int, cells: int, extent: float) -> NDArray[np.float64]:
-    """Return the part of each cell covered by each of `length` pixels along one axis.
+def _overlaps(
+    length: int,
+    cells: int,
+    extent: float,
+) -> NDArray[np.float64]:
+    """Return the share of each cell that each of `length` pixels along one axis covers.
 
     Returns:
         float64 (cells, length).
     """
     edges = np.linspace(0, extent, length + 1)
     starts = np.arange(cells)[:, None]
-    overlaps = np.minimum(edges[1:], starts + 1) - np.maximum(edges[:-1], starts)
-    return overlaps.clip(0)
+    first = np.maximum(edges[:-1], starts)
+    last = np.minimum(edges[1:], starts + 1)
+    return (last - first).clip(0)

@@ -1,4 +1,4 @@
-"""Several supports for a segmenter that takes one: one prediction per support, and a vote."""
+"""Adapter from several supports to a segmenter of one support: one prediction per support, and a vote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Rule = Literal["vote", "majority"]
 class Votes:
     """One prediction per support from a one-shot segmenter, combined by a vote.
 
-    For comparison with segmenters that take several supports at once, and for those that take one.
+    Use it for segmenters that accept only one support, and to compare voting with segmenters that
+    accept several.
 
     Args:
         segmenter: the one-shot segmenter, as a plug-in specification or an object.
@@ -32,7 +33,7 @@ class Votes:
             "majority": it needs half of the supports.
 
     Raises:
-        PluginInvalid: an unknown rule, or a segmenter that takes no supports.
+        PluginInvalid: the rule is unknown, or the segmenter does not accept supports.
     """
 
     prompt_kinds = SUPPORT_PROMPT_KINDS
@@ -44,23 +45,23 @@ class Votes:
         abilities = segmenter_capabilities(self.segmenter)
         if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             raise PluginInvalid(
-                f"votes needs a segmenter that answers supports; got {type(self.segmenter).__name__}"
+                f"votes needs a segmenter that accepts supports; got {type(self.segmenter).__name__}"
             )
         self.device = segmenter_capabilities(self.segmenter).device
         self._rule: Rule = rule
 
     def encode(self, sample: Sample) -> tuple[tuple[int, ...], Any]:
-        """Return the shape of the image, and the segmenter's encoding."""
+        """Return the shape of the image and the inner segmenter's encoding."""
         return sample.shape, self.segmenter.encode(sample)
 
     def predict(
         self, encoded: tuple[tuple[int, ...], Any], dialogues: Sequence[Dialogue]
     ) -> list[Prediction]:
-        """Answer each dialogue; one call predicts all supports of all dialogues.
+        """Predict each dialogue; one call predicts all supports of all dialogues.
 
         Raises:
-            PredictionInvalid: the segmenter gives a wrong number of predictions, or masks of a wrong
-                shape.
+            PredictionInvalid: the inner segmenter returned the wrong number of predictions, or masks
+                with a wrong shape.
         """
         shape, inner = encoded
         supports = [supports_of(dialogue) for dialogue in dialogues]
@@ -73,7 +74,7 @@ class Votes:
         masks: list[Mask] = []
         for answer in answers:
             masks.append(np.asarray(as_prediction(answer, shape).mask, dtype=np.bool_))
-        # The masks are in the order of the dialogues, and of the supports of each.
+        # The masks are ordered by dialogue, then by support.
         remaining = iter(masks)
         predictions: list[Prediction] = []
         for own in supports:
@@ -92,7 +93,7 @@ def _unwrap_encoding(support: Support) -> Support:
 def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
     """Combine the masks of K supports into one.
 
-    In both rules, exactly half of the votes suffice. Without any votes the mask is empty.
+    In both rules, exactly half of the votes is enough. Without any votes the mask is empty.
 
     Args:
         masks: K bool masks of one shape.
@@ -100,8 +101,8 @@ def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
             suffice where the supports rarely agree. "majority": it needs half of the K masks.
 
     Raises:
-        InvalidInput: no masks, or an unknown rule.
-        InvalidMask: shapes differ, or values are not 0 and 1.
+        InvalidInput: there are no masks, or the rule is unknown.
+        InvalidMask: masks differ in shape or have values other than 0 and 1.
 
     Source: "vote" is HSNet's K-shot rule.
     """

@@ -1,1 +1,1 @@
-"""Segmenters of volumes without weights, and the slice-wise use of image segmenters."""
+"""Segmenters of volumes without weights, and an adapter that applies image segmenters to slices."""

@@ -1,4 +1,4 @@
-"""Geodesic distances in a scan."""
+"""Segmentation of a scan by geodesic distances."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from segarena.segmenters.volumes.seeding.seed_layout import SeededBlocks
 from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 
 _UNREACHABLE = 1e9
-"""Cost beyond all paths, but finite, so that differences stay numbers."""
+"""Higher than the cost of any path, but finite, so that differences are not NaN."""
 
 
 @segmenter("geodesic")
 @dataclass(kw_only=True, eq=False)
 class GeodesicSegmenter(SeededSegmenter):
-    """Assigns each block of voxels to the seed with the cheapest path; no weights, no learning.
+    """Assigns each block of voxels to the seed with the cheapest path; no weights, no training.
 
-    The cost of a path is its length in millimetres, weighted along the way: for inside seeds by the
-    likelihood that the intensities are outside, for outside seeds by the likelihood that they are
-    inside. Only parts that contain a seed are kept.
+    The cost of a path is its length in millimetres, weighted at each block. The weight for inside
+    seeds is the likelihood that the block's intensity is outside, and vice versa. Only connected
+    parts that contain a seed are kept.
 
     Args:
-        base_cost: cost per millimetre where the intensities certainly belong to the seed's side; where
-            they certainly belong to the other side it is higher by 1.
+        base_cost: cost per millimetre where the intensity certainly belongs to the seed's side; where
+            it certainly belongs to the other side, the cost is higher by 1.
 
-    Source: X. Bai, G. Sapiro, A Geodesic Framework for Fast Interactive Image and Video Segmentation
-    and Matting, ICCV 2007, with likelihoods as costs instead of their gradients. Windows, blocks and
-    corrections are ours.
+    Source: X. Bai, G. Sapiro, A Geodesic Framework for Fast Interactive Image and Video
+    Segmentation and Matting, ICCV 2007, but with likelihoods as costs instead of their gradients.
+    Windows, blocks and corrections are this project's own.
     """
 
     name = "geodesic"
@@ -47,20 +47,27 @@ class GeodesicSegmenter(SeededSegmenter):
         from scipy import ndimage
 
         marks = layout.marks
-        likelihood = inside_likelihood(layout.blocks.intensities(), marks)
-        likelihood = np.asarray(ndimage.gaussian_filter(likelihood, 0.5), dtype=np.float64)
+        raw = inside_likelihood(layout.blocks.intensities(), marks)
+        likelihood = np.asarray(ndimage.gaussian_filter(raw, 0.5), dtype=np.float64)
+        # Steps are cheap where the likelihood agrees with the seed's side.
         to_inside = self._distances(1 - likelihood, marks == INSIDE, layout)
         to_outside = self._distances(likelihood, marks == OUTSIDE, layout)
-        # A ratio, because levels between blocks are interpolated linearly.
+        # A ratio rather than a difference of distances, because levels are later interpolated
+        # linearly between blocks.
         total = np.maximum(to_outside + to_inside, 1e-9)
-        return keep_seeded_parts((to_outside - to_inside) / total, marks)
+        levels = (to_outside - to_inside) / total
+        return keep_seeded_parts(levels, marks)
 
     def _distances(
-        self, costs: NDArray[np.float64], seeds: NDArray[np.bool_], layout: SeededBlocks
+        self,
+        costs: NDArray[np.float64],
+        seeds: NDArray[np.bool_],
+        layout: SeededBlocks,
     ) -> NDArray[Any]:
         from skimage.graph import MCP_Geometric
 
         if not seeds.any():
             return np.full(seeds.shape, _UNREACHABLE)
         paths = MCP_Geometric(self.base_cost + costs, sampling=layout.blocks.spacing_mm)
-        return np.asarray(paths.find_costs(np.argwhere(seeds))[0])
+        distances, _ = paths.find_costs(np.argwhere(seeds))
+        return np.asarray(distances)

@@ -1,4 +1,4 @@
-"""Random-walker segmentation of a scan."""
+"""Segmentation of a scan by a random walker."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from segarena.segmenters.volumes.seeding.seeded_segmenter import SeededSegmenter
 @segmenter("random-walker")
 @dataclass(kw_only=True, eq=False)
 class RandomWalkerSegmenter(SeededSegmenter):
-    """The random walker in three dimensions, with a likelihood of intensities; no weights, no learning.
+    """Random walker in three dimensions with a likelihood of intensities; no weights, no training.
 
-    A walker starts in each block of voxels and steps to its neighbours, rarely across contrast and
-    less often the farther their centres lie apart in millimetres. With a small probability it stops,
-    on average `range_mm` away; then the intensity at that block decides. A block is inside if its
-    walker more likely meets an inside seed, or stops at a similar intensity. Only parts that contain a
-    seed are kept.
+    A walker starts in each block of voxels and steps to its neighbours, rarely across contrast, and
+    less often to neighbours whose centres are farther away in millimetres. With a small probability
+    it stops, on average `range_mm` from its start, and the intensity at that block decides. A block
+    is inside if its walker is more likely to meet an inside seed, or to stop at an intensity
+    typical of the inside. Only connected parts that contain a seed are kept.
 
     Args:
         beta: decay of conductance with contrast, in standard deviations of the window.
         range_mm: distance at which intensities count as much as seeds.
 
-    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 2006; Multilabel Random Walker Image
-    Segmentation Using Prior Models, CVPR 2005 (the likelihood). Windows, blocks and corrections are
-    ours.
+    Source: L. Grady, Random Walks for Image Segmentation, TPAMI 2006; Multilabel Random Walker
+    Image Segmentation Using Prior Models, CVPR 2005 (the likelihood). Windows, blocks and
+    corrections are this project's own.
     """
 
     name = "random-walker"
@@ -68,13 +68,13 @@ def meeting_probability(
 ) -> NDArray[np.float64]:
     """Return the probability that a walker from each block ends inside, float64 (d, h, w).
 
-    Conductance is per square millimetre and falls with the squared intensity difference, in standard
-    deviations.
+    Conductance is per square millimetre and falls with the squared intensity difference, which is
+    measured in standard deviations.
 
     Args:
         grey: intensities, float32 (d, h, w).
         marks: int8 (d, h, w), INSIDE, OUTSIDE or UNKNOWN.
-        likelihood: probability that a walker which stops at a block is inside.
+        likelihood: probability that a walker that stops at a block is inside.
         spacing_mm: edge lengths of a block.
         beta: decay of conductance with contrast.
         range_mm: mean distance of a walk without contrast.
@@ -97,12 +97,15 @@ def meeting_probability(
 
 
 def _conductances(
-    grey: NDArray[np.float32], spacing_mm: tuple[float, float, float], beta: float
+    grey: NDArray[np.float32],
+    spacing_mm: tuple[float, float, float],
+    beta: float,
 ) -> Any:
-    """Return the conductances between neighbouring blocks, a symmetric sparse matrix."""
+    """Return the conductances between neighbouring blocks as a symmetric sparse matrix."""
     from scipy import sparse
 
     numbers = np.arange(grey.size).reshape(grey.shape)
+    # Intensities are clipped, because metal and air would otherwise dwarf the contrasts of tissue.
     low, high = np.percentile(grey, (1, 99))
     deviation = max(float(np.clip(grey, low, high).std()), 1e-9)
     values: list[NDArray[np.float64]] = []
@@ -110,14 +113,16 @@ def _conductances(
     ends: list[NDArray[np.intp]] = []
     for axis, edge in enumerate(spacing_mm):
         contrasts = np.diff(grey.astype(np.float64), axis=axis) / deviation
-        # The small constant keeps every block reachable, so the system is well conditioned.
-        conductances = (np.exp(-beta * contrasts**2) + 1e-5) / edge**2
+        similarity = np.exp(-beta * contrasts**2)
+        # A small constant keeps every block reachable, so that the system is well conditioned.
+        conductances = (similarity + 1e-5) / edge**2
+        # Slices are built in the same way for all axes, in the raster order of the contrasts.
         along = np.moveaxis(numbers, axis, 0)
         values.append(conductances.ravel())
         starts.append(np.moveaxis(along[:-1], 0, axis).ravel())
         ends.append(np.moveaxis(along[1:], 0, axis).ravel())
+    weights = np.concatenate(values)
     coordinates = (np.concatenate(starts), np.concatenate(ends))
-    one_way = sparse.coo_array(
-        (np.concatenate(values), coordinates), shape=(grey.size, grey.size)
-    ).tocsr()
+    shape = (grey.size, grey.size)
+    one_way = sparse.coo_array((weights, coordinates), shape=shape).tocsr()
     return one_way + one_way.T

@@ -25,28 +25,28 @@ from segarena.segmenters.volumes.lifting.slice_rounds import answer_by_slices
 class Slices:
     """Segments volumes slice by slice with an image segmenter on axial slices.
 
-    `dialogue.lift` says how the prompts of a few slices extend to others: see `segarena.dialogue.Lift`,
-    and for the rules `spread_prompts`, `propagate`, `draw_on_slices` and `answer_by_slices` in the
-    folder `lifting`. Slices are encoded on first use; one call predicts a slice for all dialogues that
-    need it.
+    `dialogue.lift` determines how the prompts of a few slices extend to other slices: see
+    `segarena.dialogue.Lift`, and for the rules `spread_prompts`, `propagate`, `draw_on_slices` and
+    `answer_by_slices` in the folder `lifting`. Slices are encoded on first use. One call predicts a
+    slice for all dialogues that need it.
 
     Args:
         segmenter: the image segmenter, as a plug-in specification or an object.
         intensity: conversion of a slice to 0..255: "volume-percentiles" (as published for SAM and
             SAM 2), "slice-foreground-percentiles", "slice-positive-percentiles" (as published for
             MedSAM and SAM-Med2D; in CT it drops negative values), "slice-min-max" (ScribblePrompt), or
-            "none". "auto" is the segmenter's own `slice_intensity`, or the first of these without one.
+            "none". "auto" uses the segmenter's own `slice_intensity`, or else "volume-percentiles".
         percentiles: lower and upper percentile; values beyond them are clipped.
-        keep_mb: memory for encoded slices; the last ones used are kept.
-        spread: spreading of the first round's prompts if the user does not choose one.
+        keep_mb: memory for encoded slices; the most recently used are kept.
+        spread: how prompts of the first round spread, if the user does not choose.
         keeps_prompts: whether slices are predicted from all their prompts, if the user does not choose.
         protocol: "careful" or "published", if the user does not choose.
 
     Raises:
-        PluginInvalid: an unknown option, or a segmenter that takes no images.
+        PluginInvalid: an option is unknown, or the segmenter does not accept images.
 
-    Source: Isensee et al., RadioActive, sections 3 and appendices 7 and 8. docs/segmenters.md lists the
-    differences between its code and its text.
+    Source: Ulrich, Wald, Tempus et al., RadioActive, section 3 and appendices 7 and 8.
+    docs/segmenters.md lists the differences between its code and its text.
     """
 
     sample_kinds = frozenset({"volume"})
@@ -73,7 +73,7 @@ class Slices:
         abilities = segmenter_capabilities(self.segmenter)
         if "image" not in abilities.sample_kinds:
             raise PluginInvalid(
-                f"slices needs a segmenter of images; {type(self.segmenter).__name__} takes none"
+                f"slices needs a segmenter of images; {type(self.segmenter).__name__} accepts none"
             )
         self.intensity = self._own_intensity(protocol) if intensity == "auto" else intensity
         self.percentiles = (float(low), float(high))
@@ -87,7 +87,7 @@ class Slices:
 
     @property
     def device(self) -> str:
-        """Where the image segmenter works."""
+        """Device of the image segmenter."""
         return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> SliceEncodings:
@@ -98,20 +98,20 @@ class Slices:
         """
         if not isinstance(sample, VolumeSample):
             raise SegmenterError(
-                f"slices takes volumes only, got a {type(sample).__name__}; "
-                "give it to the image segmenter itself"
+                f"slices accepts only volumes, got a {type(sample).__name__}; "
+                "pass it to the image segmenter itself"
             )
         images = SliceImages(sample, self.intensity, self.percentiles)
         return SliceEncodings(images, self.segmenter, self.keep_bytes)
 
     def predict(self, encoded: SliceEncodings, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from its prompts and its previous prediction.
+        """Predict each dialogue from its prompts and its previous prediction.
 
         Raises:
             SegmenterError: no round yet, or a prompt that does not convert to the image segmenter's
                 kinds.
-            InvalidPrompt: a prompt outside of the volume.
-            PredictionInvalid: the image segmenter's answer is no mask of the slice.
+            InvalidPrompt: a prompt is outside the volume.
+            PredictionInvalid: the image segmenter's answer is not a mask of the slice.
         """
         waiting = {
             index: self._begin(encoded, dialogue) for index, dialogue in enumerate(dialogues)
@@ -126,7 +126,8 @@ class Slices:
                 except StopIteration as end:
                     finished[index] = end.value
                     del waiting[index]
-            answers = dict(self._answer(encoded, {index: asked[index] for index in waiting}))
+            requests = {index: asked[index] for index in waiting}
+            answers = dict(self._answer(encoded, requests))
         return [finished[index] for index in range(len(dialogues))]
 
     def _own_intensity(self, protocol: str) -> str:
@@ -157,9 +158,8 @@ class Slices:
                 indices_by_plane[plane].append(index)
         answers: dict[int, SlicePredictions] = {index: {} for index in asked}
         for plane, indices in sorted(indices_by_plane.items()):
-            given: Any = self.segmenter.predict(
-                encoded.of(plane), [asked[index][plane] for index in indices]
-            )
+            of_plane = [asked[index][plane] for index in indices]
+            given: Any = self.segmenter.predict(encoded.of(plane), of_plane)
             if not isinstance(given, Iterable):
                 raise _wrong_count(plane, len(indices), f"a {type(given).__name__}")
             predictions = list(given)
@@ -172,7 +172,11 @@ class Slices:
         return answers
 
 
-def _wrong_count(plane: int, expected: int, received: str) -> PredictionInvalid:
+def _wrong_count(
+    plane: int,
+    expected: int,
+    received: str,
+) -> PredictionInvalid:
     return PredictionInvalid(
         f"slice {plane}: expected a list of {expected} predictions, got {received}"
     )

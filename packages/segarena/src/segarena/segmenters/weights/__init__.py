@@ -1,1 +1,1 @@
-"""Weights from folders, names on the hub and the authors' own files."""
+"""Loading of weights from folders, the hub and files released by the authors."""

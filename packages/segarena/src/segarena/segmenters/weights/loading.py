@@ -1,7 +1,7 @@
-"""Load models from weights that you bring: a folder, a name on the hub, or the authors' own file.
+"""Loading of models from weights that you provide: a folder, a name on the hub, or a file released by the authors.
 
-Nothing is downloaded without permission, no file can run code, and weights that do not fit in every
-tensor are rejected. Needs the extra `models`.
+Nothing is downloaded without permission, no file can execute code, and weights are rejected unless
+every tensor fits. Requires the extra `models`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ class WeightsFamily:
     """Classes and file formats of one family of models.
 
     Attributes:
-        classes: the library's class for each `model_type` that a configuration may have.
-        mapping: the module in this package that converts the authors' files; None without one.
-        mark: a tensor in those files that is in no file of an earlier family with another mark.
+        classes: class of the library for each `model_type` that a configuration may have.
+        mapping: module of this package that converts the authors' files; None if there is none.
+        mark: name of a tensor that identifies the authors' files of this family; earlier families with
+            another mark do not have it.
     """
 
     classes: Mapping[str, str]
@@ -38,6 +39,7 @@ class WeightsFamily:
     mark: str = ""
 
 
+# Present in the authors' files of SAM 2, but not in those of SAM.
 SAM2 = "image_encoder.trunk.patch_embed.proj.weight"
 FAMILIES: Mapping[str, WeightsFamily] = {
     "sam-hq": WeightsFamily({"sam_hq": "SamHQModel"}, "sam_hq", "mask_decoder.hf_token.weight"),
@@ -57,7 +59,7 @@ FAMILIES: Mapping[str, WeightsFamily] = {
         {"dinov3_vit": "DINOv3ViTModel", "dinov3_convnext": "DINOv3ConvNextModel"}
     ),
 }
-# Common files that no family can read, by a tensor in them.
+# Common files that no family can read, identified by a tensor in them.
 UNSUPPORTED_FILES = {
     "image_encoder.patch_embed.seq.0.c.weight": "the TinyViT encoder of MobileSAM, for which the library has no model",
 }
@@ -71,7 +73,7 @@ def load_model(
     dtype: str = "float32",
     allow_download: bool = False,
 ) -> nn.Module:
-    """Load a model with its weights, ready for prediction.
+    """Load a model and its weights, ready for prediction.
 
     Args:
         weights: a folder with config.json and model.safetensors; a name on the hub, such as
@@ -82,8 +84,8 @@ def load_model(
         allow_download: whether to download a model of the hub that is not in the local cache.
 
     Raises:
-        InvalidInput: there is nothing under that name; or the file is truncated, of another family,
-            could run code, or its tensors do not fit its configuration.
+        InvalidInput: there are no weights under that name; or the file is truncated, belongs to
+            another family, could execute code, or has tensors that do not fit its configuration.
         MissingExtra: torch or transformers is not installed.
     """
     if family not in FAMILIES:
@@ -100,7 +102,11 @@ def load_model(
     return model.to(device).eval()
 
 
-def _from_file(path: Path, family: str, dtype: str) -> Any:
+def _from_file(
+    path: Path,
+    family: str,
+    dtype: str,
+) -> Any:
     from segarena.files.checkpoint import extract_state_dict, read_checkpoint
 
     if path.suffix == ".safetensors":
@@ -118,7 +124,7 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
         raise InvalidInput(f"{path}: {error}") from error
     except (ArithmeticError, LookupError, ValueError) as error:
         raise InvalidInput(
-            f"{path}: its tensors have no shapes of a {family} model: {error}"
+            f"{path}: its tensor shapes are not those of a {family} model: {error}"
         ) from error
     class_name = next(iter(FAMILIES[family].classes.values()))
     model_class = getattr(_transformers(), class_name)
@@ -128,8 +134,12 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
     )
 
 
-def _check_mark(path: Path, state: Mapping[str, Any], family: str) -> None:
-    """Raise InvalidInput unless the file contains the tensor that marks the family."""
+def _check_mark(
+    path: Path,
+    state: Mapping[str, Any],
+    family: str,
+) -> None:
+    """Raise InvalidInput unless the file contains the tensor that identifies the family."""
     for mark, reason in UNSUPPORTED_FILES.items():
         if mark in state:
             raise InvalidInput(f"{path} holds {reason}")
@@ -144,15 +154,19 @@ def _check_mark(path: Path, state: Mapping[str, Any], family: str) -> None:
         raise InvalidInput(f"{path} holds a model of the family {found!r}, not {family!r}")
     if FAMILIES[family].mapping is None:
         raise InvalidInput(
-            f"{family}: single files are not read; "
+            f"{family}: single files are not supported; "
             "give a folder with config.json and model.safetensors"
         )
     raise InvalidInput(
-        f"{path} has {len(state)} tensors, and not {FAMILIES[family].mark!r} of a {family} model"
+        f"{path} has {len(state)} tensors, but lacks {FAMILIES[family].mark!r} of a {family} model"
     )
 
 
-def _from_folder(path: Path, family: str, dtype: str) -> Any:
+def _from_folder(
+    path: Path,
+    family: str,
+    dtype: str,
+) -> Any:
     if not (path / "config.json").is_file():
         raise InvalidInput(
             f"{path} has no config.json; expected a folder with config.json and model.safetensors"
@@ -162,7 +176,7 @@ def _from_folder(path: Path, family: str, dtype: str) -> Any:
     index = path / "model.safetensors.index.json"
     if not single.is_file() and not index.is_file():
         raise InvalidInput(
-            f"{path} has no model.safetensors; weights in other formats are not read from folders"
+            f"{path} has no model.safetensors; folders with other weight formats are not supported"
         )
     try:
         return _from_library(str(path), family, dtype, local=True)
@@ -170,44 +184,53 @@ def _from_folder(path: Path, family: str, dtype: str) -> Any:
         raise InvalidInput(f"{path} cannot be read: {_as_one_line(error)}") from error
 
 
-def _from_hub(name: str, family: str, dtype: str, allow_download: bool) -> Any:
+def _from_hub(
+    name: str,
+    family: str,
+    dtype: str,
+    allow_download: bool,
+) -> Any:
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or Path(name).suffix in (
         ".pth",
         ".pt",
         ".safetensors",
     ):
         raise InvalidInput(
-            f"there is no file or folder {name}, and it is no name on the hub (OWNER/MODEL)"
+            f"there is no file or folder {name}, and it is not a name on the hub (OWNER/MODEL)"
         )
     try:
         return _from_library(name, family, dtype, local=not allow_download)
     except OSError as error:
         if allow_download:
             raise InvalidInput(
-                f"{name} cannot be fetched from the hub: {_as_one_line(error)}"
+                f"{name} cannot be downloaded from the hub: {_as_one_line(error)}"
             ) from error
         raise InvalidInput(
             f"there is no folder {name}, nor is a model of that name in the hub's local cache, and nothing "
-            f"is downloaded unless asked: say allow_download=True, or fetch it with "
+            f"is downloaded without permission: set allow_download=True, or download it with "
             f"`hf download {name} --local-dir FOLDER`"
         ) from error
 
 
-def _from_library(source: str, family: str, dtype: str, *, local: bool) -> Any:
+def _from_library(
+    source: str,
+    family: str,
+    dtype: str,
+    *,
+    local: bool,
+) -> Any:
     library = _transformers()
     try:
         config, _ = library.PreTrainedConfig.get_config_dict(source, local_files_only=local)
         model_type = str(config["model_type"])
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"{source}: config.json is not a model's configuration with a model_type"
-        ) from error
+        raise InvalidInput(f"{source}: config.json has no model_type") from error
     classes = FAMILIES[family].classes
     if model_type not in classes:
         fitting = [name for name, known in FAMILIES.items() if model_type in known.classes]
         hint = f"; it is of the family {fitting[0]!r}" if fitting else ""
         raise InvalidInput(
-            f"{source} is a {model_type!r} model; {family} takes {', '.join(classes)}{hint}"
+            f"{source} is a {model_type!r} model; {family} accepts {', '.join(classes)}{hint}"
         )
     model_class = getattr(library, classes[model_type])
     return _fill_weights(
@@ -215,15 +238,21 @@ def _from_library(source: str, family: str, dtype: str, *, local: bool) -> Any:
     )
 
 
-def _fill_weights(model_class: Any, source: str | None, shown: str, dtype: str, **how: Any) -> Any:
+def _fill_weights(
+    model_class: Any,
+    source: str | None,
+    shown: str,
+    dtype: str,
+    **how: Any,
+) -> Any:
     """Return the model with its weights; reject weights that do not fit.
 
     Args:
-        model_class: of the library.
-        source: folder or name for the library; None with a configuration and weights in `how`.
+        model_class: model class of the library.
+        source: folder or name for the library; None if `how` contains configuration and weights.
         shown: name of the source in messages.
-        dtype: of the weights.
-        how: further arguments of the library.
+        dtype: floating-point format of the weights.
+        how: further arguments for the library.
     """
     import torch
     from huggingface_hub.errors import StrictDataclassError
@@ -240,7 +269,7 @@ def _fill_weights(model_class: Any, source: str | None, shown: str, dtype: str, 
             )
     except ImportError as error:
         raise MissingExtra(
-            f"{shown}: the library needs one more package: {_as_one_line(error)}"
+            f"{shown}: the library needs another package: {_as_one_line(error)}"
         ) from error
     except (
         SafetensorError,
@@ -264,7 +293,7 @@ def _fill_weights(model_class: Any, source: str | None, shown: str, dtype: str, 
 
 
 def _misfits(info: Mapping[str, Any]) -> str:
-    """Return which tensors do not fit the model, "" when all do."""
+    """Describe the tensors that do not fit the model; "" if all of them fit."""
     from segarena.files.checkpoint import abbreviated_keys
 
     shapes = [
@@ -292,7 +321,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Silence the library's own report and progress bar; `_misfits` reports the problems."""
+    """Silence the library's own report and progress bar, because `_misfits` reports the problems."""
     logging = importlib.import_module("transformers.utils.logging")
     level = logging.get_verbosity()
     bar = logging.is_progress_bar_enabled()

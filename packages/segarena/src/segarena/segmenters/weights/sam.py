@@ -1,7 +1,8 @@
-"""Convert the authors' files of SAM (ViT-B, L, H) and of models with its architecture, such as MedSAM.
+"""Conversion of the authors' files of SAM (ViT-B, L, H) and of models with its architecture, such as MedSAM.
 
-All sizes come from the shapes of the tensors, so there is no list of variants. The original decoder
-uses the layer norm epsilon 1e-5 instead of the library's default 1e-6; the configuration sets it.
+All sizes are read from the shapes of the tensors, so no list of variants is needed. The original
+decoder uses 1e-5 as the epsilon of layer norms, the library 1e-6 by default, so the configuration
+sets it.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ TIED = {
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration and the weights in the library's names.
+    """Return the configuration, and the weights under the library's tensor names.
 
     Raises:
-        KeyError: a tensor that determines a size is missing.
+        KeyError: a tensor that determines a size of the model is missing.
 
     Source: facebookresearch/segment-anything, segment_anything/modeling and build_sam.py.
     """
@@ -68,13 +69,15 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def sam_weights(
-    weights: Mapping[str, Any], more: Rules = (), perceptrons: str = PERCEPTRONS
+    weights: Mapping[str, Any],
+    more: Rules = (),
+    perceptrons: str = PERCEPTRONS,
 ) -> dict[str, Any]:
-    """Return the weights in the library's names; the rules `more` come first."""
+    """Return the weights under the library's tensor names; the rules `more` are applied first."""
     new = rename_tensors(
         weights, (*more, *ENCODER_RULES, *PROMPT_RULES, *DECODER_RULES), perceptrons
     )
-    # The library stores shared weights twice.
+    # The library stores shared weights under two names.
     for copy, source in TIED.items():
         if source in new:
             new[copy] = new[source]
@@ -82,7 +85,7 @@ def sam_weights(
 
 
 def sam_config(shapes: Shapes) -> dict[str, Any]:
-    """Return the configuration of the three parts, from the shapes alone."""
+    """Return the configuration of the three parts, derived from tensor shapes alone."""
     width, _, patch_px, _ = shapes["image_encoder.patch_embed.proj.weight"]
     grid = shapes["image_encoder.pos_embed"][1]
     prompt = {
@@ -120,8 +123,8 @@ def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
     The shapes do not determine the number of heads; every published file has 8.
 
     Args:
-        shapes: of all tensors.
-        mlp: name of the first tensor of the decoder's first perceptron.
+        shapes: shapes of all tensors.
+        mlp: name of the first tensor of the decoder's first multilayer perceptron.
     """
     width = shapes["mask_decoder.iou_token.weight"][1]
     cross = shapes["mask_decoder.transformer.layers.0.cross_attn_token_to_image.q_proj.weight"]
@@ -139,10 +142,14 @@ def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
     }
 
 
-def _attention(shapes: Shapes, width: int, grid: int) -> dict[str, Any]:
-    """Return heads, windows and global layers, from the tables of relative positions.
+def _attention(
+    shapes: Shapes,
+    width: int,
+    grid: int,
+) -> dict[str, Any]:
+    """Return heads, windows and global layers, derived from the tables of relative positions.
 
-    A table has 2n - 1 rows for n positions.
+    The table for n positions has 2n - 1 rows.
     """
     depth = count_numbered(shapes, r"image_encoder\.blocks\.(\d+)\.")
     tables = [shapes[f"image_encoder.blocks.{index}.attn.rel_pos_h"] for index in range(depth)]

@@ -1,7 +1,7 @@
-"""Convert the authors' files of SAM 2 and SAM 2.1 (tiny, small, base+, large), for single images.
+"""Conversion of the authors' files of SAM 2 and SAM 2.1 (tiny, small, base+, large), for single images.
 
-The shapes do not determine heads, windows and global layers of the encoder; a table lists them by
-width and depth.
+Tensor shapes do not determine the encoder's heads, windows and global layers, so a table lists them
+by width and depth.
 """
 
 from __future__ import annotations
@@ -22,9 +22,16 @@ from segarena.segmenters.weights.tensor_renaming import (
     stack_rules,
 )
 
+# Meta's file numbers the modules of a sequence: convolution, norm and activation, four times.
 DOWNSAMPLER_LAYERS = {
-    **{3 * number: f"layers.{number}.conv" for number in range(4)},
-    **{3 * number + 1: f"layers.{number}.layer_norm" for number in range(4)},
+    0: "layers.0.conv",
+    1: "layers.0.layer_norm",
+    3: "layers.1.conv",
+    4: "layers.1.layer_norm",
+    6: "layers.2.conv",
+    7: "layers.2.layer_norm",
+    9: "layers.3.conv",
+    10: "layers.3.layer_norm",
     12: "final_conv",
 }
 
@@ -82,10 +89,10 @@ MORE_PERCEPTRONS = (
 
 @dataclass(frozen=True, slots=True)
 class EncoderVariant:
-    """Sizes of a published encoder that its shapes do not determine.
+    """Sizes of a published encoder that tensor shapes do not determine.
 
     Attributes:
-        heads: attention heads of the first stage; each next stage has twice as many.
+        heads: attention heads of the first stage; each further stage has twice as many.
         global_blocks: blocks with attention over the whole image.
         windows: sides of the attention windows, by stage.
         side_px: side of the training images.
@@ -97,7 +104,7 @@ class EncoderVariant:
     side_px: int = 1024
 
 
-# By width of the first stage and blocks per stage. Source: facebookresearch/sam2, sam2/configs.
+# Keys: width of the first stage and blocks per stage. Source: facebookresearch/sam2, sam2/configs.
 VARIANTS: dict[tuple[int, tuple[int, ...]], EncoderVariant] = {
     (96, (1, 2, 7, 2)): EncoderVariant(1, (5, 7, 9)),
     (96, (1, 2, 11, 2)): EncoderVariant(1, (7, 10, 13)),
@@ -107,10 +114,10 @@ VARIANTS: dict[tuple[int, tuple[int, ...]], EncoderVariant] = {
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration and the weights in the library's names, including the memory.
+    """Return the configuration, and the weights under the library's tensor names, including the memory part.
 
     Raises:
-        KeyError: a tensor that determines a size is missing.
+        KeyError: a tensor that determines a size of the model is missing.
         InvalidInput: the encoder has no published size.
 
     Source: facebookresearch/sam2, sam2/modeling and sam2/configs.
@@ -121,7 +128,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def sam2_config(shapes: Shapes) -> dict[str, Any]:
-    """Return the configuration of encoder, prompts and decoder; names have no prefix "sam_"."""
+    """Return the configuration of encoder, prompt encoder and decoder; its keys lack the prefix "sam_"."""
     backbone = _backbone(shapes)
     side_px = backbone["image_size"][0]
     width = shapes["image_encoder.neck.convs.0.conv.weight"][0]
@@ -149,7 +156,7 @@ def sam2_config(shapes: Shapes) -> dict[str, Any]:
 
 def _backbone(shapes: Shapes) -> dict[str, Any]:
     depth = count_numbered(shapes, r"image_encoder\.trunk\.blocks\.(\d+)\.")
-    # The first block of each later stage widens its input, and has a projection for it.
+    # The first block of each later stage widens its input, for which it has a projection.
     starts = [0]
     for block in range(1, depth):
         if f"image_encoder.trunk.blocks.{block}.proj.weight" in shapes:

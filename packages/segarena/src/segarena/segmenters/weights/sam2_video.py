@@ -1,4 +1,4 @@
-"""Convert the authors' files of SAM 2 and SAM 2.1 for videos: the same files, with the memory."""
+"""Conversion of the authors' files of SAM 2 and SAM 2.1 for videos: the same files, including the memory part."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from segarena.segmenters.weights.tensor_renaming import Shapes, count_numbered, 
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration and the weights in the library's names.
+    """Return the configuration, and the weights under the library's tensor names.
 
-    SAM 2.1 added two parts; for a file of SAM 2, which lacks them, the configuration disables them.
+    SAM 2.1 added two parts. Files of SAM 2 lack them, so the configuration disables them.
 
     Raises:
         KeyError, InvalidInput: see `segarena.segmenters.weights.sam2.convert`.

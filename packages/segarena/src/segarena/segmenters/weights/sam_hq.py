@@ -1,4 +1,4 @@
-"""Convert the authors' files of SAM-HQ (ViT-B, L, H): SAM and the parts that sharpen its masks."""
+"""Conversion of the authors' files of SAM-HQ (ViT-B, L, H): SAM and the parts that refine its masks."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ RULES: Rules = (
 
 
 def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration and the weights in the library's names.
+    """Return the configuration, and the weights under the library's tensor names.
 
     Raises:
-        KeyError: a tensor that determines a size is missing.
+        KeyError: a tensor that determines a size of the model is missing.
 
     Source: SysCV/sam-hq, segment_anything/modeling/mask_decoder_hq.py and build_sam.py.
     """
     shapes = shapes_of(weights)
     config = sam_config(shapes)
-    config["mask_decoder_config"]["vit_dim"] = shapes["mask_decoder.compress_vit_feat.0.weight"][0]
-    return config, sam_weights(weights, RULES, rf"{PERCEPTRONS}|mask_decoder\.hf_mlp")
+    compression = shapes["mask_decoder.compress_vit_feat.0.weight"]
+    config["mask_decoder_config"]["vit_dim"] = compression[0]
+    perceptrons = rf"{PERCEPTRONS}|mask_decoder\.hf_mlp"
+    return config, sam_weights(weights, RULES, perceptrons)
 
 
 def repair(model: Any) -> None:
-    """Make the library's decoder upscale its transformer's output, as in the authors' code.
+    """Make the library's decoder upscale the output of its transformer, as in the authors' code.
 
-    Up to transformers 5.23 the decoder drops that output and upscales its own input, with rows and
-    columns exchanged, so every mask is wrong. In a library without this bug nothing changes.
+    Up to transformers 5.23 the decoder discards this output and upscales its own input with rows
+    and columns exchanged, so every mask is wrong. Libraries without this bug are not changed.
     """
     image = _AttendedImage()
     model.mask_decoder.transformer.register_forward_hook(image.keep)
@@ -44,16 +46,24 @@ def repair(model: Any) -> None:
 
 
 class _AttendedImage:
-    """Hooks that carry the transformer's image from its output to the upscaling layer."""
+    """Hooks that pass the image part of the transformer's output to the upscaling layer."""
 
     def __init__(self) -> None:
         self._image: Any = None
 
-    def keep(self, _module: Any, _inputs: Any, outputs: tuple[Any, ...]) -> None:
+    def keep(
+        self,
+        _module: Any,
+        _inputs: Any,
+        outputs: tuple[Any, ...],
+    ) -> None:
         self._image = outputs[1]  # (image, prompt set, position, channel)
 
     def replace_input(self, _module: Any, inputs: tuple[Any, ...]) -> tuple[Any]:
         height, width = inputs[0].shape[-2:]
         image = self._image
+        # Deleted, because the hook outlives the call and would keep the image in GPU memory.
         self._image = None
-        return (image.transpose(2, 3).reshape(-1, image.shape[-1], height, width),)
+        channels = image.shape[-1]
+        planes = image.transpose(2, 3).reshape(-1, channels, height, width)
+        return (planes,)

@@ -1,4 +1,4 @@
-"""Rename tensors from the authors' model definition to the library's, and read sizes from shapes."""
+"""Renaming of tensors from the authors' model definition to the library's, and sizes from tensor shapes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ Shapes = dict[str, tuple[int, ...]]
 
 def shapes_of(weights: Mapping[str, Any]) -> Shapes:
     """Return the shapes of tensors by name, in file order."""
-    return {name: tuple(map(int, tensor.shape)) for name, tensor in weights.items()}
+    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
-def rename_tensors(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -> dict[str, Any]:
+def rename_tensors(
+    weights: Mapping[str, Any],
+    rules: Rules,
+    perceptrons: str,
+) -> dict[str, Any]:
     """Return the tensors under new names.
 
-    Only the first rule that matches the start of a name applies; a name without a matching rule
-    stays. In perceptrons, whose names match `perceptrons` followed by `.layers.N.`, the first layer
-    becomes `.proj_in.`, the last one `.proj_out.`, and those between `.layers.N.` counted from 0.
+    Only the first rule that matches the start of a name is applied; names without a matching rule
+    stay. For perceptrons, whose names match `perceptrons` followed by `.layers.N.`, the first layer
+    becomes `.proj_in.`, the last becomes `.proj_out.`, and those between become `.layers.N.`,
+    counted from 0.
     """
     layer = re.compile(rf"({perceptrons})\.layers\.(\d+)\.")
     last: dict[str, int] = {}
@@ -35,7 +40,7 @@ def rename_tensors(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -
     def rename_layer(match: re.Match[str]) -> str:
         perceptron = match[1]
         number = int(match[2])
-        # A perceptron of one layer has an output layer only.
+        # A perceptron with a single layer has only an output layer.
         if number == last[perceptron]:
             return f"{perceptron}.proj_out."
         if number == 0:
@@ -49,8 +54,12 @@ def rename_tensors(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -
     return tensors
 
 
-def stack_rules(stack: str, prefix: str, layers: Mapping[int, str]) -> Rules:
-    """Return a rule per numbered layer of a stack; the new name is `prefix` and the layer's name."""
+def stack_rules(
+    stack: str,
+    prefix: str,
+    layers: Mapping[int, str],
+) -> Rules:
+    """Return a rule for each numbered layer of a stack; new names start with `prefix` and the layer's name."""
     return tuple(
         (rf"{re.escape(stack)}\.{number}\.", f"{prefix}{name}.") for number, name in layers.items()
     )

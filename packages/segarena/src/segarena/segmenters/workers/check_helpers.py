@@ -1,4 +1,4 @@
-"""Steps shared by the checks of a worker: run one check, build dialogues, predict and validate."""
+"""Shared steps of the checks of a worker: run one check, build dialogues, predict and validate."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class CheckResult:
     """Result of one check of a worker.
 
     Attributes:
-        check: what the worker should do.
-        has_passed: whether it did.
-        details: the fault of a failed check, or a remark on a passed one.
+        check: expected behaviour of the worker.
+        has_passed: whether the worker behaves as expected.
+        details: fault of a failed check, or a remark on a passed one.
     """
 
     check: str
@@ -33,7 +33,7 @@ class CheckResult:
 
 
 def run_check(check: str, attempt: Callable[[], str]) -> CheckResult:
-    """Run one check; `attempt` returns the fault, "" for none, or raises."""
+    """Run one check; `attempt` returns a description of the fault ("" if there is none) or raises."""
     try:
         fault = attempt()
     except (SegarenaError, WorkerError, WorkerLost) as error:
@@ -42,12 +42,17 @@ def run_check(check: str, attempt: Callable[[], str]) -> CheckResult:
 
 
 def tested_prompt_kinds(worker: Worker) -> list[str]:
-    """Return the prompt kinds to test: those that the worker declares, else all."""
+    """Return the prompt kinds to test: those that the worker declares, or else all."""
     return sorted(PROMPTS if worker.prompt_kinds is None else worker.prompt_kinds)
 
 
-def build_dialogue(worker: Worker, kind: str, shape: Sequence[int], rounds: int) -> Dialogue:
-    """Return a dialogue with one synthetic prompt per round; examples are encoded, as in a run."""
+def build_dialogue(
+    worker: Worker,
+    kind: str,
+    shape: Sequence[int],
+    rounds: int,
+) -> Dialogue:
+    """Return a dialogue with one synthetic prompt per round; support examples are encoded as in a run."""
     prompts: list[tuple[Prompt, ...]] = []
     for number in range(rounds):
         prompt = synthetic_prompts(kind, tuple(shape), number)
@@ -58,20 +63,27 @@ def build_dialogue(worker: Worker, kind: str, shape: Sequence[int], rounds: int)
 
 
 def predict_checked(
-    worker: Worker, encoded: EncodingHandle, shape: Sequence[int], dialogues: Sequence[Dialogue]
+    worker: Worker,
+    encoded: EncodingHandle,
+    shape: Sequence[int],
+    dialogues: Sequence[Dialogue],
 ) -> list[Prediction]:
-    """Return the worker's predictions; raise where one is invalid or their number is wrong."""
+    """Return the worker's predictions; raise an error if one is invalid or their number is wrong."""
     predictions = worker.predict(encoded, dialogues)
     if len(predictions) != len(dialogues):
         raise PluginInvalid(
             f"{len(dialogues)} dialogues, {len(predictions)} answers; "
-            "return one each, in their order"
+            "return one answer per dialogue, in order"
         )
     return [as_prediction(each, tuple(shape), name="its answer") for each in predictions]
 
 
 def predict_two_rounds(
-    worker: Worker, kind: str, sample_kind: str, shape: Sequence[int], seed: int = 0
+    worker: Worker,
+    kind: str,
+    sample_kind: str,
+    shape: Sequence[int],
+    seed: int = 0,
 ) -> list[Prediction]:
     """Return the predictions of two rounds; the second request contains the first prediction."""
     encoded = worker.encode(synthetic_sample(sample_kind, shape, seed))

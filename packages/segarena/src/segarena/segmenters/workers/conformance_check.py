@@ -1,4 +1,4 @@
-"""Conformance check of a worker: behaviour in a run, after a crash, and with a broken host."""
+"""Conformance check of a worker: its behaviour in a run, after a crash, and with a faulty host."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from segarena.segmenters.workers.synthetic_samples import ODD_SHAPES, SHAPES, sy
 from segarena.segmenters.workers.worker import Worker
 
 MAX_STARTS = 10
-"""The check stops when the worker had to be started more often."""
+"""The check stops if the worker had to be started more often than this."""
 
 _PINGS = 20
 
 
 def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[CheckResult]:
-    """Run all checks on a worker; return their results.
+    """Run all checks on a worker and return their results.
 
     Args:
-        make: starts the worker; a new process each time.
+        make: function that starts the worker, as a new process each time.
         limit_s: seconds for each response.
     """
     started = time.perf_counter()
@@ -41,7 +41,7 @@ def check_worker(make: Callable[[], Worker], *, limit_s: float = 60.0) -> list[C
         worker = make()
     except PluginInvalid as error:
         fault = str(error).removeprefix("worker: ")
-        return [CheckResult(check="starts and says hello", has_passed=False, details=fault)]
+        return [CheckResult(check="starts and sends its greeting", has_passed=False, details=fault)]
     seconds = time.perf_counter() - started
     results = [_describe_start(worker, seconds)]
     with worker.client.response_limit(limit_s):
@@ -74,7 +74,7 @@ def _describe_start(worker: Worker, seconds: float) -> CheckResult:
         if name != "machine":
             packages.append(f"{name} {version}")
     if worker.prompt_kinds is None:
-        prompts = "prompts it does not name"
+        prompts = "prompts, none declared"
     else:
         prompts = ", ".join(sorted(worker.prompt_kinds))
     samples = ", ".join(worker.sample_kinds)
@@ -82,7 +82,7 @@ def _describe_start(worker: Worker, seconds: float) -> CheckResult:
         f"{description.model} on {description.device} in {seconds:.1f} s; "
         f"{', '.join(packages)}; {samples}: {prompts}"
     )
-    return CheckResult(check="starts and says hello", has_passed=True, details=details)
+    return CheckResult(check="starts and sends its greeting", has_passed=True, details=details)
 
 
 def _check_prompt_kinds(worker: Worker) -> Iterator[CheckResult]:
@@ -110,9 +110,11 @@ def _check_odd_shapes(worker: Worker) -> Iterator[CheckResult]:
 
 
 def _encode_with_dialogues(
-    worker: Worker, sample_kind: str, seed: int = 0
+    worker: Worker,
+    sample_kind: str,
+    seed: int = 0,
 ) -> tuple[EncodingHandle, list[Dialogue]]:
-    """Return an encoded sample and three dialogues about it, of one, two and three rounds."""
+    """Return an encoded sample and three dialogues about it, with one, two and three rounds."""
     shape = SHAPES[sample_kind]
     kinds = tested_prompt_kinds(worker)
     encoded = worker.encode(synthetic_sample(sample_kind, shape, seed))
@@ -138,7 +140,10 @@ def _check_batches(worker: Worker) -> Iterator[CheckResult]:
             fault = _difference(singly, together, "together")
             return fault or _difference(singly, reversed_order, "in another order")
 
-        yield run_check(f"answers three dialogues together as one by one ({sample_kind})", attempt)
+        yield run_check(
+            f"gives the same answers to three dialogues together as one by one ({sample_kind})",
+            attempt,
+        )
 
 
 def _check_repetition(worker: Worker) -> Iterator[CheckResult]:
@@ -154,11 +159,13 @@ def _check_repetition(worker: Worker) -> Iterator[CheckResult]:
             again = predict_checked(worker, encoded, shape, dialogues)
             return _difference(first, again, "after another sample")
 
-        yield run_check(f"answers the same when asked again later ({sample_kind})", attempt)
+        yield run_check(
+            f"gives the same answers when the prompts are repeated later ({sample_kind})", attempt
+        )
 
 
 def _check_other_process(worker: Worker, make: Callable[[], Worker]) -> CheckResult:
-    """Check that a new process predicts the same, so that a run survives a restart."""
+    """Check that a new process gives the same predictions, so that a run survives a restart."""
 
     def attempt() -> str:
         sample_kind = min(worker.sample_kinds)
@@ -174,7 +181,7 @@ def _check_other_process(worker: Worker, make: Callable[[], Worker]) -> CheckRes
         fresh.client.end()
         return _difference(expected, again, "by another process")
 
-    return run_check("answers the same in another process, from the dialogue alone", attempt)
+    return run_check("gives the same answers in another process, from the dialogue alone", attempt)
 
 
 def _check_packing(worker: Worker) -> Iterator[CheckResult]:
@@ -191,21 +198,25 @@ def _check_packing(worker: Worker) -> Iterator[CheckResult]:
         packed = pack(encoded)
         for name, array in packed.items():
             if not isinstance(array, np.ndarray):
-                return f"pack gives {name!r}, which is no array"
+                return f"pack gives {name!r}, which is not an array"
         again = predict_checked(worker, unpack(packed), shape, dialogues)
         return _difference(expected, again, "from the packed encoding")
 
-    yield run_check("answers the same from an encoding that was packed and unpacked", attempt)
+    yield run_check("gives the same answers from an encoding that was packed and unpacked", attempt)
 
 
-def _difference(first: Sequence[Prediction], second: Sequence[Prediction], how: str) -> str:
-    """Return the fault of the first pair of predictions that differ; "" when all are equal."""
+def _difference(
+    first: Sequence[Prediction],
+    second: Sequence[Prediction],
+    how: str,
+) -> str:
+    """Describe the first pair of predictions that differ; "" if all are equal."""
     for one, other in zip(first, second, strict=True):
         differing = int(np.count_nonzero(np.asarray(one.mask) != np.asarray(other.mask)))
         if differing:
             return (
-                f"{differing} of {np.size(one.mask)} pixels are others {how}; "
-                "nothing may be kept between calls"
+                f"{differing} of {np.size(one.mask)} pixels differ {how}; "
+                "a model must keep no state between calls"
             )
     return ""
 

@@ -1,4 +1,4 @@
-"""Open a connection to a worker: start its program or connect to its address, then read its greeting."""
+"""Opening a connection to a worker: start its program or connect to its address, then read its greeting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_connection(config: WorkerConfig, *, retry_s: float = 0.0) -> WorkerStre
 
     Args:
         config: command or address of the worker.
-        retry_s: seconds for which to retry a refused connection to an address.
+        retry_s: number of seconds for which to retry a refused connection to an address.
 
     Raises:
         PluginInvalid: the worker cannot be started or reached, or has another protocol version;

@@ -1,4 +1,4 @@
-"""Handle of an encoding that stays in the worker's memory."""
+"""Handle for an encoding that stays in the worker's memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from segarena.worker import flatten
 
 
 class EncodingHandle:
-    """Handle of a worker's encoding of a sample, with all that is needed to encode it again.
+    """Handle for a worker's encoding of a sample, with everything needed to encode the sample again.
 
     Args:
-        client: of the worker.
-        source: the sample; or the arrays into which an encoding of it was packed.
+        client: client of the worker.
+        source: the sample, or the arrays into which an encoding of it was packed.
 
     Attributes:
-        handle: the worker's number for the encoding.
+        handle: the worker's id of the encoding.
         losses: workers lost over this sample.
         nbytes: approximate memory that the encoding takes in the worker.
-        pass_seconds: duration of each encoder pass so far; set only for encodings made in parts
-            on demand (see `segarena.capabilities.pass_seconds`).
+        pass_seconds: duration of each encoder pass so far; set only for encodings that are computed
+            in parts on demand (see `segarena.capabilities.pass_seconds`).
     """
 
     pass_seconds: list[float]
@@ -40,11 +40,11 @@ class EncodingHandle:
         self._earlier_passes: list[float] = []
 
     def ensure_current(self) -> int:
-        """Encode again if the worker was replaced; return the generation of the handle.
+        """Encode the sample again if the worker was replaced; return the generation of the handle.
 
         Raises:
-            WorkerLost, WorkerError: as `WorkerClient.request`.
-            SegmenterError: the worker's answer is not valid.
+            WorkerLost, WorkerError: see `WorkerClient.request`.
+            SegmenterError: the worker's answer is invalid.
         """
         client = self.client
         client.start()
@@ -54,7 +54,7 @@ class EncodingHandle:
             self._encode()
             return self._generation
         self._earlier_passes = list(getattr(self, "pass_seconds", ()))
-        # Encoding again after a crash is not model time, so it has the limit of a start.
+        # Encoding again after a crash is not model time, so the time limit of a start applies.
         limit_s = client.config.start_s
         with pause_deadline(limit_s), client.response_limit(limit_s):
             self._encode()
@@ -79,7 +79,7 @@ class EncodingHandle:
         size = answer.get("bytes")
         if not isinstance(handle, int):
             raise SegmenterError(
-                f"the worker gives {handle!r} as the handle of an encoding, expected a whole number"
+                f"the worker returned {handle!r} as the handle of an encoding, expected an integer"
             )
         self.handle = handle
         self.nbytes = size if isinstance(size, int) else 0

@@ -1,4 +1,4 @@
-"""Memory in use by other processes, read from /proc."""
+"""Memory used by other processes, read from /proc."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def resident_bytes(pid: int) -> int:
 def process_tree_bytes(pid: int) -> int:
     """Return the resident memory of a process and all its descendants.
 
-    Memory shared between them counts once for each.
+    Memory that they share is counted once for each process.
     """
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        # Processes end while their folders are read.
+        # A process may end while its folder is read.
         with suppress(OSError, ValueError, IndexError):
             text = (folder / "stat").read_text(encoding="ascii", errors="replace")
-            # The program's name, in parentheses, may itself contain spaces and parentheses.
+            # The program name, in parentheses, may itself contain spaces and parentheses.
             fields = text.rpartition(")")[2].split()
             parent = int(fields[1])
             children.setdefault(parent, []).append(int(folder.name))

@@ -1,4 +1,4 @@
-"""Checks of a worker's protocol: wrong requests, broken frames, and a host that disappears."""
+"""Checks of a worker's protocol: invalid requests, broken frames, and a host that disappears."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ from segarena.serialization import encode_dialogue
 from segarena.worker import PROTOCOL
 
 END_LIMIT_S = 10.0
-"""Seconds in which a worker must end after its host hung up."""
+"""Number of seconds within which a worker must end after its host has hung up."""
 
 
-def _frame(header_bytes: int, body_bytes: int, content: bytes) -> bytes:
+def _frame(
+    header_bytes: int,
+    body_bytes: int,
+    content: bytes,
+) -> bytes:
     return header_bytes.to_bytes(4, "little") + body_bytes.to_bytes(8, "little") + content
 
 
 FRAMES = {
     "a frame that announces a body of 2^62 bytes": _frame(2, 2**62, b"{}"),
     "the end in the middle of a frame": _frame(100, 0, b'{"verb"'),
-    "the end before anything is asked": b"",
+    "the end before any request": b"",
 }
-"""Last bytes of a host before it hangs up."""
+"""Last bytes that a host sends before it hangs up."""
 
 
 def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
-    """Send requests that must fail; check the error and that the worker goes on."""
+    """Send requests that must fail; check the error and that the worker continues."""
     sample_kind = min(worker.sample_kinds)
     shape = SHAPES[sample_kind]
     outside = Dialogue().ask((Click(tuple(side + 5 for side in shape)),))
@@ -48,21 +52,23 @@ def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
     outside_header = encode_dialogue(outside, bodies, lambda _: 0)
     unknown = {"rounds": [[{"kind": "wish"}]]}
     no_option = {"protocol": PROTOCOL, "options": {"no such option": 1}}
-    # Description, verb, header, expected kind of the error ("" for any reaction).
+    # Description, verb, header, and expected kind of the error ("" accepts any reaction).
     requests: list[tuple[str, str, dict[str, Any], str]] = [
         ("an unknown verb", "dance", {}, "verb"),
         ("another protocol", "hello", {"protocol": PROTOCOL + 1}, "protocol"),
-        ("an option that it does not have", "hello", no_option, "options"),
+        ("an unknown option", "hello", no_option, "options"),
         ("an unknown handle", "predict", {"handle": -1, "dialogues": []}, "handle"),
         ("a prompt of an unknown kind", "predict", {"dialogues": [unknown]}, "protocol"),
         ("a sample of an unknown kind", "encode", {"sample": {"kind": "smell"}}, "protocol"),
-        ("a prompt outside of the sample", "predict", {"dialogues": [outside_header]}, ""),
+        ("a prompt outside the sample", "predict", {"dialogues": [outside_header]}, ""),
         ("a dialogue without prompts", "predict", {"dialogues": [{"rounds": []}]}, ""),
     ]
     for description, verb, header, expected in requests:
 
         def attempt(
-            verb: str = verb, header: dict[str, Any] = header, expected: str = expected
+            verb: str = verb,
+            header: dict[str, Any] = header,
+            expected: str = expected,
         ) -> str:
             encoded = worker.encode(synthetic_sample(sample_kind, shape, 0))
             generation = encoded.ensure_current()
@@ -78,16 +84,16 @@ def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
             predict_two_rounds(worker, tested_prompt_kinds(worker)[0], sample_kind, shape)
             return ""
 
-        yield run_check(f"goes on after {description}", attempt)
+        yield run_check(f"continues after {description}", attempt)
 
 
 def identity(worker: Worker) -> Iterator[CheckResult]:
-    """Check that the worker reports the files that determine its answers, and frees encodings."""
+    """Check that the worker reports the files that determine its predictions, and frees encodings."""
 
     def names_sources() -> str:
-        return "" if worker.identity["sources"] else "it does not say which file it is"
+        return "" if worker.identity["sources"] else "it does not report its own file"
 
-    result = run_check("says which files decide its answers", names_sources)
+    result = run_check("reports the files that determine its answers", names_sources)
     if result.has_passed:
         weights = ", ".join(worker.identity["weights"])
         hint = "no weights among them: set self.weights to a list of files if it has any"
@@ -107,13 +113,13 @@ def identity(worker: Worker) -> Iterator[CheckResult]:
             return ""
         return f"holds {left} encodings after one of {held} was dropped"
 
-    yield run_check("forgets an encoding that is not needed any more", frees_encoding)
+    yield run_check("frees an encoding that is no longer needed", frees_encoding)
 
 
 def broken_frames(worker: Worker) -> Iterator[CheckResult]:
     """Send broken frames or hang up; check that the worker ends."""
     config = worker.client.config
-    # A listening worker closes connections without the token, and keeps running for others.
+    # A listening worker closes connections without the token and keeps running for other hosts.
     if config.is_address:
         return
     for description, data in FRAMES.items():
@@ -122,9 +128,9 @@ def broken_frames(worker: Worker) -> Iterator[CheckResult]:
             started = time.monotonic()
             stream = open_connection(config)
             now = time.monotonic()
-            # A large model that loads slowly is also slow to end.
+            # A large model that loads slowly also ends slowly.
             stream.until = now + max(END_LIMIT_S, now - started)
-            # The worker may already have ended when the last bytes are written.
+            # The worker may have ended already when the last bytes are written.
             with closing(stream), suppress(OSError):
                 stream.write(data)
                 stream.hang_up()
@@ -133,5 +139,5 @@ def broken_frames(worker: Worker) -> Iterator[CheckResult]:
 
         result = run_check(f"ends after {description}", attempt)
         if not result.has_passed:
-            result = replace(result, details=f"{result.details}: it goes on without a host")
+            result = replace(result, details=f"{result.details}: it keeps running without a host")
         yield result

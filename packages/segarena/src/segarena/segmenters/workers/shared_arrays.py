@@ -13,23 +13,28 @@ import numpy as np
 from segarena.worker import Body, dtype_name
 
 LARGE_BYTES = 8 * 2**20
-"""Arrays of at least this size go through a file where both sides see the same disk."""
+"""Arrays of at least this size are passed as files, if both sides see the same disk."""
 
 
 class SharedArrays:
-    """Files in memory with large arrays for a worker; each exists until the worker has answered.
+    """In-memory files with large arrays for a worker; each exists until the worker has answered.
 
     Args:
-        is_visible: whether the worker sees files of this process; otherwise all arrays go through
-            the pipe.
+        is_visible: whether the worker can open files of this process; otherwise all arrays go
+            through the pipe.
     """
 
     def __init__(self, *, is_visible: bool) -> None:
         self._is_visible = is_visible
         self._files: list[int] = []
 
-    def body(self, dtype: Any, shape: Sequence[int], parts: Callable[[], Iterable[Any]]) -> Body:
-        """Return an array, given as a function of its bytes, for sending; as a file if large."""
+    def body(
+        self,
+        dtype: Any,
+        shape: Sequence[int],
+        parts: Callable[[], Iterable[Any]],
+    ) -> Body:
+        """Prepare an array, given as a function that returns its bytes, for sending; large arrays become files."""
         description: dict[str, Any] = {
             "dtype": dtype_name(dtype),
             "shape": [int(side) for side in shape],
@@ -41,9 +46,9 @@ class SharedArrays:
         return Body(description, 0, tuple)
 
     def write_file(self, parts: Iterable[Any]) -> str:
-        """Write bytes to a file in memory; return its path, valid until `clear`.
+        """Write bytes to an in-memory file; return its path, which is valid until `clear`.
 
-        The file disappears with this process, even when it is killed.
+        The file disappears with this process, even if the process is killed.
         """
         descriptor = os.memfd_create("segarena-array")
         self._files.append(descriptor)
@@ -61,5 +66,5 @@ class SharedArrays:
 
 
 def has_shared_memory() -> bool:
-    """Return whether this system has files in memory that other processes can open."""
+    """Return whether this system has in-memory files that other processes can open."""
     return hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()

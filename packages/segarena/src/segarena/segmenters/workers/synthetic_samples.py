@@ -1,4 +1,4 @@
-"""Small synthetic samples and prompts of every kind for checks of a worker."""
+"""Small synthetic samples and prompts of every kind, for checks of a worker."""
 
 from __future__ import annotations
 
@@ -22,23 +22,31 @@ ODD_SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 
 
-def synthetic_sample(kind: str, shape: Sequence[int], seed: int) -> Sample:
-    """Return a sample of noise with a bright box in it."""
+def synthetic_sample(
+    kind: str,
+    shape: Sequence[int],
+    seed: int,
+) -> Sample:
+    """Return a sample of noise that contains a bright box."""
     if kind == "image":
         return _noise_image(shape, seed)
     pixels = _noise_pixels(shape, seed)
     name = f"{kind} {seed}"
     if kind == "volume":
-        # Hounsfield units from -1000 (air) upwards, as in CT.
+        # Like CT, in Hounsfield units from -1000 (air) upwards.
         voxels = pixels[..., 0].astype(np.int16) * 8 - 1000
         return VolumeSample(id=name, voxels=voxels, spacing_mm=(3.0, 1.0, 1.0))
     return VideoSample(id=name, frames=list(pixels), frame_shape=(int(shape[1]), int(shape[2])))
 
 
-def synthetic_prompts(kind: str, shape: tuple[int, ...], number: int) -> Prompt:
-    """Return the prompt of one kind for a round, counted from 0, on a sample of this shape.
+def synthetic_prompts(
+    kind: str,
+    shape: tuple[int, ...],
+    number: int,
+) -> Prompt:
+    """Return a prompt of this kind on a sample of this shape; rounds count from 0.
 
-    The points and masks of the second round are negative where the kind allows it.
+    Points and masks of the second round are negative if the kind permits it.
     """
     is_positive = number != 1
     window = _box(shape, number)
@@ -67,13 +75,23 @@ def synthetic_prompts(kind: str, shape: tuple[int, ...], number: int) -> Prompt:
 
 def _corner_points(start: tuple[int, ...], stop: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
     """Return three corners of a box along the last two axes."""
-    last = [end - 1 for end in stop]
-    corners = (start, (*start[:-1], last[-1]), (*start[:-2], *last[-2:]))
-    return tuple(tuple(map(float, corner)) for corner in corners)
+    top = float(start[-2])
+    left = float(start[-1])
+    bottom = float(stop[-2] - 1)
+    right = float(stop[-1] - 1)
+    # In a volume or video, the corners are in the first slice or frame of the box.
+    first = tuple(float(index) for index in start[:-2])
+    return (
+        (*first, top, left),
+        (*first, top, right),
+        (*first, bottom, right),
+    )
 
 
 def _noise_pixels(shape: Sequence[int], seed: int) -> NDArray[np.uint8]:
-    pixels = np.random.default_rng(seed).integers(0, 100, (*shape, 3), dtype=np.uint8)
+    rng = np.random.default_rng(seed)
+    # Noise below 136 keeps the brighter box from wrapping around at 255.
+    pixels = rng.integers(0, 100, (*shape, 3), dtype=np.uint8)
     pixels[_box(shape, seed)] += 120
     return pixels
 

@@ -1,10 +1,11 @@
-"""Segmenter whose model runs in another process: in its own Python, in a container, on another machine."""
+"""Segmenter whose model runs in another process: in its own Python, in a container, or on another machine."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction
@@ -24,33 +25,33 @@ from segarena.worker import TOKEN, ProtocolError, prediction_from, restore
 class Worker:
     """A model in its own Python, container or machine, served by an adapter of about 40 lines.
 
-    The run starts the worker, and restarts it when it dies; a new worker encodes the sample again
-    and gets the whole dialogue. When two workers are lost over one sample, that sample fails, with
-    the last lines of the worker's output.
+    The run starts the worker, and restarts it if it dies. The new worker encodes the sample again
+    and receives the whole dialogue. If two workers are lost over one sample, that sample fails, and
+    the error quotes the last lines of the worker's output.
 
     Args:
         command: the program, as in a shell ("python my_adapter.py", "docker run -i my_image"), or
-            the address of a worker that listens: "tcp://host:port", "unix:/path".
-        python: the interpreter that replaces the word python in the command:
+            the address of a listening worker: "tcp://host:port", "unix:/path".
+        python: interpreter that replaces the word python in the command:
             "envs/ritm/bin/python".
         folder: working directory of the program; by default the current one.
-        options: of the adapter's model: {"checkpoint": "ritm.pth"}.
-        name: shown in tables; by default worker, with its options where there are several.
-        token: the environment variable with the token for a worker that listens.
-        network: False starts the program in its own namespaces without any network; on Linux,
-            where that is allowed.
-        memory_gb: the worker is ended and restarted when it uses more memory; 0 sets no limit. On
-            Linux.
-        log: a file to which all output of the worker is appended; by default only the last lines
-            are kept.
+        options: options for the adapter's model: {"checkpoint": "ritm.pth"}.
+        name: name in tables; by default that of the model, see `model_name`.
+        token: name of the environment variable with the token of a listening worker.
+        network: False starts the program in its own namespaces without any network; works on
+            Linux systems that allow it.
+        memory_gb: memory limit, above which the worker is stopped and restarted; 0 sets no limit.
+            Works on Linux.
+        log: file to which all output of the worker is appended; by default only the last lines are
+            kept.
         start_s: seconds for a start, and for encoding again after a crash.
 
     Raises:
-        PluginInvalid: it cannot be started, refuses its options or has another version of the
-            protocol.
+        PluginInvalid: the worker cannot be started, rejects its options or has another protocol
+            version.
     """
 
-    # Reading a run folder must not start programs (`segarena.registry.only_built_in`).
+    # Opening a run folder must not start programs (`segarena.registry.only_built_in`).
     starts_programs = True
     prompt_kinds: frozenset[str] | None = None
     sample_kinds: frozenset[str] = frozenset({"image", "volume", "video"})
@@ -88,6 +89,7 @@ class Worker:
         except WorkerLost as error:
             raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
         self.model = description.model
+        self.display_name = name or model_name(description.model, command, folder)
         self.sample_kinds = frozenset(description.sample_kinds)
         if description.prompt_kinds is None:
             self.prompt_kinds = None
@@ -103,15 +105,17 @@ class Worker:
             self.unpack = self._unpack
 
     def __reduce__(self) -> Any:
-        given = {name: getattr(self._config, name) for name in self._config.__slots__}
-        return partial(Worker, **given, options=self.client.options), ()
+        # A process cannot be pickled, so the copy starts its own worker on first use.
+        config = {name: getattr(self._config, name) for name in self._config.__slots__}
+        start = partial(Worker, **config, options=self.client.options)
+        return start, ()
 
     @cached_property
     def identity(self) -> dict[str, dict[str, str]]:
-        """Hashes and versions that decide the answers.
+        """Hashes and versions of everything that determines the predictions.
 
-        SHA-256 of the declared weights ("weights") and of the adapter's file ("sources"), versions
-        of the worker's Python and packages ("environment").
+        SHA-256 of the declared weights ("weights") and of the adapter's file ("sources"), and
+        versions of the worker's Python and packages ("environment").
 
         Raises:
             SegmenterError: the worker reports an error.
@@ -127,7 +131,7 @@ class Worker:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that decides the encodings."""
+        """Hash of everything that determines the encodings."""
         description = self.client.description
         options = sorted(description.options.items())
         parts = [description.fingerprint, description.version, options, self.identity]
@@ -135,11 +139,11 @@ class Worker:
 
     @property
     def peak_bytes_elsewhere(self) -> int:
-        """Peak memory of the worker process; 0 where unknown."""
+        """Peak memory of the worker process in bytes; 0 if unknown."""
         return peak_resident_bytes(self.client.pid)
 
     def encode(self, sample: Sample) -> EncodingHandle:
-        """Let the worker encode a sample; return the handle of the encoding.
+        """Send a sample to the worker, which encodes it; return the handle of the encoding.
 
         Raises:
             SegmenterError: the worker reports an error, or two workers were lost over the sample.
@@ -147,7 +151,7 @@ class Worker:
         return self._encode(sample)
 
     def predict(self, encoded: EncodingHandle, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Let the worker answer dialogues about an encoded sample.
+        """Send dialogues about an encoded sample to the worker, which predicts them.
 
         Raises:
             SegmenterError: the worker reports an error, or two workers were lost over the sample.
@@ -169,7 +173,7 @@ class Worker:
         return self.client.call_with_restart(own.losses, attempt)
 
     def _pack(self, encoded: EncodingHandle) -> dict[str, Any]:
-        """Return an encoding as named arrays."""
+        """Convert an encoding to named arrays."""
 
         def attempt() -> dict[str, Any]:
             generation = encoded.ensure_current()
@@ -182,13 +186,13 @@ class Worker:
                 return {name: restore(value, received) for name, value in fields.items()}
             except (ProtocolError, TypeError, ValueError) as error:
                 raise SegmenterError(
-                    f"the worker gives something else than named arrays: {error}"
+                    f"the worker returned something other than named arrays: {error}"
                 ) from error
 
         return self.client.call_with_restart(encoded.losses, attempt)
 
     def _unpack(self, arrays: Mapping[str, Any]) -> EncodingHandle:
-        """Send a packed encoding to the worker."""
+        """Send a packed encoding to the worker, which restores it."""
         return self._encode(dict(arrays))
 
     def _encode(self, source: Sample | Mapping[str, Any]) -> EncodingHandle:
@@ -197,7 +201,7 @@ class Worker:
         return encoded
 
     def _adopt(self, encoded: EncodingHandle) -> EncodingHandle:
-        """Return this worker's own handle of an encoding that another worker may have made."""
+        """Return this worker's own handle for an encoding that another worker may have computed."""
         if encoded.client is self.client:
             return encoded
         if encoded not in self._adopted:
@@ -214,10 +218,25 @@ def _predictions(answer: Mapping[str, Any], arrays: Sequence[Any]) -> list[Predi
     answers = answer.get("answers")
     if not isinstance(answers, list):
         raise PredictionInvalid(
-            f"the worker gives {type(answers).__name__} in place of a list of answers"
+            f"the worker returned {type(answers).__name__} instead of a list of answers"
         )
     try:
         decoded = [prediction_from(each, arrays) for each in answers]
     except (ProtocolError, TypeError, ValueError) as error:
-        raise PredictionInvalid(f"the worker's answer is of no known form: {error}") from error
+        raise PredictionInvalid(f"the worker's answer has an unknown form: {error}") from error
     return [Prediction(each.mask, each.logits, each.score, each.candidates) for each in decoded]
+
+
+def model_name(announced: str, command: str, folder: str = "") -> str:
+    """Return a name for the model of a worker: the announced one, or that of the adapter's file.
+
+    The announced name is the model's `name`, or else that of its class. `Model`, the class of the template, names no
+    model, and `adapter.py` is named after its folder. "" for a command without a file.
+    """
+    if announced not in ("", "Model", "model"):
+        return announced
+    for word in command.split():
+        file = Path(folder, word.strip("\"'")).absolute()
+        if file.suffix == ".py":
+            return file.parent.name if file.stem == "adapter" else file.stem
+    return ""

@@ -1,4 +1,4 @@
-"""Client of a worker process: start it on first use, restart it after a loss, exchange requests."""
+"""Client of a worker process: starts it on first use, restarts it after a loss, and exchanges requests."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 MAX_ANSWER_BYTES = 16 * 2**30
 
 _MAX_PLAIN_ANSWER_BYTES = 2**20
-"""Limit for the arrays in answers to all verbs but predict and pack, which carry none."""
+"""Size limit of answers to all verbs except predict and pack; such answers contain no arrays."""
 
 MAX_LOSSES = 2
-"""A sample fails once this many workers were lost over it."""
+"""A sample fails once this many workers have been lost over it."""
 
 RECONNECT_S = 10.0
-"""Seconds that a listening worker may be unreachable before it counts as lost."""
+"""Number of seconds for which a listening worker may be unreachable before it counts as lost."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
 class LossCounter:
-    """Number of workers lost over one sample, and the reason of the last loss."""
+    """Number of workers lost over one sample, and the reason for the last loss."""
 
     count: int = 0
     last_reason: str = ""
@@ -53,7 +53,7 @@ class LossCounter:
 
 
 class WorkerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's answer to hello: its model and abilities; see docs/workers.md."""
+    """A worker's answer to hello: its model and capabilities; see docs/workers.md."""
 
     protocol: int
     model: str = ""
@@ -72,7 +72,7 @@ class WorkerDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerError(Exception):
-    """Error that the worker reports; `kind` is the protocol's name of the reason."""
+    """Error reported by the worker; `kind` is the protocol's name for its reason."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -80,15 +80,16 @@ class WorkerError(Exception):
 
 
 class WorkerClient:
-    """Send requests to one worker and receive its answers, one at a time.
+    """Sends requests to one worker and receives its answers, one at a time.
 
     Args:
         config: how to start the worker or connect to it.
-        options: of its model.
+        options: options for its model.
 
     Attributes:
         starts: number of times the worker was started.
-        generation: number of starts and of lost handles; a handle is valid in its generation only.
+        generation: counter that increases with every start and whenever the worker loses its
+            handles; a handle is valid only in its own generation.
         shared: files for large arrays.
     """
 
@@ -103,26 +104,27 @@ class WorkerClient:
         self._released: list[tuple[int, int]] = []
         self._last_id = 0
         self._response_limit_s: float | None = None
+        # Reentrant, because a request starts the worker, which itself sends requests.
         self._lock = threading.RLock()
 
     @property
     def description(self) -> WorkerDescription:
-        """The worker's own description from its last start; starts it if necessary."""
+        """Description that the worker sent at its last start; starts the worker if necessary."""
         if self._description is None:
             self.start()
         if self._description is None:
-            raise WorkerLost("it said nothing of itself")
+            raise WorkerLost("it sent no description")
         return self._description
 
     @property
     def pid(self) -> int:
-        """Process id of a worker that was started here; 0 for others."""
+        """Process id of a worker that was started here; 0 for other workers."""
         if self._stream is None:
             return 0
         return self._stream.pid
 
     def start(self) -> None:
-        """Start the worker unless it is running, and exchange hello.
+        """Start the worker unless it is running, and exchange hello messages.
 
         Raises:
             PluginInvalid: the worker cannot be started, or refuses; the message suggests a remedy.
@@ -135,8 +137,8 @@ class WorkerClient:
                 try:
                     self._start()
                 except WorkerLost as error:
-                    # A signal from outside (out of memory, a restart of the container) says
-                    # nothing about the worker, so one more start is worth trying.
+                    # A signal from outside (out of memory, a restart of the container) is not the
+                    # worker's fault, so one more start is worth trying.
                     if not error.was_killed:
                         raise
                     self._start()
@@ -147,6 +149,7 @@ class WorkerClient:
         self._stream = stream
         self.starts += 1
         self.generation += 1
+        # Handles of the previous worker mean nothing to the new one.
         self._released.clear()
         self.shared = SharedArrays(is_visible=False)
         try:
@@ -160,11 +163,12 @@ class WorkerClient:
         except BaseException:
             self.end()
             raise
-        # A started program may be a wrapper; the worker's own process is the one to measure.
+        # The started program may be a wrapper, but the memory of the worker itself is measured.
         if stream.pid:
             stream.pid = self._description.pid or stream.pid
 
     def _say_hello(self) -> WorkerDescription:
+        # A random text, so that the worker cannot claim to see the file without reading it.
         secret = os.urandom(16).hex()
         path = ""
         if has_shared_memory():
@@ -172,14 +176,14 @@ class WorkerClient:
         header = {"protocol": PROTOCOL, "options": self.options, "look": path}
         answer, _ = self.request("hello", header)
         description = _checked_description(answer)
-        # A worker repeats the content of our file only if it can open it.
+        # A worker can repeat the content of this file only if it can open the file.
         is_visible = bool(path) and description.sees == secret
         self.shared = SharedArrays(is_visible=is_visible)
         return description
 
     @contextmanager
     def response_limit(self, seconds: float) -> Generator[None]:
-        """Limit the seconds per response in this block, instead of the caller's deadline."""
+        """Limit the seconds per response within this block, instead of the caller's deadline."""
         before = self._response_limit_s
         self._response_limit_s = seconds
         try:
@@ -195,24 +199,24 @@ class WorkerClient:
         *,
         generation: int | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return the worker's answer to a request; start the worker first if it is not running.
+        """Send a request and return the worker's answer; start the worker first if it is not running.
 
         Args:
-            verb: of the protocol.
-            header: further fields of the header.
+            verb: verb of the protocol.
+            header: additional fields of the header.
             arrays: body of the request.
-            generation: the one in which the handles in the request are valid; a later worker
-                would take them for others.
+            generation: generation in which the handles in the request are valid; a later worker would
+                mistake them for its own.
 
         Raises:
             WorkerError: the worker reports an error.
-            WorkerLost: the worker died, exceeded the response limit or broke the protocol; it is
-                ended.
+            WorkerLost: the worker died, exceeded the response limit or broke the protocol; it has been
+                stopped.
         """
         with self._lock:
             self.start()
             if generation not in (None, self.generation):
-                raise WorkerLost("was started again meanwhile")
+                raise WorkerLost("was restarted in the meantime")
             self._last_id += 1
             fields = {
                 **header,
@@ -225,10 +229,11 @@ class WorkerClient:
     def _take_released(self) -> list[int]:
         released = self._released
         self._released = []
+        # Handles of earlier generations may now belong to other encodings.
         return [handle for generation, handle in released if generation == self.generation]
 
     def release(self, generation: int, handle: int) -> None:
-        """Let the worker drop a handle with the next request; safe to call at any moment."""
+        """Ask the worker to free a handle with the next request; safe to call at any moment."""
         self._released.append((generation, handle))
 
     def _exchange(
@@ -241,25 +246,28 @@ class WorkerClient:
         try:
             stream.send(header, arrays)
             answer, received = stream.receive()
+            # A late answer to an earlier request must not pass as the answer to this one.
             if answer.get("id") != header["id"]:
                 raise ProtocolError(
-                    f"it answers request {answer.get('id')!r} where {header['id']} was asked"
+                    f"it answers request {answer.get('id')!r} instead of request {header['id']}"
                 )
         except (EOFError, OSError, ProtocolError, WorkerLost) as error:
             why = self.end(describe_loss(error))
             raise WorkerLost(why, was_killed=stream.was_killed) from error
         except BaseException:
-            # After an alarm or Ctrl-C the next answer would still belong to this request.
+            # After an alarm or Ctrl-C the next answer would belong to this request, so the worker
+            # is stopped.
             self.end()
             raise
         finally:
             self.shared.clear()
         if stream.exceeds_memory:
-            # This answer is valid; a new worker gives the next one.
+            # This answer is valid, and a new worker handles the next request.
             self.end()
         return _content_of(answer), received
 
     def _set_limits(self, stream: WorkerStream, verb: str) -> None:
+        # Only these answers carry arrays, so all others can be limited tightly.
         if verb in ("predict", "pack"):
             stream.most_body = min(MAX_ANSWER_BYTES, stream.max_memory or MAX_ANSWER_BYTES)
         else:
@@ -274,7 +282,7 @@ class WorkerClient:
             stream.until = time.monotonic() + limit_s
 
     def end(self, reason: str = "") -> str:
-        """End the worker; return one line with how it ended and its last output."""
+        """Stop the worker; return one line that states how it ended, with its last output."""
         with self._lock:
             stream = self._stream
             self._stream = None
@@ -284,11 +292,11 @@ class WorkerClient:
             return describe_end(reason or how, stream.last_lines())
 
     def call_with_restart(self, losses: LossCounter, call: Callable[[], Result]) -> Result:
-        """Return the result of `call`; when the worker is lost meanwhile, start it once more.
+        """Return the result of `call`; if the worker is lost meanwhile, restart it and call again.
 
         Args:
-            losses: counts the workers lost over one sample.
-            call: sends requests; encodes again by itself if the worker was replaced.
+            losses: counter of the workers lost over one sample.
+            call: function that sends requests, and encodes the sample again if the worker was replaced.
 
         Raises:
             SegmenterError: two workers were lost over this sample, or the worker reports an error.
@@ -309,7 +317,7 @@ class WorkerClient:
             except WorkerError as error:
                 reason = f"said: {error}"
                 if error.kind == "handle":
-                    # The worker is alive but forgot its handles: encode again without a restart.
+                    # The worker is alive but has lost its handles: encode again without a restart.
                     self.generation += 1
                 elif error.kind == "memory":
                     reason = self.end(reason)
@@ -317,16 +325,16 @@ class WorkerClient:
                     raise SegmenterError(str(error)) from error
                 losses.add(reason)
             except PluginInvalid as error:
-                # The program or its environment disappeared after the first start.
+                # The program or its environment has disappeared since the first start.
                 raise SegmenterError(str(error)) from error
 
 
 def _content_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of an answer; raise WorkerError when the answer is an error."""
+    """Return the content of an answer; raise WorkerError if the answer is an error."""
     error = answer.get("error")
     if isinstance(error, dict):
         kind = str(error.get("kind", ""))
-        message = str(error.get("message", "it does not say why"))
+        message = str(error.get("message", "no reason given"))
         raise WorkerError(kind, " ".join(message.split()))
     content = answer.get("ok")
     if isinstance(content, dict):
@@ -338,12 +346,12 @@ def _checked_description(answer: Mapping[str, Any]) -> WorkerDescription:
     try:
         description = msgspec.convert(answer, WorkerDescription)
     except msgspec.ValidationError as error:
-        raise PluginInvalid(f"worker: its description of itself is not valid: {error}") from error
+        raise PluginInvalid(f"worker: its description is not valid: {error}") from error
     unknown_prompts = set(description.prompt_kinds or ()) - set(PROMPTS)
     unknown_samples = set(description.sample_kinds) - set(SAMPLES)
     unknown = [*unknown_prompts, *unknown_samples]
     if unknown or description.protocol != PROTOCOL:
         raise PluginInvalid(
-            f"worker: its description of itself is not valid: {unknown or description.protocol}"
+            f"worker: its description is not valid: {unknown or description.protocol}"
         )
     return description

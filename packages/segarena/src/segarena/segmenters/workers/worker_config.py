@@ -1,4 +1,4 @@
-"""Configuration of a worker, and the error of a worker that is lost."""
+"""Configuration of a worker, and the error for a lost worker."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from segarena.worker import TOKEN
 
 
 class WorkerLost(Exception):
-    """A worker died, exceeded a limit or broke the protocol; a new one may be started.
+    """Raised when a worker died, exceeded a limit or broke the protocol; a new one may be started.
 
     Attributes:
-        was_killed: whether a signal that this process did not send ended it.
+        was_killed: whether the worker was ended by a signal that this process did not send.
     """
 
     def __init__(self, message: str, *, was_killed: bool = False) -> None:
@@ -25,7 +25,7 @@ class WorkerLost(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """Settings to start or reach a worker; the fields are options of the segmenter `worker`."""
+    """Settings for starting or reaching a worker; the fields are options of the segmenter `worker`."""
 
     command: str
     python: str = ""
@@ -44,7 +44,7 @@ class WorkerConfig:
 
     @property
     def words(self) -> list[str]:
-        """The program and its arguments.
+        """Words of the command: the program and its arguments.
 
         Raises:
             PluginInvalid: the command is empty or not valid shell syntax.
@@ -52,7 +52,7 @@ class WorkerConfig:
         try:
             words = shlex.split(self.command)
         except ValueError as error:
-            raise PluginInvalid(f"worker: {self.command!r} is no command: {error}") from error
+            raise PluginInvalid(f"worker: {self.command!r} is not a command: {error}") from error
         if not words:
             raise PluginInvalid(
                 "worker: expected a command like 'python my_adapter.py' or tcp://host:port, "

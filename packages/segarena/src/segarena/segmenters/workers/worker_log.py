@@ -12,7 +12,7 @@ from typing import IO, BinaryIO
 from segarena.errors import PluginInvalid
 
 LAST_LINES = 20
-"""Lines of output that a failure message quotes."""
+"""Number of lines of output that a failure message quotes."""
 
 _LINE_BYTES = 300
 _READ_BYTES = 2**16
@@ -20,7 +20,7 @@ _WAIT_S = 0.2
 
 
 class WorkerLog:
-    """Output of a worker: the last lines stay in memory, and all of it goes to the log file if any.
+    """Output of a worker: keeps the last lines in memory, and appends all output to the log file, if any.
 
     The file stops growing at `MOST_BYTES`.
     """
@@ -37,12 +37,12 @@ class WorkerLog:
         self._thread.start()
 
     def last_lines(self) -> list[str]:
-        """Return the last lines; wait a moment for output still in the pipe."""
+        """Return the last lines, after a short wait for output that is still in the pipe."""
         self._thread.join(_WAIT_S)
         return list(self._lines)
 
     def add(self, printed: bytes) -> None:
-        """Add output; join a line that arrives in parts."""
+        """Add output; a line may arrive in several parts."""
         # Progress bars end their lines with carriage returns.
         text = (self._unfinished + printed).replace(b"\r", b"\n")
         *lines, unfinished = text.split(b"\n")
@@ -54,7 +54,8 @@ class WorkerLog:
             try:
                 self._written += self._file.write(printed)
             except OSError:
-                # On a full disk the log must still be read: a worker blocks on a full pipe.
+                # Even if the disk is full, output must be read, because a full pipe would block the
+                # worker.
                 self._written = self.MOST_BYTES
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""Worker process that this machine starts."""
+"""Worker process that runs on this machine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from segarena.segmenters.workers.worker_log import WorkerLog, open_log
 from segarena.segmenters.workers.worker_stream import WorkerStream
 
 _EXIT_DELAY_S = 0.05
-"""A process may end this much later than its pipe closes."""
+"""Time within which a process may end after it has closed its pipe."""
 
 _PIPE_BYTES = 2**20
 
 
 class WorkerProcess(WorkerStream):
-    """Worker process: the protocol uses stdin and stdout, and stderr is the log."""
+    """Worker process that uses stdin and stdout for the protocol, and stderr for its log."""
 
     def __init__(self, config: WorkerConfig) -> None:
         words = config.words
         if not config.network:
             words = [*_network_isolation(), *words]
         log_file = open_log(config.log)
-        # In a separate session, Ctrl-C reaches the host only, and the worker can be ended
-        # together with all processes that it starts.
+        # In a separate session, Ctrl-C reaches only the host, and the worker can be killed together
+        # with all processes that it has started.
         try:
             self.process = subprocess.Popen(  # noqa: S603 - what the user asked to start
                 words,
@@ -39,6 +39,7 @@ class WorkerProcess(WorkerStream):
                 stderr=subprocess.PIPE,
                 cwd=config.folder or None,
                 start_new_session=True,
+                # Unbuffered, because the stream waits for data on the file descriptors themselves.
                 bufsize=0,
             )
         except OSError as error:
@@ -49,6 +50,7 @@ class WorkerProcess(WorkerStream):
         stdin = self.process.stdin
         stdout = self.process.stdout
         stderr = self.process.stderr
+        # The three pipes were requested above, but type checkers cannot know that.
         if stdin is None or stdout is None or stderr is None:
             raise PluginInvalid("worker: no pipe to it")
         self._pipes = (stdin, stdout)
@@ -58,14 +60,15 @@ class WorkerProcess(WorkerStream):
         self._log = WorkerLog(stderr, log_file)
         self.root = self.process.pid
         self.pid = self.root
+        # Limits are in decimal gigabytes, as in the option's name.
         self.max_memory = int(config.memory_gb * 1e9)
 
     def log_output(self, printed: bytes) -> None:
-        """Add output that came before the greeting to the log."""
+        """Add output that arrived before the greeting to the log."""
         self._log.add(printed)
 
     def last_lines(self) -> list[str]:
-        """Return the worker's last output; wait a moment for output still in the pipe."""
+        """Return the worker's last output, after a short wait for output that is still in the pipe."""
         return self._log.last_lines()
 
     def hang_up(self) -> None:
@@ -74,9 +77,11 @@ class WorkerProcess(WorkerStream):
         stdin.close()
 
     def close(self) -> str:
-        """Kill the worker and its processes; return how it had ended, "" if it was running."""
+        """Kill the worker and its processes; return how it had ended, or "" if it was running."""
+        # Read before the kill, which would hide the worker's own exit code.
         ended_itself = self.process.poll() is not None or _is_ending(self.process)
         with suppress(ProcessLookupError, PermissionError):
+            # Kill the whole group, because the worker may have started other processes.
             os.killpg(self.process.pid, signal.SIGKILL)
         code = self.process.wait()
         for pipe in self._pipes:
@@ -91,7 +96,7 @@ class WorkerProcess(WorkerStream):
 
 
 def _is_ending(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a worker that closed its pipe also exits within a moment."""
+    """Return whether a worker that has closed its pipe also exits shortly afterwards."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_EXIT_DELAY_S)
         return True
@@ -99,7 +104,7 @@ def _is_ending(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _enlarge_pipe(descriptor: int) -> None:
-    """Enlarge a pipe's buffer to 1 MB where possible, so that large arrays need fewer wake-ups."""
+    """Enlarge a pipe's buffer to 1 MB if possible, so that large arrays need fewer wake-ups."""
     with suppress(OSError, AttributeError):
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
@@ -108,12 +113,13 @@ def _network_isolation() -> list[str]:
     """Return the command prefix that starts a program in its own user and network namespaces.
 
     Raises:
-        PluginInvalid: this system does not allow it.
+        PluginInvalid: this system does not permit it.
     """
     unshare = shutil.which("unshare")
     if unshare is None:
         raise PluginInvalid(_no_namespaces("there is no unshare (util-linux)"))
     words = [unshare, "--user", "--map-root-user", "--net", "--"]
+    # Containers and hardened kernels often forbid namespaces.
     trial = subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - words of ours
     if trial.returncode:
         raise PluginInvalid(_no_namespaces(trial.stderr.decode(errors="replace").strip()))
@@ -122,6 +128,6 @@ def _network_isolation() -> list[str]:
 
 def _no_namespaces(reason: str) -> str:
     return (
-        f"worker: network=False needs namespaces, which this system does not give ({reason}); "
+        f"worker: network=False needs namespaces, which this system does not provide ({reason}); "
         "use a container: worker('docker run -i --rm --network none ...')"
     )

@@ -1,4 +1,4 @@
-"""Stream to a worker with limits of time and memory that are enforced while waiting."""
+"""Stream to a worker, with limits on time and memory that are enforced while waiting."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from segarena.segmenters.workers.worker_config import WorkerLost
 from segarena.worker import GREETING, PROTOCOL, ProtocolError, Stream
 
 _CHECK_INTERVAL_S = 0.2
-"""Interval between checks of the limits while the worker does not answer."""
+"""Interval between checks of the limits while waiting for the worker."""
 
 _MAX_PRINTED_BYTES = 2**20
-"""Output that may come before the greeting."""
+"""Maximum amount of output before the greeting."""
 
 _READ_BYTES = 2**16
 
@@ -26,16 +26,16 @@ _GREETING_START = GREETING.partition(b"%d")[0]
 
 
 class WorkerStream(Stream, ABC):
-    """Stream to a worker with limits of time and memory that are enforced while waiting.
+    """Stream to a worker, with limits on time and memory that are enforced while waiting.
 
     Attributes:
-        was_killed: whether a signal that this process did not send ended the worker.
-        until: deadline (of `time.monotonic`) of the worker's next answer; None leaves the limit to
-            the caller.
-        pid: of the process that answers; 0 where unknown.
-        root: of the process that was started; 0 for none. Its memory counts with that of all its
-            descendants.
-        max_memory: bytes that they may use; 0 sets no limit.
+        was_killed: whether the worker was ended by a signal that this process did not send.
+        until: deadline (on the clock `time.monotonic`) of the worker's next answer; None leaves the
+            limit to the caller.
+        pid: id of the process that answers; 0 if unknown.
+        root: id of the process that was started; 0 if there is none. Its memory is counted together
+            with that of all its descendants.
+        max_memory: memory limit of these processes in bytes; 0 sets no limit.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -61,9 +61,11 @@ class WorkerStream(Stream, ABC):
         self._wait(self._write_poll)
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Reject files: a worker that names one could have the host read any of the host's files."""
+        """Reject files, because a worker that names a file could make the host read any of its own files."""
         if any(file is not None for _, _, file in announced):
-            raise ProtocolError("an answer that names a file; arrays are sent")
+            raise ProtocolError(
+                "an answer that refers to a file; workers must send arrays as bytes"
+            )
 
     def _wait(self, poll: select.poll) -> None:
         while not poll.poll(1000 * _CHECK_INTERVAL_S):
@@ -80,12 +82,12 @@ class WorkerStream(Stream, ABC):
         return process_tree_bytes(self.root) > self.max_memory
 
     def read_greeting(self) -> None:
-        """Read up to the worker's greeting, and log any output before it.
+        """Read up to the worker's greeting, and log output that comes before it.
 
         Raises:
             EOFError: the worker ended without a greeting.
-            ProtocolError: no greeting within the first megabyte.
-            PluginInvalid: the worker has another version of the protocol.
+            ProtocolError: there is no greeting within the first megabyte.
+            PluginInvalid: the worker has another protocol version.
         """
         received = b""
         # The worker sends nothing after its greeting until the first request.
@@ -105,20 +107,20 @@ class WorkerStream(Stream, ABC):
                 return
             raise PluginInvalid(
                 f"worker: it speaks version {version} of the protocol, this segarena version "
-                f"{PROTOCOL}; copy segarena_worker.py beside the model again: "
+                f"{PROTOCOL}; copy segarena_worker.py next to the model again: "
                 "segarena worker new writes it"
             )
-        raise ProtocolError(f"no greeting; the first it said: {received[:60]!r}")
+        raise ProtocolError(f"no greeting; received {received[:60]!r}")
 
     def log_output(self, printed: bytes) -> None:
-        """Log output that came before the greeting; streams without a log ignore it."""
+        """Log output from before the greeting; streams without a log ignore it."""
 
     @abstractmethod
     def hang_up(self) -> None:
-        """Close the sending side."""
+        """Close the sending side of the stream."""
 
     def wait_for_end(self) -> None:
-        """Discard all output until the worker ends; raise WorkerLost past the deadline."""
+        """Discard all output until the worker ends; raise WorkerLost after the deadline."""
         while True:
             self.before_read()
             if not os.read(self.source, _READ_BYTES):
@@ -130,4 +132,4 @@ class WorkerStream(Stream, ABC):
 
     @abstractmethod
     def close(self) -> str:
-        """Close the connection, and end a worker that was started here; return how it ended."""
+        """Close the connection, stop a worker that was started here, and return how it ended."""

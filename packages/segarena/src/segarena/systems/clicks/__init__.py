@@ -1,1 +1,1 @@
-"""RClicks: click segmentation of photographs, with simulated users that click as people do."""
+"""RClicks: interactive click segmentation of photographs, evaluated with human-like simulated users."""

@@ -1,8 +1,9 @@
-"""Click maps: from human clicks on one error to a map of the click likelihood of each pixel.
+"""Click maps: human clicks on one error, converted to a click likelihood for each pixel.
 
-A click map is a sum of Gaussians around the clicks, times the smoothed error mask; the clickability
-network is trained on it. Both factors differ from a constant only near clicks and near the mask's
-border, so only these regions are computed; the values equal those of full-frame convolutions.
+A click map is a sum of Gaussians around the clicks, multiplied by the smoothed error mask. The
+clickability network is trained on such maps. Both factors are constant except near clicks and near
+the mask's border, so only these regions are computed; the values equal those of full-frame
+convolutions.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, as_mask
 
-# The published code states its blur for this size.
+# The published code states its blur in pixels of a Full-HD image.
 FULL_HD_DIAGONAL_PX = math.hypot(1920, 1080)
 TILE_PX = 192
-"""Side of the tiles in which a mask is smoothed."""
+"""Side length in pixels of the tiles in which a mask is smoothed."""
 
 MapScale = Literal["sum", "none"]
 RadiusRule = Literal["paper", "published"]
@@ -30,38 +31,44 @@ ClickType = Literal["first", "fn", "fp"]
 
 
 class ImageClickMap(Protocol):
-    """Model of where people click: from an image and an error to a map over the image."""
+    """Click model for images: maps an image and an error mask to a click map over the image."""
 
     def __call__(
-        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+        self,
+        image: NDArray[np.uint8],
+        target: Mask,
+        error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return the map, float32 (H, W), not negative, of any scale; all zero without an error.
+        """Return the click map: float32 (H, W), non-negative, arbitrary scale; all zero without an error.
 
         Args:
             image: uint8 (H, W, 3), RGB.
             target: bool (H, W).
-            error: bool or float in [0, 1] (H, W): the missing part of the target, or the surplus.
+            error: bool or float in [0, 1] (H, W): either the missing part of the target or the
+                surplus part of the prediction.
         """
         ...
 
 
 def error_mask(
-    target: Mask, previous: NDArray[Any] | None, click_type: ClickType
+    target: Mask,
+    previous: NDArray[Any] | None,
+    click_type: ClickType,
 ) -> NDArray[np.float32]:
     """Return the error that a click of `click_type` corrects: float32 (H, W) in [0, 1].
 
     Args:
         target: bool (H, W).
-        previous: the mask the person saw, float in [0, 1] (H, W), possibly grey; not read for
+        previous: the mask that the person saw, float in [0, 1] (H, W), possibly soft; ignored for
             "first".
-        click_type: "first" (the target itself), "fn" (target missed by `previous`), "fp" (its
-            surplus).
+        click_type: "first" (the error is the whole target), "fn" (target pixels that `previous`
+            misses) or "fp" (surplus pixels of `previous`).
 
     Raises:
-        InvalidInput: no previous mask for "fn" or "fp", or an unknown click type.
+        InvalidInput: "fn" or "fp" without a previous mask, or an unknown click type.
         InvalidMask: the shapes differ.
 
-    Source: RClicks, section 3.3; grey previous masks give grey errors, as in the published code.
+    Source: RClicks, section 3.3; soft previous masks give soft errors, as in the published code.
     """
     truth = as_mask(target).astype(np.float32)
     if click_type == "first":
@@ -69,7 +76,9 @@ def error_mask(
     if click_type not in ("fn", "fp"):
         raise InvalidInput(f"click type {click_type!r}: expected 'first', 'fn' or 'fp'")
     if previous is None:
-        raise InvalidInput(f"a {click_type!r} click corrects a previous mask, and none was given")
+        raise InvalidInput(
+            f"a {click_type!r} click needs the previous mask that it corrects, got None"
+        )
     if previous.shape != truth.shape:
         raise InvalidMask(f"previous mask: expected shape {truth.shape}, got {previous.shape}")
     before = previous.astype(np.float32)
@@ -79,19 +88,22 @@ def error_mask(
 
 
 def blur_sigma_px(shape: tuple[int, int], sigma: float = 5.0) -> float:
-    """Scale `sigma`, in pixels of a Full-HD image, to the diagonal of an image of `shape`."""
+    """Scale `sigma` from pixels of a Full-HD image to an image of `shape`, by the ratio of diagonals."""
     return sigma * math.hypot(*shape) / FULL_HD_DIAGONAL_PX
 
 
 def click_radius_px(shape: tuple[int, int], rule: RadiusRule = "paper") -> float:
     """Return the radius of a click in an image of `shape`.
 
-    "paper" is 1 % of the diagonal. "published" is what the code uses: 0.707 % cut to a whole pixel,
-    which is 0 below a diagonal of 141.4 px (1080 x 1920: 22.03 and 15 px).
+    "paper" is 1 % of the diagonal. "published" is the radius used in the published code: 0.707 % of
+    the diagonal, truncated to a whole pixel, which is 0 for diagonals below 141.4 px. For 1080 x
+    1920 the two are 22.03 and 15 px.
     """
     diagonal = math.hypot(*shape)
     if rule == "paper":
         return 0.01 * diagonal
+    # The published code truncates. The radius is therefore 0 for small images, whose masks then
+    # stay unsmoothed.
     return float(int(5 * diagonal / (500 * math.sqrt(2))))
 
 
@@ -111,25 +123,26 @@ def click_map(
     Args:
         positions: (n, 2) whole (row, column) positions inside the frame, n >= 1; clicks may
             coincide.
-        error: bool or float in [0, 1], (H, W): where the click was asked for.
+        error: bool or float in [0, 1], (H, W): the error that people were asked to click.
         sigma: blur in pixels of a Full-HD image.
-        radius: smoothing of the error mask, see `click_radius_px`. The published code uses
-            "published".
-        normalise: "sum" makes the map sum to 1, as in the paper; "none" leaves the product as it
-            is, as the published code does. A map without any mass (all clicks far outside the
-            error) stays zero.
+        radius: smoothing radius of the error mask, see `click_radius_px`.
+        normalise: "sum" divides by the sum, as in the paper; "none" leaves the product unscaled, as
+            in the published code. A map that is zero everywhere (all clicks far outside the error)
+            stays zero.
 
     Raises:
         InvalidInput: no clicks, or clicks outside the frame.
         InvalidMask: the error mask is not (H, W) in [0, 1].
 
-    Source: RClicks, section 4.1 and appendix B.3; the published code does not divide by the sum
-    and uses its own radius.
+    Source: RClicks, section 4.1 and appendix B.3; the published code does not divide by the sum and
+    uses a different radius.
     """
     error = _check_error(error)
     rows_columns, counts = _check_positions(positions, error.shape)
     blur_px = blur_sigma_px(error.shape, sigma)
     windows, density = _add_gaussians(rows_columns, counts, error.shape, blur_px)
+    # Only the windows can contain the maximum, and reading the whole frame again would cost more
+    # than the Gaussians themselves.
     density_max = max(float(density[window].max()) for window in windows)
     result = np.zeros(error.shape, dtype=np.float32)
     smoothing_px = click_radius_px(error.shape, radius)
@@ -142,10 +155,10 @@ def click_map(
 
 
 def smooth_mask(mask: NDArray[Any], sigma_px: float) -> NDArray[np.float32]:
-    """Blur `mask` as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does, float32 (H, W).
+    """Blur `mask` exactly as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does; float32 (H, W).
 
-    Only tiles that the mask's border can reach are computed. A `sigma_px` of 0 returns the mask
-    unchanged.
+    Only tiles within reach of the mask's border are computed. If `sigma_px` is 0, the mask is
+    returned unchanged.
     """
     values = _check_error(mask)
     result = np.zeros(values.shape, dtype=np.float32)
@@ -172,7 +185,7 @@ def _check_error(error: NDArray[Any]) -> NDArray[Any]:
 def _check_positions(
     positions: NDArray[Any], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct positions and the number of clicks on each."""
+    """Return the distinct positions and the number of clicks at each."""
     clicks = np.asarray(positions)
     is_pairs = clicks.ndim == 2 and clicks.shape[1] == 2 and len(clicks) > 0
     if not is_pairs or clicks.dtype.kind not in "ui":
@@ -185,19 +198,24 @@ def _check_positions(
         raise InvalidInput(
             f"{outside} of {len(clicks)} clicks lie outside the frame {shape}; clip them first"
         )
+    # People may click the same pixel. One Gaussian with a weight replaces several equal ones.
     distinct, counts = np.unique(clicks.astype(np.int64), axis=0, return_counts=True)
     return distinct, counts
 
 
 def _add_gaussians(
-    positions: NDArray[np.int64], counts: NDArray[np.int64], shape: tuple[int, ...], blur_px: float
+    positions: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    shape: tuple[int, ...],
+    blur_px: float,
 ) -> tuple[list[Window], NDArray[np.float32]]:
-    """Return the windows that the Gaussians cover, and the sum of the Gaussians."""
+    """Return the windows covered by the Gaussians, and the sum of the Gaussians."""
+    # Kernel size of the published code: 3.5 sigma on each side.
     side = math.ceil(7 * blur_px)
     side += 1 - side % 2  # a kernel side must be odd
     profile = cv2.getGaussianKernel(side, blur_px, cv2.CV_64F)[:, 0]
     half = side // 2
-    # Each click peaks at 1, so that the sum counts clicks whatever the blur.
+    # Each Gaussian peaks at 1, so that the sum counts clicks for every blur.
     peak = profile.max() ** 2
     windows: list[Window] = []
     density = np.zeros(shape, dtype=np.float32)
@@ -213,9 +231,11 @@ def _add_gaussians(
 
 
 def _smoothed_windows(
-    values: NDArray[Any], windows: list[Window], sigma_px: float
+    values: NDArray[Any],
+    windows: list[Window],
+    sigma_px: float,
 ) -> Iterator[tuple[Window, NDArray[np.float32]]]:
-    """Yield the smoothed mask on windows that together cover all of `windows`."""
+    """Yield the smoothed mask on windows that together cover `windows`."""
     reach_px = _reach_px(sigma_px)
     area = 0
     for rows, columns in windows:
@@ -223,7 +243,7 @@ def _smoothed_windows(
         width = columns.stop - columns.start + 2 * reach_px
         area += height * width
     if area > 2 * values.size:
-        # The windows overlap so much that smoothing the frame once is cheaper.
+        # The windows overlap so much that smoothing the whole frame once is cheaper.
         frame = (slice(0, values.shape[0]), slice(0, values.shape[1]))
         yield frame, smooth_mask(values, sigma_px)
         return
@@ -246,8 +266,12 @@ def _tiles(window: Window) -> Iterator[Window]:
             yield (slice(top, bottom), slice(left, right))
 
 
-def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDArray[np.float32]:
-    """Return one window of the smoothed mask, by a product with a banded matrix per axis."""
+def _smooth_window(
+    values: NDArray[Any],
+    window: Window,
+    sigma_px: float,
+) -> NDArray[np.float32]:
+    """Return one window of the smoothed mask, computed as a product with one banded matrix per axis."""
     reach_px = _reach_px(sigma_px)
     if reach_px == 0:
         return values[window].astype(np.float32)
@@ -261,8 +285,12 @@ def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDA
     return (down @ source @ across.T).astype(np.float32)
 
 
-def _blur_matrix(window: slice, length: int, sigma_px: float) -> tuple[NDArray[np.float64], slice]:
-    """Return the matrix that blurs one axis, and the part of the axis it reads.
+def _blur_matrix(
+    window: slice,
+    length: int,
+    sigma_px: float,
+) -> tuple[NDArray[np.float64], slice]:
+    """Return the matrix that blurs one axis, and the interval of the axis that it reads.
 
     Positions beyond the frame are reflected about its edge (d c b a | a b c d | d c b a).
     """
@@ -271,6 +299,8 @@ def _blur_matrix(window: slice, length: int, sigma_px: float) -> tuple[NDArray[n
     weights = np.exp(-0.5 * (offsets / sigma_px) ** 2)
     weights /= weights.sum()
     positions = np.arange(window.start, window.stop)[:, None] + offsets
+    # Reflection has a period of twice the length, so one modulo also covers blurs that are wider
+    # than the image.
     source = np.mod(positions, 2 * length)
     source = np.where(source >= length, 2 * length - 1 - source, source)
     first = int(source.min())

@@ -1,4 +1,4 @@
-"""Saliency maps from 0 to 1: two methods without weights, precomputed maps, or a function.
+"""Saliency maps from 0 to 1: two methods without weights, precomputed maps, or your own function.
 
 The two methods are those of `segarena.arrays.saliency`, scaled so that 0.5 is a sensible threshold.
 """
@@ -33,17 +33,17 @@ BUILT_IN_SALIENCY: dict[str, Callable[[NDArray[np.uint8]], SaliencyMap]] = {
 
 
 def build_saliency(written: str) -> SaliencyFunction:
-    """Return a saliency function: a name of `BUILT_IN_SALIENCY`, `file.py:function`, or a folder.
+    """Build a saliency function from a key of `BUILT_IN_SALIENCY`, `file.py:function`, or a folder.
 
-    A function takes an image, uint8 (H, W, 3) RGB, and returns numbers from 0 to 1, (H, W). A
-    folder holds a map for each image, named as its sample: grey pictures (0 black, 1 white) or
-    `.npy` of numbers from 0 to 1. A map of another size than its image is scaled to it.
+    A function takes an RGB image, uint8 (H, W, 3), and returns numbers from 0 to 1, (H, W). A
+    folder contains one map per image, named after its sample: a grey image (0 black, 1 white) or a
+    `.npy` file of numbers from 0 to 1. A map that differs in size from its image is scaled to it.
 
     Raises:
-        InvalidInput: unknown name.
-        DatasetMissing: the folder does not exist; or, when called, no map for an image.
+        InvalidInput: the name is unknown.
+        DatasetMissing: the folder does not exist; or, when called, an image has no map.
         PluginInvalid: the file has no such function.
-        SampleInvalid: when called, a map is not (H, W) or not within 0 and 1.
+        SampleInvalid: when called, a map is not (H, W) or has values outside 0 to 1.
     """
     if written in BUILT_IN_SALIENCY:
         return lambda sample: BUILT_IN_SALIENCY[written](
@@ -65,6 +65,7 @@ def build_saliency(written: str) -> SaliencyFunction:
 
 def _read(folder: Path, sample_id: str) -> NDArray[Any]:
     for suffix in _SUFFIXES:
+        # Sample ids come from third-party lists and must not point outside the folder.
         file = safe_join(folder, f"{sample_id}{suffix}")
         if file.is_file():
             return _numbers(file)
@@ -81,24 +82,30 @@ def _numbers(file: Path) -> NDArray[Any]:
         read_size(file)
     except InvalidImage as error:
         raise SampleInvalid(
-            f"{file}: expected a picture, got something else; make the map again"
+            f"{file}: expected an image file, got other data; create the map again"
         ) from error
-    # Colours become grey, and 16 bits stay 16 bits: readers of masks and photographs do neither.
+    # These flags turn colour into grey and keep 16 bits, which the readers of masks and photographs
+    # do not.
     values = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
     if values is None:
-        raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again")
+        raise SampleInvalid(f"{file}: expected an image file, got other data; create the map again")
     return np.asarray(values) / (65535 if values.dtype == np.uint16 else 255)
 
 
-def _checked(values_or_map: Any, sample: ImageSample, source: str) -> SaliencyMap:
+def _checked(
+    values_or_map: Any,
+    sample: ImageSample,
+    source: str,
+) -> SaliencyMap:
     values = np.asarray(values_or_map, np.float32)
+    # The comparison is negated so that it also rejects NaN, which fails both comparisons.
     if values.ndim != 2 or not values.size or not (values.min() >= 0 and values.max() <= 1):
-        came = f"shape {values.shape}" if values.ndim != 2 else "other values"
+        problem = f"shape {values.shape}" if values.ndim != 2 else "other values"
         raise SampleInvalid(
-            f"saliency of {sample.id} from {source}: expected (H, W) of 0 to 1, got {came}"
+            f"saliency of {sample.id} from {source}: expected (H, W) of 0 to 1, got {problem}"
         )
     if values.shape == sample.shape:
         return values
-    return np.asarray(
-        cv2.resize(values, sample.shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32
-    )
+    size = sample.shape[::-1]
+    scaled = cv2.resize(values, size, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(scaled, np.float32)

@@ -1,1 +1,1 @@
-"""Semantic Amodal Segmentation: scenes with depth order, and how well people agree."""
+"""Semantic Amodal Segmentation: scenes with a depth order, and the agreement of their annotators."""

@@ -1,1 +1,1 @@
-"""DAVIS Interactive: video segmentation by scribbles, timed."""
+"""DAVIS Interactive: timed video segmentation with scribbles."""

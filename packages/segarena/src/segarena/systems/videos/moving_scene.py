@@ -1,7 +1,7 @@
-"""Building blocks of generated videos: textures, moving and deforming things, a drifting camera.
+"""Building blocks of generated videos: textures, moving and deforming shapes, a drifting camera.
 
-Lengths are in frame heights, positions are (row, column) of the world in front of the camera, and
-time runs from 0 to 1. This way a scene is the same at any size and with any number of frames.
+Lengths are in frame heights, positions are (row, column) in the scene in front of the camera, and
+time runs from 0 to 1. A scene is therefore the same at any size and with any number of frames.
 """
 
 from __future__ import annotations
@@ -19,42 +19,48 @@ from segarena.samples import Labels, Mask
 Field: TypeAlias = NDArray[np.float32]
 Colour: TypeAlias = tuple[int, int, int]
 Path: TypeAlias = Callable[[float], tuple[float, float]]
-"""Time to a position."""
+"""Function from time to a position."""
 
 NOISE = 4.0
 FLICKER = 0.02
-"""Standard deviations of the camera's noise, in grey levels, and of its brightness, relative."""
+"""Standard deviations of the camera's noise, in grey levels, and of its brightness, as a share."""
 
 
 class Rendering(NamedTuple):
-    """A rendered thing: colours float32 (H, W, 3), and coverage of each pixel, 0 to 1."""
+    """A rendered shape: colours float32 (H, W, 3), and the coverage of each pixel, 0 to 1."""
 
     colours: Field
     cover: Field
 
 
 class Appearance(Protocol):
-    """Appearance of a thing at positions in its coordinates and at a time.
+    """Appearance of a shape at given positions in its own coordinates and at a given time.
 
     `pixel` is the size of a pixel in those coordinates.
     """
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
+    def __call__(
+        self,
+        down: Field,
+        right: Field,
+        time: float,
+        pixel: float,
+    ) -> Rendering:
         """Render it."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """One thing in a scene.
+    """One moving shape in a scene.
 
     Attributes:
-        label: the object's number; 0 for scenery.
-        look: its appearance; its own coordinates reach from about -1 to 1.
-        path: position of its centre, by time.
-        size: half its height, by time.
-        turn: rotation in radians, by time.
-        depth: distance, by time; nearer things cover farther ones.
+        label: the object id; 0 for scenery, which is not an object.
+        look: appearance of the shape, whose own coordinates range from about -1 to 1.
+        path: position of the centre over time.
+        size: half the height over time.
+        turn: rotation in radians over time.
+        depth: distance from the camera over time; nearer shapes cover farther ones.
     """
 
     label: int
@@ -67,10 +73,10 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingScene:
-    """Background, things, and position of the camera's upper left corner; `ground` is float32 (H, W, 3), seamless.
+    """Background, shapes, and position of the camera's upper left corner; `ground` is float32 (H, W, 3), seamless.
 
     Attributes:
-        ground_px: pixels of `ground` per frame height.
+        ground_px: number of pixels of `ground` per frame height.
     """
 
     ground: Field
@@ -79,15 +85,19 @@ class MovingScene:
     actors: tuple[Actor, ...]
 
     def shoot(
-        self, frames: int, shape: tuple[int, int], rng: np.random.Generator
+        self,
+        frames: int,
+        shape: tuple[int, int],
+        rng: np.random.Generator,
     ) -> tuple[NDArray[np.uint8], Labels]:
         """Render the frames, uint8 (T, H, W, 3), and the labels of the visible objects, uint8 (T, H, W)."""
+        # Allocated once, because a list of frames would need twice the memory.
         images = np.empty((frames, *shape, 3), dtype=np.uint8)
         labels = np.zeros((frames, *shape), dtype=np.uint8)
         for frame in range(frames):
             time = frame / max(frames - 1, 1)
             picture = self._render(time, labels[frame])
-            # The order of the random draws is part of the videos: flicker first, then noise.
+            # The order of the random draws affects the videos: flicker first, then noise.
             flicker = np.float32(rng.normal(1.0, FLICKER))
             picture = cv2.GaussianBlur(picture, (0, 0), _BLUR_PX) * flicker
             picture += rng.normal(0.0, NOISE, picture.shape).astype(np.float32)
@@ -103,6 +113,7 @@ class MovingScene:
         right = columns + np.float32(left)
         ground_px = np.float32(self.ground_px)
         picture = sample_field(self.ground, down * ground_px, right * ground_px)
+        # The farthest shape is drawn first, so that nearer ones cover it.
         for actor in sorted(self.actors, key=lambda actor: -actor.depth(time)):
             row, column = actor.path(time)
             size = actor.size(time)
@@ -116,57 +127,92 @@ class MovingScene:
             pixel = 1.0 / (size * height)
             rendering = actor.look(own_down, own_right, time, pixel)
             picture += rendering.cover[..., None] * (rendering.colours - picture)
+            # A pixel belongs to the object that covers most of it.
             labels[rendering.cover > 0.5] = actor.label
         return picture
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Blob:
-    """A round thing with a waving outline: harmonic k has amplitude `waves[k - 2]` and turns `pace` times."""
+    """A round shape with a wavy outline: harmonic k has amplitude `waves[k - 2]`; it rotates `pace` times."""
 
     texture: Field
     waves: Sequence[float]
     pace: float
     phase: float
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
-        """Render it, lit from above."""
+    def __call__(
+        self,
+        down: Field,
+        right: Field,
+        time: float,
+        pixel: float,
+    ) -> Rendering:
+        """Render the blob, lit from above."""
         angle = np.arctan2(down, right)
         outline = np.ones_like(angle)
         for number, wave in enumerate(self.waves, start=2):
-            # In opposite directions, so that the outline deforms instead of just turning.
+            # The harmonics rotate in opposite directions, so that the outline deforms instead of
+            # just rotating.
             direction = (-1) ** number
             turn = 2 * np.pi * self.pace * time * direction
             swing = np.float32(self.phase * number + turn)
-            outline += wave * np.cos(number * angle + swing)
+            ripple = np.cos(number * angle + swing)
+            outline += wave * ripple
         inside = outline - np.hypot(down, right)
-        # The texture spans -2 to 2.
+        # The texture covers coordinates from -2 to 2.
         scale = self.texture.shape[0] / 4
-        colours = sample_field(self.texture, (down + 2) * scale, (right + 2) * scale)
+        texture_rows = (down + 2) * scale
+        texture_columns = (right + 2) * scale
+        colours = sample_field(self.texture, texture_rows, texture_columns)
         light = 1 - 0.22 * down.clip(-1, 1)
-        return _rendering(colours * light[..., None], inside / pixel + 0.5)
+        # First-order approximation of the share of a pixel that the outline covers.
+        cover = inside / pixel + 0.5
+        return _rendering(colours * light[..., None], cover)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Bar:
     """An upright bar: `width` is half its width, relative to half its height."""
 
     texture: Field
     width: float
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
+    def __call__(
+        self,
+        down: Field,
+        right: Field,
+        time: float,
+        pixel: float,
+    ) -> Rendering:
         """Render it."""
+        # A bar rotates and moves, but does not deform.
         del time
         inside = np.minimum(self.width - np.abs(right), 1 - np.abs(down))
         side = self.texture.shape[0]
-        # Finer across than along, so that the texture shows on a narrow bar.
+        # Finer across than along, so that the texture is visible on a narrow bar.
         texture_rows = (down + 2) * (side / 4)
         texture_columns = (right + 2) * side
         colours = sample_field(self.texture, texture_rows, texture_columns)
         return _rendering(colours, inside / pixel + 0.5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Cutout:
     """An object cut out of a photograph: colours float32 (h, w, 3), and coverage of each pixel."""
 
@@ -176,13 +222,19 @@ class Cutout:
 
     @classmethod
     def of(
-        cls, image: NDArray[np.uint8], mask: Mask, *, side_px: int = 160, lean: float = 0.0
+        cls,
+        image: NDArray[np.uint8],
+        mask: Mask,
+        *,
+        side_px: int = 160,
+        lean: float = 0.0,
     ) -> Cutout:
-        """Cut out an object and shrink it; it sways left and right by `lean`."""
+        """Cut out and scale down an object, which then sways left and right by `lean`."""
         rows = np.flatnonzero(mask.any(axis=1))
         columns = np.flatnonzero(mask.any(axis=0))
         window = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
-        # The scale counts rows and columns with pixels, which are fewer than the window's for objects in parts.
+        # The scale counts rows and columns that contain pixels, which are fewer than those of the
+        # window for objects in several parts.
         share = min(1.0, side_px / max(len(rows), len(columns)))
         window_width = columns[-1] + 1 - columns[0]
         width = max(1, round(share * window_width))
@@ -193,7 +245,13 @@ class Cutout:
             lean=lean,
         )
 
-    def __call__(self, down: Field, right: Field, time: float, pixel: float) -> Rendering:
+    def __call__(
+        self,
+        down: Field,
+        right: Field,
+        time: float,
+        pixel: float,
+    ) -> Rendering:
         """Render it."""
         del pixel
         height, width = self.cover.shape
@@ -225,7 +283,7 @@ def make_texture(
 ) -> Field:
     """Return cloud noise in these colours, float32 (H, W, 3): `cells` clouds across, octaves weighted by `grain`."""
     height, width = shape
-    # The first channel chooses the colour, the second the brightness.
+    # The first channel determines the colour, the second the brightness.
     clouds = np.zeros((height, width, 2), dtype=np.float32)
     weight = np.float32(1.0)
     across = cells
@@ -247,8 +305,13 @@ def make_texture(
     return (mixed * brightness).astype(np.float32)
 
 
-def sample_field(field: Field, rows: Field, columns: Field) -> Field:
-    """Interpolate a texture between its pixels; beyond its edges it is mirrored."""
+def sample_field(
+    field: Field,
+    rows: Field,
+    columns: Field,
+) -> Field:
+    """Interpolate a texture between its pixels; the texture is mirrored beyond its edges."""
+    # Mirrored, because a repeated last row would be visible as streaks.
     sampled = cv2.remap(field, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
     return np.asarray(sampled, dtype=np.float32)
 

@@ -1,1 +1,1 @@
-"""RadioActive: 2D and 3D models on radiology volumes, compared by the effort of their prompts."""
+"""RadioActive: 2D and 3D models for radiology volumes, compared by the user effort of their prompts."""

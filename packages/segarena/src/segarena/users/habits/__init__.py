@@ -1,1 +1,1 @@
-"""Statistical models of how people prompt: differences between people, errors of boxes and clicks, and times."""
+"""Statistical models of how people prompt: errors of boxes and clicks, times, and differences between people."""

@@ -1,4 +1,4 @@
-"""Crowd of simulated people, each with the same habits in all of their dialogues."""
+"""Crowd of simulated people, each of whom has the same habits in all of their dialogues."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from segarena.samples import Sample, Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Simulated people that each have one dialogue about every target.
+    """Simulated people, each of whom has one dialogue about every target.
 
     Attributes:
-        people: how many. With 1, every dialogue has a new person, so that prompts about many
-            targets vary as those of many people do.
-        seed: seed of the crowd; another one gives other people.
+        people: number of people. With 1, every dialogue has a new person, so that prompts about
+            many targets vary like those of many people.
+        seed: random seed of the crowd; another seed gives other people.
 
     Raises:
-        InvalidInput: fewer than one person, or a negative seed.
+        InvalidInput: there is less than one person, or the seed is negative.
     """
 
     people: int = 1
@@ -35,17 +35,19 @@ class Crowd:
             )
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return the number of dialogues about a target: one with each person."""
+        """Return the number of dialogues about a target: one per person."""
         return self.people
 
     def person(self, turn: Turn) -> np.random.Generator:
-        """Return the generator for the habits of the person in a turn.
+        """Return the random generator for the habits of the person in a turn.
 
-        It is the same in all rounds of a dialogue and, with several people, in all dialogues of one
-        person.
+        It is the same in all rounds of a dialogue. With several people, it is also the same in all
+        dialogues of a person.
         """
         if self.people > 1:
-            return np.random.default_rng([self.seed, turn.repeat % self.people])
+            person = turn.repeat % self.people
+            return np.random.default_rng([self.seed, person])
+        # CRC-32, because Python's own hash of a string differs between processes.
         sample_hash = crc32(turn.sample.id.encode())
         target_hash = crc32(turn.target.id.encode())
         return np.random.default_rng([self.seed, turn.repeat, sample_hash, target_hash])

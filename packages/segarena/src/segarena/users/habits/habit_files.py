@@ -1,4 +1,4 @@
-"""Habit files: fitted habits as TOML that names the origin of its numbers."""
+"""Habit files: fitted habits as TOML, with the origin of the numbers."""
 
 from __future__ import annotations
 
@@ -18,28 +18,30 @@ SHIPPED_HABITS = Path(__file__).parent
 
 
 def read_habits(path: str | Path, kind: type[HabitsT]) -> HabitsT:
-    """Return the habits in a file.
+    """Read the habits in a file.
 
     Raises:
-        InvalidInput: the file cannot be read, or does not hold habits of this kind.
+        InvalidInput: the file cannot be read, or does not contain habits of this kind.
     """
     try:
-        return msgspec.convert(tomllib.loads(Path(path).read_text(encoding="utf-8")), kind)
+        text = Path(path).read_text(encoding="utf-8")
+        return msgspec.convert(tomllib.loads(text), kind)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{path}: expected a file that `segarena people fit` wrote; {error}"
         ) from error
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}; `segarena people fit` writes such files") from error
 
 
 def format_habits(habits: msgspec.Struct) -> str:
-    """Return habits as the text of a habit file; equal habits have equal texts."""
+    """Format habits as the text of a habit file; equal habits give equal text."""
     return "\n".join(_table_lines(msgspec.to_builtins(habits), "")) + "\n"
 
 
 def _table_lines(table: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield the TOML lines of a table: plain keys first, then subtables and arrays of tables."""
+    """Yield the TOML lines of a table: plain keys first, followed by subtables and arrays of tables."""
+    # In TOML, a key after the heading of a subtable would belong to that subtable.
     for key, value in table.items():
         if not _holds_tables(value):
             yield f"{key} = {json.dumps(value)}"

@@ -1,4 +1,4 @@
-"""Prediction of the seconds that people take for prompts: looking, moving, pressing and drawing, summed over rounds."""
+"""Predicted time that people take for prompts: looking, moving, pressing and drawing, summed over rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BoxMethod: TypeAlias = Literal["extreme", "drag"]
 """How boxes are drawn: by clicks on the object's four outermost points, or from corner to corner."""
 
 REST_DISTANCE = 0.25
-"""Distance of the pointer from the first prompt, in diagonals: half-way from the picture's centre to its corner."""
+"""Distance from the pointer to the first prompt, in diagonals: half the way from the centre to a corner."""
 
 _SHIPPED_TIMES = SHIPPED_HABITS / "seconds.toml"
 
@@ -33,12 +33,12 @@ class PromptTimeModel:
     """Predicts the time of prompts with one device.
 
     Attributes:
-        habits: times of each act; by default the published ones.
-        pointer: device, one of the habits' pointers.
+        habits: times of each act; by default the published times.
+        pointer: pointing device, one of those in the habits.
         boxes: how boxes are drawn.
 
     Raises:
-        InvalidInput: the habits have no such pointer.
+        InvalidInput: the habits have no such pointing device.
     """
 
     habits: TimeHabits = field(default_factory=lambda: read_habits(_SHIPPED_TIMES, TimeHabits))
@@ -52,12 +52,16 @@ class PromptTimeModel:
 
     @classmethod
     def read(
-        cls, path: str | Path | None = None, *, pointer: str = "mouse", boxes: BoxMethod = "extreme"
+        cls,
+        path: str | Path | None = None,
+        *,
+        pointer: str = "mouse",
+        boxes: BoxMethod = "extreme",
     ) -> PromptTimeModel:
-        """Return the model of a habit file; without a file, that of the published times.
+        """Return the model in a habit file, or without a file the model of the published times.
 
         Raises:
-            InvalidInput: the file cannot be read, or has no such pointer.
+            InvalidInput: the file cannot be read, or has no such pointing device.
         """
         habits = read_habits(path or _SHIPPED_TIMES, TimeHabits)
         return cls(habits=habits, pointer=pointer, boxes=boxes)
@@ -65,31 +69,34 @@ class PromptTimeModel:
     def until(
         self, rounds: Sequence[Sequence[object]], diagonal_px: float
     ) -> list[LogNormalSeconds]:
-        """Return the time of a dialogue up to the end of each round, including how people differ.
+        """Return the time of a dialogue up to the end of each round, including the variation between people.
 
         Args:
             rounds: prompts of each round, or their recorded form.
             diagonal_px: diagonal of the picture, or of a slice or frame.
         """
-        each = self.of_rounds(rounds, diagonal_px)
-        so_far = accumulate(each, lambda before, more: sum_seconds([before, more]))
-        return [time.wider(self.habits.between_people) for time in so_far]
+        by_round = self.of_rounds(rounds, diagonal_px)
+        cumulative = accumulate(by_round, lambda before, more: sum_seconds([before, more]))
+        # A person's factor is the same in all rounds, so it widens the distribution of the sum, not
+        # of each round.
+        return [time.wider(self.habits.between_people) for time in cumulative]
 
     def of_rounds(
         self, rounds: Sequence[Sequence[object]], diagonal_px: float
     ) -> list[LogNormalSeconds]:
-        """Return the time of each round for an average person; 0 seconds without a prompt."""
+        """Return the time of each round for an average person; 0 seconds for a round without prompts."""
         device = self.habits.pointers[self.pointer]
-        hand = _PointerTracker(self.habits, device, self.boxes, diagonal_px)
-        return [
-            sum_seconds(hand.round_acts(prompts, is_first=number == 0))
-            for number, prompts in enumerate(rounds)
-        ]
+        tracker = _PointerTracker(self.habits, device, self.boxes, diagonal_px)
+        times: list[LogNormalSeconds] = []
+        for number, prompts in enumerate(rounds):
+            acts = tracker.round_acts(prompts, is_first=number == 0)
+            times.append(sum_seconds(acts))
+        return times
 
 
 @dataclass(slots=True)
 class _PointerTracker:
-    """Follows the pointer from prompt to prompt and yields the times of its acts."""
+    """Tracks the pointer from prompt to prompt and yields the times of its acts."""
 
     habits: TimeHabits
     pointer: PointerSpeed
@@ -117,23 +124,26 @@ class _PointerTracker:
                 yield from self._limits_acts()
             case Scribble() | Lasso():
                 yield from self._press_acts(prompt.points[0], self.habits.aim)
-                length = sum(math.dist(one, two) for one, two in pairwise(prompt.points))
-                median = length / self.diagonal_px / self.habits.draw_per_s
-                yield LogNormalSeconds(median, self.habits.draw_spread)
+                length_px = sum(math.dist(one, two) for one, two in pairwise(prompt.points))
+                diagonals = length_px / self.diagonal_px
+                median_s = diagonals / self.habits.draw_per_s
+                yield LogNormalSeconds(median_s, self.habits.draw_spread)
                 self.position = prompt.points[-1]
             case _:  # a whole mask, for this picture or in an example
                 yield self.habits.outline.seconds
 
     def _limits_acts(self) -> Iterator[LogNormalSeconds]:
-        """Yield the times of marking the first and the last slice of an object."""
+        """Yield the times of marking the first and last slice of an object."""
         for _ in range(2):
             yield self.habits.scroll.seconds
             yield self.habits.press.seconds
 
     def _box_acts(self, box: Box) -> Iterator[LogNormalSeconds]:
-        """Yield the times of a box; one over several slices also needs its first and last slice marked."""
-        last = (*box.start[:-2], box.stop[-2] - 1, box.stop[-1] - 1)
-        if len(box.start) == 3 and box.stop[0] - box.start[0] > 1:
+        """Yield the times of drawing a box, and for several slices also of marking its first and last slice."""
+        *plane, _, _ = box.start
+        stop_row, stop_column = box.stop[-2:]
+        last = (*plane, stop_row - 1, stop_column - 1)
+        if plane and box.stop[0] - box.start[0] > 1:
             yield from self._limits_acts()
         if self.boxes == "drag":
             yield from self._press_acts(box.start, self.habits.aim_edge)
@@ -148,21 +158,22 @@ class _PointerTracker:
             yield from self._press_acts(point, self.habits.aim_edge)
 
     def _press_acts(self, position: Sequence[float], aim: float) -> Iterator[LogNormalSeconds]:
-        """Yield the times of moving to a position, through slices where needed, and of pressing there."""
+        """Yield the times of moving to a position, through slices if needed, and of pressing there."""
         before = self.position
         self.position = tuple(position)
-        if before is not None and before[:-2] != self.position[:-2]:
-            yield self.habits.scroll.seconds
         if before is None:
-            way = REST_DISTANCE * self.diagonal_px
+            distance_px = REST_DISTANCE * self.diagonal_px
         else:
-            way = math.dist(before[-2:], self.position[-2:])
-        yield self.pointer.point(way, aim * self.diagonal_px)
+            distance_px = math.dist(before[-2:], self.position[-2:])
+            is_in_other_slice = before[:-2] != self.position[:-2]
+            if is_in_other_slice:
+                yield self.habits.scroll.seconds
+        yield self.pointer.point(distance_px, aim * self.diagonal_px)
         yield self.habits.press.seconds
 
 
 def _side_centres(first: Position, last: Position) -> list[tuple[float, ...]]:
-    """Return the centres of a box's sides, where its object's outermost points lie on average."""
+    """Return the centres of a box's sides, where the outermost points of its object are on average."""
     *plane, top, left = first
     bottom, right = last[-2:]
     row = (top + bottom) / 2

@@ -1,9 +1,9 @@
-"""Time habits: log-normal distributions of the seconds that people take to look, move, press and draw.
+"""Time habits: log-normal distributions of the time that people take to look, move, press and draw.
 
-Each act has a median and a spread, the standard deviation of the logarithm. The time of a round or
-a dialogue is a sum of acts, approximated by the log-normal distribution with the sum's mean and
-variance (Fenton and Wilkinson). The median time of a movement is `a + b log2(D / W + 1)` (Fitts),
-with the distance D from the last prompt and the width W of the area to hit.
+Each act has a median and a spread, which is the standard deviation of the logarithm. The time of a
+round or dialogue is a sum of acts, approximated by the log-normal distribution with the mean and
+variance of the sum (Fenton and Wilkinson). The median time of a movement is `a + b log2(D / W + 1)`
+(Fitts), where D is the distance from the last prompt and W the width of the target area.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class LogNormalSeconds:
-    """Log-normal number of seconds; a median of 0 is always 0 seconds."""
+    """Log-normally distributed time in seconds; a median of 0 means exactly 0 seconds."""
 
     median: float
     spread: float
@@ -36,17 +36,20 @@ class LogNormalSeconds:
         return self.mean**2 * math.expm1(self.spread**2)
 
     def quantile(self, share: float) -> float:
-        """Return the seconds that a share of all prompts takes at most."""
+        """Return the time within which this share of all prompts is finished."""
         return self.median * math.exp(self.spread * _NORMAL.inv_cdf(share))
 
     def share(self, seconds: float) -> float:
-        """Return the share of all prompts that take at most this many seconds."""
-        if not (seconds > 0 and self.median > 0 and self.spread > 0):
+        """Return the share of all prompts that take at most this time."""
+        # With a median or a spread of 0 the time is constant, and its distribution function is a
+        # step.
+        if seconds <= 0 or self.median <= 0 or self.spread <= 0:
             return float(seconds >= self.median)
-        return _NORMAL.cdf(math.log(seconds / self.median) / self.spread)
+        deviations = math.log(seconds / self.median) / self.spread
+        return _NORMAL.cdf(deviations)
 
     def wider(self, spread: float) -> LogNormalSeconds:
-        """Return these seconds times an independent log-normal factor with median 1 and this spread."""
+        """Multiply the time by an independent log-normal factor with median 1 and this spread."""
         return LogNormalSeconds(self.median, math.hypot(self.spread, spread))
 
 
@@ -54,7 +57,7 @@ NO_TIME = LogNormalSeconds(0.0, 0.0)
 
 
 def sum_seconds(parts: Iterable[LogNormalSeconds]) -> LogNormalSeconds:
-    """Return the log-normal distribution with the mean and variance of a sum of independent times.
+    """Return the log-normal distribution that has the mean and variance of a sum of independent times.
 
     >>> sum_seconds([LogNormalSeconds(2.0, 0.0), LogNormalSeconds(3.0, 0.0)])
     LogNormalSeconds(median=5.0, spread=0.0)
@@ -64,12 +67,14 @@ def sum_seconds(parts: Iterable[LogNormalSeconds]) -> LogNormalSeconds:
     variance = math.fsum(time.variance for time in times)
     if not mean:
         return NO_TIME
+    # Fenton and Wilkinson: solve the formulas for mean and variance for spread and median.
     spread = math.sqrt(math.log1p(variance / mean**2))
-    return LogNormalSeconds(mean / math.exp(spread**2 / 2), spread)
+    median = mean / math.exp(spread**2 / 2)
+    return LogNormalSeconds(median, spread)
 
 
 class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Time of one act, and the origin of its numbers."""
+    """Time of one act, with the origin of its numbers."""
 
     median_s: float
     spread: float
@@ -82,10 +87,10 @@ class ActTime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Speed of pointing and dragging with a device: Fitts' a and b of each, and the spread of single movements.
+    """Speed of pointing and dragging with a device: Fitts' a and b for each, and the spread of single movements.
 
-    No movement takes less than `least_s`: a straight line through the published points is negative
-    for the easiest movements.
+    No movement takes less than `least_s`, because a straight line through the published points is
+    negative for the easiest movements.
     """
 
     point_a_s: float
@@ -97,34 +102,41 @@ class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     source: str = ""
 
     def point(self, way: float, width: float) -> LogNormalSeconds:
-        """Return the time of moving over `way` to an area `width` wide, both in the same unit."""
+        """Return the time of moving over the distance `way` to an area of size `width`, both in the same unit."""
         return self._move(self.point_a_s, self.point_b_s, way, width)
 
     def drag(self, way: float, width: float) -> LogNormalSeconds:
-        """Return the time of the same movement while dragging."""
+        """Return the time of this movement while dragging."""
         return self._move(self.drag_a_s, self.drag_b_s, way, width)
 
-    def _move(self, a_s: float, b_s: float, way: float, width: float) -> LogNormalSeconds:
-        fitts_s = a_s + b_s * math.log2(way / width + 1)
+    def _move(
+        self,
+        a_s: float,
+        b_s: float,
+        way: float,
+        width: float,
+    ) -> LogNormalSeconds:
+        difficulty = math.log2(way / width + 1)
+        fitts_s = a_s + b_s * difficulty
         return LogNormalSeconds(max(self.least_s, fitts_s), self.spread)
 
 
 class TimeHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Times of all acts of a population.
+    """Times of all acts in a population.
 
     Attributes:
         source: origin of the numbers.
         between_people: spread of a person's factor, which multiplies all of their times.
-        look: time until the hand moves: "first" at a new target, "another" for a further prompt of
-            a round, "correction" at an answer.
-        press: a click, or the press that begins a stroke.
-        adjust: correcting the edges of a box that was dragged.
+        look: time until the hand moves: "first" at a new target, "another" for a further prompt in
+            a round, "correction" after a prediction.
+        press: a click, or the press that starts a stroke.
+        adjust: correction of the edges of a dragged box.
         outline: drawing a whole mask by hand.
-        scroll: scrolling to the next slice or frame that is wanted.
+        scroll: scrolling to the next relevant slice or frame.
         draw_per_s: speed of a stroke, in picture diagonals per second.
         draw_spread: spread of that speed.
-        aim: width of the area that a click may fall in, as a share of the picture's diagonal.
-        aim_edge: the same for a corner, or an outermost point, of a box.
+        aim: width of the area that a click must hit, as a share of the picture's diagonal.
+        aim_edge: the same width for a corner, or an outermost point, of a box.
         pointers: speeds by device: mouse, touch, pen.
     """
 

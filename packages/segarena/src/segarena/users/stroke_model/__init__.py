@@ -1,7 +1,7 @@
 """Stroke model fitted to people: draws candidate strokes on a goal and keeps a likely one.
 
-Start with `stroke_sampling`. A goal becomes a `surface`; `drawing_agents` walk over it, steered by
-a small `network` each for starts, courses and steps, and so draw `candidates`. From their
-`candidate_features`, another network predicts how likely people are to draw each. `model` is the
-file with all fitted values. `picture_selection` and `stroke_goals` choose where to draw.
+Start reading at `stroke_sampling`. A goal becomes a `surface`. `drawing_agents` walk over it, each
+steered by a small `network` for starts, courses and steps, and so draw `candidates`. Another
+network predicts from their `candidate_features` how likely people are to draw each of them. `model`
+is the file with all fitted values. `picture_selection` and `stroke_goals` choose where to draw.
 """

@@ -1,4 +1,4 @@
-"""Batched drawing agents: their positions, network inputs and trails on one surface, step by step."""
+"""Batch of drawing agents on one surface: their positions, network inputs and trails, step by step."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from segarena.users.stroke_model.surface import (
 Indices: TypeAlias = NDArray[np.intp]
 
 START_DIRECTIONS = 24
-"""Number of direction classes in which a line may begin."""
+"""Number of direction classes in which a line may start."""
 PLAN_FIELDS = ("ink", "pieces")
-"""Plan of an agent, as logarithms: total line length over the goal's size, and number of lines."""
+"""Plan of an agent, as logarithms: total line length divided by the goal's size, and number of lines."""
 PLAN_INK = PLAN_FIELDS.index("ink")
 PLAN_PIECES = PLAN_FIELDS.index("pieces")
 
-# Probe distances and angles were fixed when the shipped networks were trained.
+# The shipped networks were trained with these probe distances and angles, so changes require a new
+# fit.
 _PROBE_DISTANCES = np.array([[1.0], [2.5], [5.0]])
 _AHEAD_ANGLES = np.radians([0, 25, -25, 60, -60, 100, -100, 150, -150])
 _AHEAD_PROBES = (_PROBE_DISTANCES * np.exp(1j * _AHEAD_ANGLES)).ravel().astype(np.complex64)
-"""Points that an agent probes while drawing, in strides relative to its course."""
+"""Points that an agent probes while drawing, in strides relative to its position and course."""
 _AROUND_ANGLES = np.arange(12) * math.pi / 6
 _AROUND_PROBES = (_PROBE_DISTANCES * np.exp(1j * _AROUND_ANGLES)).ravel().astype(np.complex64)
 """Points that an agent probes before it chooses a course, in strides."""
@@ -39,20 +40,20 @@ _NEARBY_OFFSETS = 3 * np.array([1, 1j, -1, -1j], np.complex64)
 """Offsets at which a start point is checked for nearby ink, in cells."""
 
 _INK_DELAY = 5
-"""Steps after which an agent's own line becomes visible to it as ink."""
+"""Number of steps after which an agent perceives its own line as ink."""
 _TURN_MEMORY = np.array([0.5, 0.8, 0.93, 0.0], np.float32)
-"""Decay factors of the remembered turns, from short to long memory; 0 keeps only the last turn."""
+"""Decay factors of the remembered turns, from short to long memory; 0 remembers only the last turn."""
 _PEN_OFFSETS = np.arange(-2, 3)
 _PEN_SIGMA_CELLS = 1.3
 _PEN_SQUARED_RADII = np.square(_PEN_OFFSETS)[:, None] + np.square(_PEN_OFFSETS)
 _PEN = np.exp(-0.5 * _PEN_SQUARED_RADII / _PEN_SIGMA_CELLS**2).astype(np.float32).ravel()
-"""Weights of the cells that one point of a line inks."""
+"""Weights with which one point of a line inks the cells around it."""
 _MOST_PIECES_LEFT = 6
 _MOST_INK_IN_PART = 3
 _MOST_TRAIL_POINTS = 40
-"""Trail points that are compared with start points; longer trails are subsampled."""
+"""Maximum number of trail points compared with start points; longer trails are subsampled."""
 
-# Columns of the geometric part of the step inputs, complex numbers in the agent's own frame.
+# Columns of the geometric step inputs: complex numbers in the agent's own frame.
 _COURSE, _COURSE_SQUARED, _AXIS, _TO_CENTRE, _TO_START, _INK_BIAS = range(6)
 
 # Columns of the step inputs that follow the probed depths and the probed ink.
@@ -76,13 +77,17 @@ class DrawingAgents:
 
     Args:
         surface: surface to draw on.
-        habits: person weights of each agent, (agents, people).
+        habits: weight of each fitted person in each agent, (agents, people).
         plans: see `PLAN_FIELDS`, (agents, 2).
         most: capacity of each agent's trail, in points.
     """
 
     def __init__(
-        self, surface: DrawingSurface, habits: FloatArray, plans: FloatArray, most: int
+        self,
+        surface: DrawingSurface,
+        habits: FloatArray,
+        plans: FloatArray,
+        most: int,
     ) -> None:
         count = len(habits)
         self.surface = surface
@@ -90,10 +95,12 @@ class DrawingAgents:
         self.trail: ComplexPoints = np.zeros((count, most), np.complex64)
         self.length = np.zeros(count, np.intp)
         self._starts: list[list[int]] = [[] for _ in range(count)]
-        planned_steps = np.exp(plans[:, PLAN_INK]) * (surface.size / surface.stride)
+        steps_per_size = surface.size / surface.stride
+        planned_steps = np.exp(plans[:, PLAN_INK]) * steps_per_size
         self._steps_left = np.rint(planned_steps).astype(np.intp)
         self._steps_planned = np.maximum(self._steps_left, 1).astype(np.float32)
-        self._pieces_planned = np.exp(plans[:, PLAN_PIECES]).astype(np.float32)
+        planned_pieces = np.exp(plans[:, PLAN_PIECES])
+        self._pieces_planned = planned_pieces.astype(np.float32)
         shape = np.broadcast_to(surface.shape, (count, len(SHAPE_FEATURES)))
         self._context = np.concatenate([plans, shape, habits], axis=1, dtype=np.float32)
         self._position: ComplexPoints = np.zeros(count, np.complex64)
@@ -104,36 +111,47 @@ class DrawingAgents:
         self._position_sum: ComplexPoints = np.zeros(count, np.complex64)
         empty_box = np.array([[np.inf, np.inf, -np.inf, -np.inf]], np.float32)
         self._trail_box = np.repeat(empty_box, count, axis=0)
+        # A flat array, so that one index addresses a cell of any agent's ink map.
         self._depths = surface.depths.ravel()
         self._width = surface.depths.shape[1]
         self._ink = np.zeros(count * surface.depths.size, np.float32)
         self._cells_per_px = np.float32(1 / surface.cell)
-        self._cell_origin = np.complex64((RIM_CELLS + 0.5 / surface.cell) * (1 + 1j))
-        self._pen_cells = (_PEN_OFFSETS[:, None] * self._width + _PEN_OFFSETS).ravel()
+        origin = RIM_CELLS + 0.5 / surface.cell
+        self._cell_origin = np.complex64(origin * (1 + 1j))
+        pen_rows = _PEN_OFFSETS[:, None] * self._width
+        self._pen_cells = (pen_rows + _PEN_OFFSETS).ravel()
 
     def is_finished(self, agents: Indices) -> NDArray[np.bool_]:
-        """Tell which agents have drawn their planned length or filled their trail."""
+        """Return which agents have drawn their planned length or filled their trail."""
         is_drawn = self._steps_left[agents] <= 0
-        return is_drawn | (self.length[agents] >= self.trail.shape[1] - 1)
+        last_index = self.trail.shape[1] - 1
+        is_full = self.length[agents] >= last_index
+        return is_drawn | is_full
 
     def lines_of(self, agent: int) -> list[ComplexPoints]:
         """Return the lines of one agent, (n,) points each, in drawing order."""
-        cuts = [*self._starts[agent], int(self.length[agent])]
-        return [self.trail[agent, start:stop] for start, stop in pairwise(cuts)]
+        end = int(self.length[agent])
+        cuts = [*self._starts[agent], end]
+        trail = self.trail[agent]
+        return [trail[start:stop] for start, stop in pairwise(cuts)]
 
     def step_inputs(self, agents: Indices) -> FloatArray:
         """Return the inputs of the step network for drawing agents, (n, inputs)."""
         surface = self.surface
         position = self._position[agents]
         reach = _AHEAD_PROBES * np.complex64(surface.stride / surface.cell)
-        probes = self._to_cells(position)[:, None] + self._course[agents][:, None] * reach
+        course = self._course[agents][:, None]
+        probes = self._to_cells(position)[:, None] + course * reach
         cells = self._flat_cells(probes)
-        steps = (self.length[agents] - self._first_point[agents]).astype(np.float32)
-        inputs = np.empty((len(agents), _STEP_INPUTS + self._context.shape[1]), np.float32)
+        points_in_line = self.length[agents] - self._first_point[agents]
+        steps = points_in_line.astype(np.float32)
+        input_count = _STEP_INPUTS + self._context.shape[1]
+        inputs = np.empty((len(agents), input_count), np.float32)
         probe_count = len(_AHEAD_PROBES)
         inputs[:, :probe_count] = self._depths[cells]
         inputs[:, probe_count : 2 * probe_count] = self._read_ink(agents, cells)
-        # Views of `inputs`: filling them saves the copies of a concatenation in the hottest loop.
+        # Filling views of `inputs` avoids the copies of a concatenation, in the loop that takes
+        # most of the time.
         rest = inputs[:, 2 * probe_count :]
         rest[:, _TURNS] = self._turns[agents]
         rest[:, _PROGRESS] = self._progress(agents)
@@ -153,7 +171,8 @@ class DrawingAgents:
         surface = self.surface
         position = self._position[agents]
         reach = _AROUND_PROBES * np.complex64(surface.stride / surface.cell)
-        cells = self._flat_cells(self._to_cells(position)[:, None] + reach)
+        probes = self._to_cells(position)[:, None] + reach
+        cells = self._flat_cells(probes)
         elongation = float(surface.shape[SHAPE_FEATURES.index("elongation")])
         axis = np.full(len(agents), surface.axis**2 * elongation, np.complex64)
         offset = (position - np.complex64(surface.centre)) / np.float32(surface.size)
@@ -174,21 +193,25 @@ class DrawingAgents:
         size = surface.size
         centre_cells = self._to_cells(points)
         cells = self._flat_cells(centre_cells)
-        nearby_ink = [
-            self._read_ink(agents, self._flat_cells(centre_cells + offset))
-            for offset in _NEARBY_OFFSETS
-        ]
+        nearby_ink: list[FloatArray] = []
+        for offset in _NEARBY_OFFSETS:
+            nearby_cells = self._flat_cells(centre_cells + offset)
+            nearby_ink.append(self._read_ink(agents, nearby_cells))
         has_lines = (self.lines[agents] > 0).astype(np.float32)[:, None]
         in_box = np.clip(self._to_box_shares(points) * 2 - 1, -2, 2)
         from_centre = (points - surface.centre) / size
         along_axis = from_centre * np.conj(surface.axis)
-        from_last_end = (points - self._position[agents][:, None]) / size * has_lines
-        mean_position = self._position_sum[agents] / np.maximum(self.length[agents], 1)
+        last_end = self._position[agents][:, None]
+        from_last_end = (points - last_end) / size * has_lines
+        point_count = np.maximum(self.length[agents], 1)
+        mean_position = self._position_sum[agents] / point_count
         ink_bias = (mean_position - surface.centre) / size
-        balance = (from_centre * np.conj(ink_bias)[:, None]).real * has_lines
+        # The scalar product is negative for points on the side with less ink.
+        alignment = (from_centre * np.conj(ink_bias)[:, None]).real
+        balance = alignment * has_lines
         part = self._parts_at(points)
         ink_in_part, nearest_ink = self._ink_near(agents, points, part)
-        # The order is that of the trained network's input columns.
+        # The order is that of the trained network's input columns, so it must not change.
         own = [
             self._depths[cells],
             *np.moveaxis(in_box, -1, 0),
@@ -208,12 +231,14 @@ class DrawingAgents:
             nearest_ink,
         ]
         lines = self.lines[agents][:, None]
-        common = np.concatenate([self._progress(agents), lines, self._context[agents]], axis=1)
+        progress = self._progress(agents)
+        common = np.concatenate([progress, lines, self._context[agents]], axis=1)
         common_rows = np.broadcast_to(common[:, None], (*points.shape, common.shape[1]))
-        return np.concatenate([np.stack(own, axis=-1), common_rows], axis=-1, dtype=np.float32)
+        own_columns = np.stack(own, axis=-1)
+        return np.concatenate([own_columns, common_rows], axis=-1, dtype=np.float32)
 
     def put_down(self, agents: Indices, points: ComplexPoints) -> None:
-        """Put agents down at `points`, (n,), to begin a line."""
+        """Put agents down at `points`, (n,), where they start a line."""
         self._position[agents] = points
         self._line_start[agents] = points
         self._turns[agents] = 0
@@ -223,20 +248,26 @@ class DrawingAgents:
         self._append_points(agents)
 
     def set_course(self, agents: Indices, angles: FloatArray) -> None:
-        """Set the course of agents, radians: 0 points right, a quarter of a circle points down."""
+        """Set the course of agents in radians: 0 points right, a quarter circle points down."""
         self._course[agents] = np.exp(1j * angles)
 
     def step(self, agents: Indices, turns: FloatArray) -> None:
-        """Turn agents by `turns`, radians, and move them by a stride, clipped to the surface."""
-        course = self._course[agents] * np.exp(1j * turns)
+        """Turn agents by `turns` in radians and move them by one stride, clipped to the surface."""
+        rotation = np.exp(1j * turns)
+        course = self._course[agents] * rotation
         stride = np.float32(self.surface.stride)
-        points = self.surface.clip(self._position[agents] + course * stride)
+        moved = self._position[agents] + course * stride
+        points = self.surface.clip(moved)
         self.move(agents, points, course, turns)
 
     def move(
-        self, agents: Indices, points: ComplexPoints, course: ComplexPoints, turns: FloatArray
+        self,
+        agents: Indices,
+        points: ComplexPoints,
+        course: ComplexPoints,
+        turns: FloatArray,
     ) -> None:
-        """Move agents by a stride to `points`, (n,), on the course that they have after `turns`."""
+        """Record a step of agents to `points` (n,); `course` is their direction after turning by `turns`."""
         self._position[agents] = points
         self._course[agents] = course
         remembered = self._turns[agents] * _TURN_MEMORY
@@ -245,15 +276,17 @@ class DrawingAgents:
         self._append_points(agents)
 
     def lift(self, agents: Indices) -> None:
-        """End the current line of agents and ink the points that `_INK_DELAY` held back."""
+        """End the current line of agents, and ink the points that `_INK_DELAY` has held back."""
         for delay in range(_INK_DELAY, 0, -1):
             point = self.length[agents] - delay
-            is_own = point >= self._first_point[agents]
-            self._add_ink(agents[is_own], self.trail[agents[is_own], point[is_own]])
+            # A short line has fewer points than the delay holds back.
+            is_in_line = point >= self._first_point[agents]
+            inking = agents[is_in_line]
+            self._add_ink(inking, self.trail[inking, point[is_in_line]])
         self.lines[agents] += 1
 
     def _own_frame_geometry(self, agents: Indices) -> ComplexPoints:
-        """Return directions and offsets of the goal and the trail in each agent's frame, (n, 6)."""
+        """Return directions and offsets of the goal and the trail in each agent's own frame, (n, 6)."""
         surface = self.surface
         position = self._position[agents]
         course = self._course[agents]
@@ -265,7 +298,7 @@ class DrawingAgents:
         geometry[:, _COURSE] = course
         geometry[:, _COURSE_SQUARED] = course * course
         axis = np.complex64(surface.axis) * to_own_frame
-        # Squared, because an axis has no sign.
+        # Squared, because the axis and its opposite are equivalent.
         geometry[:, _AXIS] = axis * axis * elongation
         geometry[:, _TO_CENTRE] = centre - position
         geometry[:, _TO_START] = self._line_start[agents] - position
@@ -274,11 +307,14 @@ class DrawingAgents:
         return geometry
 
     def _ink_near(
-        self, agents: Indices, points: ComplexPoints, part: NDArray[np.int32]
+        self,
+        agents: Indices,
+        points: ComplexPoints,
+        part: NDArray[np.int32],
     ) -> tuple[FloatArray, FloatArray]:
         """Return the ink in the goal parts of points (n, m), and the distance to the nearest ink.
 
-        Both are over the goal's size, and 0 for agents that have not drawn yet.
+        Both are relative to the goal's size, and 0 for agents that have not drawn yet.
         """
         surface = self.surface
         ink_in_part = np.zeros(points.shape, np.float32)
@@ -287,21 +323,24 @@ class DrawingAgents:
             trail = self.trail[agent, : self.length[agent]]
             if not len(trail):
                 continue
-            steps = np.bincount(self._parts_at(trail), minlength=len(surface.shares))
-            length = steps[part[row]] * (surface.stride / surface.size)
+            trail_parts = self._parts_at(trail)
+            steps_by_part = np.bincount(trail_parts, minlength=len(surface.shares))
+            length = steps_by_part[part[row]] * (surface.stride / surface.size)
             ink_in_part[row] = np.minimum(length, _MOST_INK_IN_PART)
-            sampled = trail[:: 1 + len(trail) // _MOST_TRAIL_POINTS]
-            distances = np.abs(points[row][:, None] - sampled)
+            step = 1 + len(trail) // _MOST_TRAIL_POINTS
+            offsets = points[row][:, None] - trail[::step]
+            distances = np.abs(offsets)
             nearest[row] = distances.min(axis=1) / surface.size
         return ink_in_part, nearest
 
     def _parts_at(self, points: ComplexPoints) -> NDArray[np.int32]:
+        # Points are never negative, so truncating after adding one half rounds them.
         rows = (points.imag + 0.5).astype(np.intp)
         columns = (points.real + 0.5).astype(np.intp)
         return self.surface.part_of[rows, columns]
 
     def _progress(self, agents: Indices) -> FloatArray:
-        """Return how much of the plan remains, (n, 4): steps as share and log, lines done and left."""
+        """Return how much of the plan remains, (n, 4): steps as a share and as a logarithm, lines done and left."""
         steps_left = self._steps_left[agents]
         lines = self.lines[agents]
         pieces = self._pieces_planned[agents]
@@ -323,29 +362,33 @@ class DrawingAgents:
         np.minimum(box[:, :2], xy, out=box[:, :2])
         np.maximum(box[:, 2:], xy, out=box[:, 2:])
         self._trail_box[agents] = box
-        is_visible = length - _INK_DELAY >= self._first_point[agents]
+        delayed = length - _INK_DELAY
+        is_visible = delayed >= self._first_point[agents]
         if is_visible.any():
-            delayed = length[is_visible] - _INK_DELAY
-            self._add_ink(agents[is_visible], self.trail[agents[is_visible], delayed])
+            inking = agents[is_visible]
+            self._add_ink(inking, self.trail[inking, delayed[is_visible]])
 
     def _to_cells(self, points: ComplexPoints) -> ComplexPoints:
         return points * self._cells_per_px + self._cell_origin
 
     def _to_box_shares(self, points: ComplexPoints) -> FloatArray:
-        """Return points in the goal's box, (..., 2), as shares of its width and height."""
+        """Return points relative to the goal's box, (..., 2), as shares of its width and height."""
         return (as_xy(points) - self.surface.corner) / self.surface.extent
 
     def _flat_cells(self, cell_points: ComplexPoints) -> Indices:
-        """Return flat indices of the cells at points in units of cells."""
+        """Return the flat indices of the cells that contain the points, which are in units of cells."""
         rows = cell_points.imag.astype(np.intp)
-        return rows * self._width + cell_points.real.astype(np.intp)
+        columns = cell_points.real.astype(np.intp)
+        return rows * self._width + columns
 
     def _read_ink(self, agents: Indices, cells: Indices) -> FloatArray:
+        # Each agent has its own ink map, and the maps are stored one after the other.
+        first_cells = agents * len(self._depths)
         trailing_axes = [1] * (cells.ndim - 1)
-        first_cells = (agents * len(self._depths)).reshape(-1, *trailing_axes)
-        return self._ink[first_cells + cells]
+        return self._ink[first_cells.reshape(-1, *trailing_axes) + cells]
 
     def _add_ink(self, agents: Indices, points: ComplexPoints) -> None:
-        cells = agents * len(self._depths) + self._flat_cells(self._to_cells(points))
-        index = cells[:, None] + self._pen_cells
-        self._ink[index] = np.maximum(self._ink[index], _PEN)
+        first_cells = agents * len(self._depths)
+        cells = first_cells + self._flat_cells(self._to_cells(points))
+        inked = cells[:, None] + self._pen_cells
+        self._ink[inked] = np.maximum(self._ink[inked], _PEN)

@@ -1,4 +1,4 @@
-"""Stroke model file: people, the distribution of their plans, and the networks that draw."""
+"""Stroke model file: fitted people, the distribution of their plans, and the networks that draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from segarena.errors import InvalidInput
 from segarena.files.npy import read_arrays
-from segarena.users.stroke_model.drawing_agents import PLAN_PIECES
+from segarena.users.stroke_model.drawing_agents import PLAN_FIELDS, PLAN_PIECES
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import FloatArray
 
@@ -25,7 +25,7 @@ _MOST_SHAPE_DEVIATIONS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanModel:
-    """Distribution of plans given a goal's shape: a linear model of their logarithms with normal noise.
+    """Distribution of plans given a goal's shape: a linear model of their logarithms with Gaussian noise.
 
     Attributes:
         mean, scale: standardization of the shape features, (shape,).
@@ -42,38 +42,49 @@ class PlanModel:
     high: FloatArray
 
     def regression_inputs(self, shapes: FloatArray, habits: FloatArray) -> FloatArray:
-        """Return regression inputs, (n, inputs), for shapes (n, shape) and habits (n, people)."""
+        """Return the regression inputs, (n, inputs), for shapes (n, shape) and habits (n, people)."""
         deviations = (shapes - self.mean) * self.scale
+        # For a goal unlike any training goal, unbounded squares would give plans of extreme length.
         clipped = np.clip(deviations, -_MOST_SHAPE_DEVIATIONS, _MOST_SHAPE_DEVIATIONS)
-        interactions = (habits[:, :, None] * clipped[:, None, :]).reshape(len(clipped), -1)
-        return np.concatenate([clipped, np.square(clipped), habits, interactions], axis=1)
+        squares = np.square(clipped)
+        products = habits[:, :, None] * clipped[:, None, :]
+        interactions = products.reshape(len(clipped), -1)
+        return np.concatenate([clipped, squares, habits, interactions], axis=1)
 
-    def sample(self, shape: FloatArray, habits: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Sample a plan for each row of habits, (n, 2); the number of pieces is whole.
+    def sample(
+        self,
+        shape: FloatArray,
+        habits: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Sample a plan for each row of habits, (n, 2); the number of lines is an integer.
 
         The columns are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
         """
-        shapes = np.broadcast_to(shape, (len(habits), len(shape)))
-        noise = rng.standard_normal((len(habits), 2), dtype=np.float32)
-        factors = np.einsum("np,pij->nij", habits, self.spread)
+        count = len(habits)
+        shapes = np.broadcast_to(shape, (count, len(shape)))
         expected = self.regression_inputs(shapes, habits) @ self.weights
-        plans = expected + np.einsum("nij,nj->ni", factors, noise)
-        plans = np.clip(plans, habits @ self.low, habits @ self.high)
-        pieces = np.maximum(1, np.rint(np.exp(plans[:, PLAN_PIECES])))
-        plans[:, PLAN_PIECES] = np.log(pieces)
+        noise = rng.standard_normal((count, len(PLAN_FIELDS)), dtype=np.float32)
+        factors = np.einsum("np,pij->nij", habits, self.spread)
+        correlated_noise = np.einsum("nij,nj->ni", factors, noise)
+        low = habits @ self.low
+        high = habits @ self.high
+        plans = np.clip(expected + correlated_noise, low, high)
+        pieces = np.rint(np.exp(plans[:, PLAN_PIECES]))
+        plans[:, PLAN_PIECES] = np.log(np.maximum(1, pieces))
         return plans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrokeModel:
-    """Model that `segarena people fit scribbler` fits.
+    """Stroke model, as fitted by `segarena people fit scribbler`.
 
     Attributes:
-        people: names of the people it was fitted to.
-        planning: how much they draw.
+        people: names of the people to whom the model was fitted.
+        planning: distribution of how much they draw.
         step: network for the turn class of a drawing agent, or the lift of its pen.
-        start: network for the logit that a line begins at a point rather than at a random one.
-        course: network for the direction class in which a line begins.
+        start: network for the logit that a line starts at a point rather than at a random one.
+        course: network for the direction class in which a line starts.
         likeness: network for the logit that a drawing is a person's rather than a candidate.
         cohesion: decrease of that logit with the distance from the drawing on the next slice; see
             `segarena.users.stroke_model.slice_distance`.
@@ -91,24 +102,23 @@ class StrokeModel:
         """Return the habits of one person as a one-hot vector, (people,).
 
         Raises:
-            InvalidInput: no person has this name.
+            InvalidInput: the model has no person with this name.
         """
         if person not in self.people:
             raise InvalidInput(f"person: expected one of {', '.join(self.people)}, got {person!r}")
-        return np.eye(len(self.people), dtype=np.float32)[self.people.index(person)]
+        habits = np.zeros(len(self.people), dtype=np.float32)
+        habits[self.people.index(person)] = 1
+        return habits
 
     def packed(self) -> bytes:
-        """Return the bytes of the model file; equal models have equal bytes."""
-        groups: dict[str, dict[str, FloatArray]] = {}
-        for name in _NETWORKS:
-            groups[name] = getattr(self, name).arrays()
-        groups["planning"] = {
-            field.name: getattr(self.planning, field.name) for field in fields(PlanModel)
-        }
+        """Return the bytes of the model file; equal models give equal bytes."""
         arrays: dict[str, Any] = {}
-        for name, group in groups.items():
-            for key, array in group.items():
+        for name in _NETWORKS:
+            network: Network = getattr(self, name)
+            for key, array in network.arrays().items():
                 arrays[f"{name}.{key}"] = array
+        for field in fields(PlanModel):
+            arrays[f"planning.{field.name}"] = getattr(self.planning, field.name)
         people = np.array(self.people)
         file = io.BytesIO()
         np.savez_compressed(file, people=people, cohesion=np.float64(self.cohesion), **arrays)
@@ -116,18 +126,18 @@ class StrokeModel:
 
 
 def read_stroke_model(path: str | Path = SHIPPED_MODEL) -> StrokeModel:
-    """Return the stroke model in a file.
+    """Read the stroke model in a file.
 
     Raises:
-        InvalidInput: the file cannot be read, is no stroke model, or is larger than `files.limits`
-            allows.
+        InvalidInput: the file cannot be read, is not a stroke model, or exceeds the limits of
+            `files.limits`.
     """
     file = Path(path)
     written_at = file.stat().st_mtime_ns if file.is_file() else 0
     return _read_cached(file, written_at)
 
 
-# The time of writing is part of the key, so that a file that was fitted again is read again.
+# The modification time is part of the cache key, so that a refitted file is read again.
 @lru_cache(maxsize=8)
 def _read_cached(path: Path, _written_at: int) -> StrokeModel:
     try:
@@ -140,12 +150,19 @@ def _read_cached(path: Path, _written_at: int) -> StrokeModel:
         raise InvalidInput(
             f"{path}: expected a file that `segarena people fit scribbler` wrote; {error}"
         ) from error
-    return StrokeModel(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
+    return StrokeModel(
+        people=tuple(people),
+        planning=planning,
+        cohesion=cohesion,
+        **networks,
+    )
 
 
 def _group(arrays: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the arrays whose keys begin with `name.`, by the rest of the key."""
-    prefix = f"{name}."
-    return {
-        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
-    }
+    """Return the arrays whose keys start with `name.`, by the rest of the key."""
+    group: dict[str, Any] = {}
+    for full_key, array in arrays.items():
+        owner, _, key = full_key.partition(".")
+        if owner == name and key:
+            group[key] = array
+    return group

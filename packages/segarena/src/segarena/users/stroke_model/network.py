@@ -16,10 +16,11 @@ _CLIP_DEVIATIONS = np.float32(5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """Multilayer perceptron with rectifiers between its layers.
+    """Multilayer perceptron with ReLU activations between its layers.
 
     Attributes:
-        mean, scale: inputs have `mean` subtracted and are multiplied by `scale`, (inputs,).
+        mean, scale: standardization of the inputs: `mean` is subtracted, then they are multiplied by
+            `scale`, (inputs,).
         layers: weights (inputs, outputs) and biases (outputs,).
         low, high: bounds to which inputs are clipped.
     """
@@ -59,9 +60,13 @@ class Network:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> Network:
-        """Return the network that `arrays` describe; `KeyError` if one is missing."""
+        """Restore a network from `arrays`; raise `KeyError` if one is missing."""
         count = sum(name.startswith("w") for name in arrays)
-        layers = [(arrays[f"w{number}"], arrays[f"b{number}"]) for number in range(count)]
+        layers: list[tuple[FloatArray, FloatArray]] = []
+        for number in range(count):
+            weights = arrays[f"w{number}"]
+            biases = arrays[f"b{number}"]
+            layers.append((weights, biases))
         return cls(arrays["mean"], arrays["scale"], layers)
 
 
@@ -69,7 +74,10 @@ def sample_categorical(
     logits: FloatArray, rng: np.random.Generator
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Sample a column for each row of `logits` (n, m), with probabilities in proportion to exp(logit)."""
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    # Subtracting the largest logit cancels out, and keeps `exp` from overflowing.
+    largest = logits.max(axis=1, keepdims=True)
+    weights = np.exp(logits - largest)
     cumulative = weights.cumsum(axis=1)
-    thresholds = rng.random((len(logits), 1), dtype=np.float32) * cumulative[:, -1:]
+    totals = cumulative[:, -1:]
+    thresholds = rng.random((len(logits), 1), dtype=np.float32) * totals
     return (cumulative < thresholds).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Selection of the pictures to draw on: the one image, a frame of a video, some slices of a volume."""
+"""Selection of the pictures to draw on: an image itself, a frame of a video, or some slices of a volume."""
 
 from __future__ import annotations
 
@@ -15,85 +15,104 @@ from segarena.roles import Turn
 from segarena.samples import Labels, Mask
 
 _STOP_SHARE = 0.5
-"""A reader stops at a slice with at least this share of the errors of the worst one."""
+"""A reader stops at a slice with at least this share of the worst slice's errors."""
 
 
 class PictureStack:
-    """Prediction and target of a turn as a stack of pictures; an image is a stack of one.
+    """Prediction and target of a turn as a stack of pictures; an image is a stack with one picture.
 
     Args:
         turn: turn in which strokes are drawn.
     """
 
     def __init__(self, turn: Turn) -> None:
-        judged: AnyComparison = turn.comparison
+        comparison: AnyComparison = turn.comparison
         self.objects = turn.target.objects
-        if isinstance(judged, ObjectsComparison):
-            ignore = judged.reference.ignore
+        if isinstance(comparison, ObjectsComparison):
+            ignore = comparison.reference.ignore
         else:
-            ignore = judged.ignore
-        self.prediction = _stack(judged.prediction)
-        self.target = _stack(judged.target)
-        self.ignore: Mask | None = None if ignore is None else _stack(ignore).view(np.bool_)
+            ignore = comparison.ignore
+        self.prediction = _stack(comparison.prediction)
+        self.target = _stack(comparison.target)
+        self.ignore: Mask | None = None
+        if ignore is not None:
+            self.ignore = _stack(ignore).view(np.bool_)
         self.drawn_in = _drawn_pictures(turn)
         previous = turn.dialogue.previous
         self.requested_frames = None if previous is None else previous.candidates
 
     def ignored(self, picture: int) -> Mask | None:
-        """Return the ignored pixels of a picture; None where all pixels count."""
-        return None if self.ignore is None else self.ignore[picture]
+        """Return the ignored pixels of a picture; None if all pixels count."""
+        if self.ignore is None:
+            return None
+        return self.ignore[picture]
 
     def fullest_frame(self) -> int:
         """Return the frame with the most objects; break ties by object area, then by index."""
-        keys: list[tuple[int, int, int]] = []
+        fullest = 0
+        most = (-1, -1)
         for frame in range(len(self.target)):
-            areas = np.bincount(self._counted_labels(frame).reshape(-1), minlength=2)[1:]
-            keys.append((int(np.count_nonzero(areas)), int(areas.sum()), -frame))
-        return -max(keys)[2]
+            labels = self._counted_labels(frame).reshape(-1)
+            object_areas = np.bincount(labels, minlength=2)[1:]
+            objects = int(np.count_nonzero(object_areas))
+            fullness = (objects, int(object_areas.sum()))
+            if fullness > most:
+                fullest = frame
+                most = fullness
+        return fullest
 
     def worst_frame(self) -> int:
-        """Return the frame to correct: drawn in least often, then with the most errors per object pixel.
+        """Return the frame to correct, one of those drawn in least often.
 
-        Frames without errors are chosen only where no frame has any; the last answer may narrow the
-        choice.
+        Of these, it is the frame with the most errors per object pixel. A frame without errors is
+        chosen only if no frame has any; the last prediction may limit the choice of frames.
 
         Raises:
-            InvalidInput: the last answer asks for a frame that does not exist.
+            InvalidInput: the last prediction requests a frame that does not exist.
         """
         frames = self._selectable_frames()
         errors = self.errors()
-        areas = [
-            np.count_nonzero(prediction | target)
-            for prediction, target in zip(self.prediction, self.target, strict=True)
-        ]
+        areas: list[int] = []
+        for prediction, target in zip(self.prediction, self.target, strict=True):
+            shown = prediction | target
+            areas.append(int(np.count_nonzero(shown)))
         error_rates = errors / np.maximum(np.array(areas), 1)
         times_drawn = Counter(self.drawn_in)
         with_errors = [frame for frame in frames if errors[frame]]
-        return min(
-            with_errors or frames,
-            key=lambda frame: (times_drawn[frame], -error_rates[frame], frame),
-        )
+
+        def order(frame: int) -> tuple[int, float, int]:
+            return times_drawn[frame], -error_rates[frame], frame
+
+        return min(with_errors or frames, key=order)
 
     def slices_to_begin(self, count: int) -> list[int]:
-        """Return up to `count` slices spread evenly over those of the target, never its outermost ones."""
+        """Return up to `count` slices spread evenly over the target, without its outermost slices."""
         planes = range(len(self.target))
         with_target = [plane for plane in planes if self._counted_labels(plane).any()]
-        count = min(count, len(with_target))
-        middles = [(2 * number + 1) * len(with_target) // (2 * count) for number in range(count)]
-        return [with_target[middle] for middle in middles]
+        total = len(with_target)
+        count = min(count, total)
+        slices: list[int] = []
+        for number in range(count):
+            # The slice in the middle of each of `count` equal parts.
+            middle = (2 * number + 1) * total // (2 * count)
+            slices.append(with_target[middle])
+        return slices
 
     def slices_to_correct(self, count: int) -> list[int]:
         """Return up to `count` slices at which a reader stops when scrolling on from the last slice drawn on.
 
-        A reader stops where there are at least half as many errors as in the worst slice, nearest
+        A reader stops at slices with at least half as many errors as the worst slice, nearest
         first.
         """
         errors = self.errors()
-        stops = np.flatnonzero(errors >= max(1.0, _STOP_SHARE * errors.max(initial=0)))
+        least_errors = max(1.0, _STOP_SHARE * errors.max(initial=0))
+        stops = np.flatnonzero(errors >= least_errors)
         last = self.drawn_in[-1] if self.drawn_in else int(errors.argmax())
-        nearest_first = sorted(
-            stops.tolist(), key=lambda plane: (abs(plane - last), -errors[plane], plane)
-        )
+
+        def order(plane: int) -> tuple[int, int, int]:
+            return abs(plane - last), -int(errors[plane]), plane
+
+        nearest_first = sorted(stops.tolist(), key=order)
         return nearest_first[:count]
 
     def errors(self) -> NDArray[np.int64]:
@@ -132,13 +151,16 @@ def _stack(labels: Labels | Mask) -> Labels:
 
 
 def _drawn_pictures(turn: Turn) -> Sequence[int]:
-    """Return the pictures drawn in so far, in order, once for every round."""
+    """Return the pictures drawn in so far, in order, once per round."""
     has_planes = len(turn.sample.shape) == 3
     pictures: list[int] = []
     for prompts in turn.dialogue.rounds:
-        in_round: dict[int, None] = {}
+        in_round: list[int] = []
         for prompt in prompts:
-            if isinstance(prompt, Scribble):
-                in_round[int(prompt.points[0][0]) if has_planes else 0] = None
+            if not isinstance(prompt, Scribble):
+                continue
+            picture = int(prompt.points[0][0]) if has_planes else 0
+            if picture not in in_round:
+                in_round.append(picture)
         pictures += in_round
     return pictures

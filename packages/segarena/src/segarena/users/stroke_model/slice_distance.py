@@ -9,16 +9,17 @@ import numpy as np
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 _MOST_POINTS = 200
-"""Longer drawings are subsampled to about this many points: all pairs are compared."""
+"""Longer drawings are subsampled to about this many points, because all pairs of points are compared."""
 
 
 def distances_to_strokes(
-    drawings: Sequence[Sequence[ComplexPoints]], former: ComplexPoints, surface: DrawingSurface
+    drawings: Sequence[Sequence[ComplexPoints]],
+    former: ComplexPoints,
+    surface: DrawingSurface,
 ) -> FloatArray:
-    """Return the symmetric mean distance of drawings from a former one, (n,), over the goal's size.
+    """Return the symmetric mean distance of drawings from an earlier one, (n,), divided by the goal's size.
 
-    This is the mean, over the points of either drawing, of the distance to the nearest point of the
-    other.
+    This is the mean distance from the points of each drawing to the nearest point of the other.
 
     Args:
         drawings: lines of each drawing, with at least one point.
@@ -30,7 +31,9 @@ def distances_to_strokes(
     for lines in drawings:
         points = _subsample(np.concatenate(lines))
         pairs = np.abs(points[:, None] - former_points)
-        distances.append(float(pairs.min(axis=0).mean() + pairs.min(axis=1).mean()) / 2)
+        from_former = pairs.min(axis=0).mean()
+        to_former = pairs.min(axis=1).mean()
+        distances.append(float(from_former + to_former) / 2)
     return np.array(distances) / surface.size
 
 

@@ -1,4 +1,4 @@
-"""Goals of strokes in one picture: whole objects, background near them, and the conspicuous errors."""
+"""Goals of strokes in one picture: whole objects, background near them, and conspicuous errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from segarena.samples import Labels, Mask
 
 _CONSPICUOUS_SHARE = 0.2
-"""Least area times depth of an error part that is corrected, as a share of the largest in the picture."""
+"""Minimum area times depth of an error part that is corrected, as a share of the largest one in the picture."""
 _MOST_PARTS = 4
+_BACKGROUND_LABEL = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +32,7 @@ class StrokeGoal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ErrorPart:
-    """Connected part of the errors of one true label, with its conspicuity: area times depth."""
+    """Connected part of the errors of one true label, with its conspicuity (area times depth)."""
 
     conspicuity: float
     label: int
@@ -39,40 +40,52 @@ class _ErrorPart:
 
 
 def object_goals(target: Labels, ignore: Mask | None) -> list[StrokeGoal]:
-    """Return a goal for every object in a picture, as drawn on in the first round."""
-    counted = target if ignore is None else np.where(ignore, np.uint8(0), target)
-    labels = np.flatnonzero(np.bincount(counted.reshape(-1), minlength=1))
-    return [StrokeGoal(counted == label, label) for label in labels.tolist() if label]
+    """Return one goal for each object in a picture, for the first round."""
+    counted = target
+    if ignore is not None:
+        counted = np.where(ignore, np.uint8(0), target)
+    areas = np.bincount(counted.reshape(-1), minlength=1)
+    areas[_BACKGROUND_LABEL] = 0
+    labels = np.flatnonzero(areas)
+    return [StrokeGoal(counted == label, label) for label in labels.tolist()]
 
 
 def background_goals(goals: Sequence[StrokeGoal], ignore: Mask | None) -> list[StrokeGoal]:
-    """Return the background near objects that is not ignored as one goal of label 0; [] where there is none."""
+    """Return the background near objects, without ignored pixels, as one goal with label 0; [] if there is none."""
     if not goals:
         return []
-    near = nearby_background(np.logical_or.reduce([goal.mask for goal in goals]))
+    objects = np.logical_or.reduce([goal.mask for goal in goals])
+    near = nearby_background(objects)
     if ignore is not None:
         near &= ~ignore
-    return [StrokeGoal(near, 0)] if near.any() else []
+    if not near.any():
+        return []
+    return [StrokeGoal(near, _BACKGROUND_LABEL)]
 
 
 def nearby_background(mask: Mask) -> Mask:
-    """Return the pixels off an object that are no farther from it than the square root of its area.
+    """Return the pixels outside an object within a distance of the square root of its area.
 
     Args:
         mask: bool (H, W), with at least one pixel.
     """
-    distance = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, 5)
-    return (distance > 0) & (distance <= math.sqrt(np.count_nonzero(mask)))
+    outside = (~mask).view(np.uint8)
+    distance = cv2.distanceTransform(outside, cv2.DIST_L2, cv2.DIST_MASK_5)
+    object_size = math.sqrt(np.count_nonzero(mask))
+    return (distance > 0) & (distance <= object_size)
 
 
 def error_goals(
-    prediction: Labels, target: Labels, ignore: Mask | None, objects: int
+    prediction: Labels,
+    target: Labels,
+    ignore: Mask | None,
+    objects: int,
 ) -> list[StrokeGoal]:
-    """Return the conspicuous errors in a picture, one goal for each true label; [] without errors.
+    """Return the conspicuous errors in a picture, one goal for each true label; [] if there are no errors.
 
-    Errors are split into 8-connected parts. Of all labels together, up to four parts are kept:
-    those whose area times greatest depth is at least a fifth of the largest, which is always kept
-    itself. So slivers along an outline are left alone while there is a blob to correct.
+    Errors are divided into 8-connected parts. Over all labels, up to four parts are kept whose
+    conspicuity (area times greatest depth) is at least a fifth of the largest, which is always kept
+    itself. This ignores slivers along an outline as long as there is a larger error to correct.
 
     Args:
         prediction: uint8 (H, W).
@@ -83,30 +96,39 @@ def error_goals(
     is_wrong = prediction != target
     if ignore is not None:
         is_wrong &= ~ignore
-    labels = np.flatnonzero(np.bincount(target[is_wrong], minlength=1)[: objects + 1])
+    wrong_pixels = np.bincount(target[is_wrong], minlength=1)
+    labels = np.flatnonzero(wrong_pixels[: objects + 1])
     parts: list[_ErrorPart] = []
     for label in labels.tolist():
-        parts += _largest_parts(is_wrong & (target == label), label)
+        error = is_wrong & (target == label)
+        parts += _largest_parts(error, label)
     parts.sort(key=lambda part: -part.conspicuity)
     masks: dict[int, list[Mask]] = {}
     for part in parts[:_MOST_PARTS]:
         if part.conspicuity >= _CONSPICUOUS_SHARE * parts[0].conspicuity:
             masks.setdefault(part.label, []).append(part.mask)
-    return [StrokeGoal(np.logical_or.reduce(masks[label]), label) for label in sorted(masks)]
+    goals: list[StrokeGoal] = []
+    for label in sorted(masks):
+        mask = np.logical_or.reduce(masks[label])
+        goals.append(StrokeGoal(mask, label))
+    return goals
 
 
 def _largest_parts(error: Mask, label: int) -> list[_ErrorPart]:
-    """Return up to four connected parts of the errors of a label, the largest first."""
-    _, numbers, stats, _ = cv2.connectedComponentsWithStats(error.view(np.uint8), connectivity=8)
+    """Return up to four connected parts of the errors of a label, largest first."""
+    pixels = error.view(np.uint8)
+    _, components, stats, _ = cv2.connectedComponentsWithStats(pixels, connectivity=8)
     areas = stats[:, cv2.CC_STAT_AREA].copy()
-    areas[0] = 0
+    areas[0] = 0  # OpenCV's component 0 is the rest of the picture
     largest = np.argsort(-areas, kind="stable")[:_MOST_PARTS]
-    # Padded, so that the frame's border counts as an edge.
-    depth = cv2.distanceTransform(np.pad(error, 1).view(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
+    # Padded, so that the frame's border counts as an edge of the error.
+    padded = np.pad(error, 1).view(np.uint8)
+    depth = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)[1:-1, 1:-1]
     parts: list[_ErrorPart] = []
-    for number in largest.tolist():
-        area = int(areas[number])
+    for component in largest.tolist():
+        area = int(areas[component])
         if area:
-            mask = numbers == number
-            parts.append(_ErrorPart(area * float(depth[mask].max()), label, mask))
+            mask = components == component
+            greatest_depth = float(depth[mask].max())
+            parts.append(_ErrorPart(area * greatest_depth, label, mask))
     return parts

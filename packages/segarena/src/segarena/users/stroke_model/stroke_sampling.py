@@ -1,4 +1,4 @@
-"""Sampling of strokes on a goal: several candidates, of which one is kept by its likelihood under people."""
+"""Sampling of strokes on a goal: draws several candidates and keeps one by its likelihood under the fitted people."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def sample_strokes(
         goal: bool (H, W), with at least one pixel.
         habits: weights of `model.people` in the person, (people,).
         model: fitted stroke model.
-        rng: source of all random numbers.
-        former: lines that the person drew on another slice, as positions like the result's.
-        slices_away: distance of that slice; the farther it is, the less the new lines follow it.
+        rng: random generator.
+        former: lines that the person drew on another slice, as positions in the same form as the
+            result.
+        slices_away: distance to that slice; with a larger distance, the new lines follow it less.
     """
     surface = build_surface(goal)
     repeated_habits = np.repeat(habits[None], CANDIDATE_COUNT, axis=0)
@@ -50,22 +51,29 @@ def sample_strokes(
     features = np.array([meter.features(lines) for lines in candidates], np.float32)
     context = context_features(surface, habits)
     context_rows = np.broadcast_to(context, (CANDIDATE_COUNT, len(context)))
-    logits = model.likeness(np.concatenate([features, context_rows], axis=1)).ravel()
+    inputs = np.concatenate([features, context_rows], axis=1)
+    logits = model.likeness(inputs).ravel()
     if former:
         former_points = surface.from_frame(np.concatenate(former))
         distances = distances_to_strokes(candidates, former_points, surface)
-        logits = logits - model.cohesion / max(1, slices_away) * distances
-    kept = int(sample_categorical(logits[None], rng)[0])
-    curves = [_catmull_rom(line, surface) for line in candidates[kept]]
-    return [surface.to_frame(surface.clip(curve)) for curve in curves]
+        cohesion = model.cohesion / max(1, slices_away)
+        logits = logits - cohesion * distances
+    chosen = int(sample_categorical(logits[None], rng)[0])
+    strokes: list[Points] = []
+    for line in candidates[chosen]:
+        # A spline may leave the surface where its line touches the edge.
+        curve = surface.clip(_catmull_rom(line, surface))
+        strokes.append(surface.to_frame(curve))
+    return strokes
 
 
 def _catmull_rom(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
-    """Return a Catmull-Rom spline through the points of a line, in steps of about 4 px of the frame."""
+    """Return a Catmull-Rom spline through the points of a line, in steps of about 4 pixels of the frame."""
     count = math.ceil(surface.stride * surface.coarseness / _CURVE_STEP_PX)
     if len(line) < 3 or count < 2:
         return line
-    # The end tangents need a control point beyond either end: the mirror image of the neighbour.
+    # The tangents at the ends need a control point beyond each end: the mirror image of the
+    # neighbour.
     before = 2 * line[:1] - line[1:2]
     after = 2 * line[-1:] - line[-2:-1]
     controls = np.concatenate([before, line, after]).astype(np.complex128)
@@ -74,6 +82,10 @@ def _catmull_rom(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
     c = controls[2:-1, None]
     d = controls[3:, None]
     share = np.arange(count) / count
-    bend = (2 * a - 5 * b + 4 * c - d) * share**2 + (3 * b - a - 3 * c + d) * share**3
-    curve = b + (c - a) * share / 2 + bend / 2
+    linear = (c - a) * share
+    quadratic = (2 * a - 5 * b + 4 * c - d) * share**2
+    cubic = (3 * b - a - 3 * c + d) * share**3
+    bend = quadratic + cubic
+    curve = b + linear / 2 + bend / 2
+    # Each segment contributes its first point, so only the last point of the line is missing.
     return np.concatenate([curve.ravel(), controls[-2:-1]])

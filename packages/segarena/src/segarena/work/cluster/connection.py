@@ -1,4 +1,4 @@
-"""Connect to a Ray cluster, or start one on this machine that lasts as long as the work."""
+"""Connection to a Ray cluster, or start of one on this machine that lasts as long as the work."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 from segarena.errors import InvalidInput, WorkersInvalid
 
 THIS_NODE = "auto"
-"""Address that stands for the cluster of this machine."""
+"""Address that denotes the cluster on this machine."""
 
 _ANSWER_S = 5.0
 _STORE_BYTES = 100 << 20
-"""Object store of a cluster on this machine; it holds only results, which are small."""
+"""Bytes of the object store of a local cluster, which only stores results, and these are small."""
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
-"""Preface of an HTTP/2 connection with an empty SETTINGS frame; a server answers with SETTINGS too (RFC 9113)."""
+"""HTTP/2 connection preface with an empty SETTINGS frame; a server answers with SETTINGS as well (RFC 9113)."""
 
 
 @contextmanager
 def connect_ray(address: str, workers: int) -> Generator[Any]:
-    """Return the module `ray`, connected during the block; an existing connection of the program is kept.
+    """Return the connected module `ray` for the duration of the block; keep an existing connection of the program.
 
     Args:
         address: address of the cluster, "host:port" or "auto"; "" starts one on this machine,
@@ -35,13 +35,13 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
         workers: number of CPUs of a cluster on this machine.
 
     Raises:
-        WorkersInvalid: no cluster answers at the address, or it refuses this program.
+        WorkersInvalid: no cluster answers at the address, or it rejects this program.
     """
-    # Ray would report usage statistics to its makers.
+    # By default, Ray reports usage statistics to its developers.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Ray reads the next two variables when it is imported.
+    # Ray reads the next two variables on import.
     if not address:
-        # With 0, a cluster on this machine listens on its loopback address only.
+        # With 0, a local cluster listens only on its loopback address.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     elif _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -54,7 +54,7 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
         connected = ray.get_runtime_context().gcs_address
         if address and own["address"] != connected:
             raise WorkersInvalid(
-                f"this program is connected to the cluster of Ray at {connected}, not at {address}"
+                f"this program is connected to the Ray cluster at {connected}, not at {address}"
             )
         yield ray
         return
@@ -65,7 +65,7 @@ def connect_ray(address: str, workers: int) -> Generator[Any]:
             ray.init(**own, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         where = f"at {address}" if address else "on this machine"
-        raise WorkersInvalid(f"no cluster of Ray to be had {where}: {_why(error)}") from error
+        raise WorkersInvalid(f"no Ray cluster is available {where}: {_why(error)}") from error
     try:
         yield ray
     finally:
@@ -76,7 +76,7 @@ def check_address(address: str) -> None:
     """Validate the address of a cluster.
 
     Raises:
-        InvalidInput: it is neither "host:port" nor "auto".
+        InvalidInput: the address is neither "host:port" nor "auto".
     """
     host, _, port = address.rpartition(":")
     if address != THIS_NODE and not (host and port.isdecimal() and "/" not in address):
@@ -86,51 +86,51 @@ def check_address(address: str) -> None:
 
 
 def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
-    # Without a dashboard, which would let anyone who reaches it run code.
+    # Start without the dashboard, which would let anyone who reaches it run code.
     room = {"num_cpus": workers, "object_store_memory": _STORE_BYTES}
     return {"address": "local", "include_dashboard": False, **room}
 
 
 def _has_token() -> bool:
-    """Return whether Ray will find an authentication token; without one, leave tokens off."""
+    """Return whether Ray will find an authentication token; if not, turn token authentication off."""
     named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _why(error: BaseException) -> str:
-    """Return the message of the first cause of an error, in one line."""
+    """Return the message of an error's root cause, in one line."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__ or error
     text = " ".join(str(error).split())
     if "AuthToken" in text or "Unauthenticated" in text:
-        return "it asks for a token; set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token, as on its other nodes"
+        return "it requires a token; set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token, as on its other nodes"
     return text
 
 
 def _answering(address: str, ray: Any) -> str:
-    """Return the address, with "auto" resolved, after a check that a Ray server answers.
+    """Resolve "auto", check that a Ray server answers at the address, and return the address.
 
-    Ray itself would wait for a minute.
+    Without this check, Ray itself would wait for a minute.
     """
     found = ray._private.services.canonicalize_bootstrap_address(address)
     if found is None:
-        raise WorkersInvalid(f"this machine is no node of a cluster of Ray; {_HOW}")
+        raise WorkersInvalid(f"this machine is not a node of a Ray cluster; {_HOW}")
     host, _, port = found.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S) as connection:
             connection.settimeout(_ANSWER_S)
             connection.sendall(_HELLO)
-            # A frame header has 9 bytes, of which the fourth is the type; 4 is SETTINGS.
+            # A frame header has 9 bytes, of which the fourth is the type; 4 means SETTINGS.
             header = connection.recv(9)
     except OSError as error:
         why = error.strerror or "no answer"
-        raise WorkersInvalid(f"no cluster of Ray answers at {found} ({why}); {_HOW}") from error
+        raise WorkersInvalid(f"no Ray cluster answers at {found} ({why}); {_HOW}") from error
     if header[3:4] != b"\4":
-        raise WorkersInvalid(f"what answers at {found} is no cluster of Ray; {_HOW}")
+        raise WorkersInvalid(f"the server at {found} is not a Ray cluster; {_HOW}")
     return found
 
 
-_HOW = "start one with `ray start --head`, which says its address, or leave --address out to use this machine alone"
+_HOW = "start one with `ray start --head`, which prints its address, or omit --address to use only this machine"
 
 
 def _do_nothing(*_: Any, **__: Any) -> None:
@@ -139,7 +139,7 @@ def _do_nothing(*_: Any, **__: Any) -> None:
 
 @contextmanager
 def _without_stderr() -> Generator[None]:
-    """Hide the messages of Ray's compiled parts about each connection attempt; failures raise errors."""
+    """Hide the messages of Ray's compiled code about each connection attempt; failures still raise errors."""
     sys.stderr.flush()
     before = os.dup(2)
     null = os.open(os.devnull, os.O_WRONLY)

@@ -18,18 +18,19 @@ from segarena.work.worker_process import unsendable_result
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """Works on a Ray cluster, in processes of one thread each.
+    """Executor that runs units on a Ray cluster, in single-threaded processes.
 
     Attributes:
-        workers: number of workers, at most one per unit. Each has a CPU of its own; workers without room on the
+        workers: number of workers, at most one per unit. Each uses one CPU; workers that do not fit on the
             cluster wait while the others work.
         address: address of the cluster, "host:port", or "auto" for the cluster of this machine. ""
             starts a cluster on this machine that lasts as long as the work.
-        gpus_per_worker: fraction of a GPU, or number of GPUs, of each worker. With 0, workers see none.
+        gpus_per_worker: fraction of a GPU, or number of GPUs, of each worker. With 0, workers have no access to GPUs.
 
     Raises:
         MissingExtra: Ray is not installed.
-        InvalidInput: fewer than 1 worker, an invalid address, or a fraction of a GPU that Ray cannot give.
+        InvalidInput: there are fewer than 1 workers, the address is invalid, or Ray cannot allocate this fraction of a
+            GPU.
     """
 
     workers: int
@@ -38,8 +39,6 @@ class Ray:
 
     def __post_init__(self) -> None:
         """Validate the settings."""
-        if find_spec("ray") is None:
-            raise MissingExtra("working on Ray needs ray: pip install 'segarena[ray]'")
         if self.workers < 1:
             raise InvalidInput(f"workers on Ray must be 1 or more, got {self.workers}")
         if self.address:
@@ -47,6 +46,8 @@ class Ray:
         gpus = self.gpus_per_worker
         if not (0 <= gpus <= 1 or (gpus > 1 and float(gpus).is_integer())):
             raise InvalidInput(f"GPUs per worker: expected 0 to 1, or a whole number, got {gpus:g}")
+        if find_spec("ray") is None:
+            raise MissingExtra("working on Ray needs ray: pip install 'segarena[ray]'")
 
     @property
     def is_here(self) -> bool:
@@ -59,12 +60,16 @@ class Ray:
         return False
 
     def map(
-        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+        self,
+        job: Job[Unit, Result],
+        units: Iterable[Unit],
+        *,
+        limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`.
 
         Raises:
-            WorkersInvalid: no cluster answers, it never has room, or a node has other versions.
+            WorkersInvalid: no cluster answers, it never has enough resources, or a node has other package versions.
         """
         with connect_ray(self.address, self.workers) as ray:
             needs = {"CPU": 1.0, "GPU": self.gpus_per_worker}
@@ -77,7 +82,7 @@ class Ray:
 
 @dataclass(frozen=True, slots=True)
 class PickledJob:
-    """A job on pickled units with pickled results, which the actor passes on without importing their classes."""
+    """A job with pickled units and results, which the actor forwards without importing their classes."""
 
     job: Job[Any, Any]
 
@@ -90,6 +95,6 @@ def _do_packed(do: Callable[[Any], Any], unit: bytes) -> bytes:
     result = do(pickle.loads(unit))  # noqa: S301 - from our own driver
     try:
         return pickle.dumps(result)
-    # Pickling runs the code of whatever the result holds, so any exception is possible.
+    # Pickling runs code of every object in the result, so any exception is possible.
     except Exception as error:
         raise unsendable_result(result, error) from error

@@ -1,10 +1,10 @@
-"""The Ray actor on a node of a cluster: it has one worker process and passes units to it.
+"""The Ray actor on a node of a cluster: it owns one worker process and forwards units to it.
 
-The process belongs to a `segarena.work.process_pool`, so a unit that hangs or kills it is handled on the node, with the
-same errors as on one machine.
+The process belongs to a `segarena.work.process_pool`, so a unit that hangs or kills the process is
+handled on the node, with the same errors as on a single machine.
 
-The driver sends this module along, so that a node without segarena can report that: at the top it imports only the
-standard library.
+The driver sends this module along, so that a node without segarena can report its absence;
+therefore its top-level imports are only from the standard library.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from segarena.work.process_pool import ProcessPool
 
 _PATIENCE_S = 1.0
-"""Time after which the finished units are returned while another is in progress."""
+"""Seconds after which the actor returns finished units while another is in progress."""
 
 
 class NodeActor:
-    """An actor with one worker process. Units and results stay pickled, so it imports neither."""
+    """An actor with one worker process. Units and results stay pickled, so it does not import their classes."""
 
     _node: str
     _pool: ProcessPool
@@ -58,7 +58,7 @@ class NodeActor:
         self._node = f"node {socket.gethostname()}"
         if unlike := _differences(expected):
             return f"{self._node} has {', '.join(unlike)}; install the same on all nodes"
-        # Without the folder, the plug-ins that need a file in it report that file.
+        # Without the folder, continue: plug-ins that need a file in it report that file.
         with suppress(OSError):
             os.chdir(directory)
         sys.path += [place for place in path if place not in sys.path]
@@ -68,17 +68,17 @@ class NodeActor:
         return ""
 
     def do(self, units: Sequence[bytes]) -> bytes:
-        """Do units; return their outcomes in order and the number of units not begun, or the end of the work.
+        """Process units; return their outcomes in order and the number of units not begun, or the end of the work.
 
-        If a unit takes long, the outcomes before it are returned. It goes on, and the units after it are not begun.
-        Everything is pickled.
+        If a unit takes long, the outcomes of the previous units are returned. It continues, and
+        later units are not begun. All values are pickled.
         """
         self._queue = deque(units)
         self._outcome_steps = self._pool.steps(iter(self._next, None))
         return self.go_on()
 
     def go_on(self) -> bytes:
-        """Continue with the unit that took long; return like `do`."""
+        """Continue with the unit that took long; return values like `do`."""
         from segarena.errors import SegarenaError
         from segarena.work.worker_process import WorkerExit
 
@@ -88,19 +88,24 @@ class NodeActor:
             return pickle.dumps(WorkerExit(type(error)(f"{error} (on {self._node})")))
 
     def _outcomes(self) -> tuple[list[Outcome[Any, Any]], int]:
-        found: list[Outcome[Any, Any]] = []
+        outcomes: list[Outcome[Any, Any]] = []
         until = time.monotonic() + _PATIENCE_S
         for outcome in self._outcome_steps:
             if outcome is not None:
-                found.append(replace(outcome, unit=None))
-            elif (found or self._queue) and time.monotonic() > until:
+                # The driver has the units, so they are not sent back.
+                outcomes.append(replace(outcome, unit=None))
+                continue
+            has_more_to_say = bool(outcomes or self._queue)
+            if has_more_to_say and time.monotonic() > until:
                 break
         not_begun = len(self._queue)
         self._queue.clear()
-        return found, not_begun
+        return outcomes, not_begun
 
     def _next(self) -> bytes | None:
-        return self._queue.popleft() if self._queue else None
+        if not self._queue:
+            return None
+        return self._queue.popleft()
 
 
 def _differences(expected: Mapping[str, str]) -> list[str]:
@@ -115,7 +120,7 @@ def _differences(expected: Mapping[str, str]) -> list[str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python and of the installed ones of these packages."""
+    """Return the versions of Python and of those of these packages that are installed."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for package in packages:
         with suppress(PackageNotFoundError):

@@ -1,7 +1,8 @@
 """A log shared by processes on any hosts: numbered files, each of which only one process can create.
 
-An entry is written under a unique name and then linked to the next number. Only one link can succeed, also on network
-file systems; a process that comes second reads the entry of the first, and decides again.
+An entry is written under a unique name and then linked to the next number. Only one link can
+succeed, even on network file systems; a process that comes second reads the entry of the first, and
+decides again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class ClaimLog:
         folder: folder of its files.
 
     Attributes:
-        shares: the state after all entries that were read.
+        shares: the state after all entries read so far.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,11 +47,11 @@ class ClaimLog:
         """Append the entry that `entry` returns for the latest state; return False if it returns None.
 
         Args:
-            entry: called again whenever another process has appended an entry meanwhile.
+            entry: called again whenever another process has appended an entry in the meantime.
 
         Raises:
-            Lapsed: the log is gone.
-            StoreError: it cannot be written.
+            Lapsed: the log was removed.
+            StoreError: the log cannot be written.
         """
         while True:
             self.read()
@@ -71,14 +72,15 @@ class ClaimLog:
             try:
                 os.link(part, number)
             except FileExistsError:
-                # Two links mean that ours succeeded, and only the reply of a network file system was lost.
+                # Two links mean that our link succeeded, and only the reply of a network file
+                # system was lost.
                 return part.stat().st_nlink == 2
         except FileNotFoundError as error:
             raise folder_removed(self._folder) from error
         except OSError as error:
             if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                 without = (
-                    f"{self._folder}: --share needs a file system with hard links; leave it out"
+                    f"{self._folder}: --share needs a file system with hard links; omit --share"
                 )
                 raise StoreError(without) from error
             raise write_error(self._folder, error) from error

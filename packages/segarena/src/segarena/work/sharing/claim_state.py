@@ -15,19 +15,19 @@ _DONE = 2
 
 
 class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An entry of one process; all processes read the entries in the same order.
+    """A log entry of one process; all processes read the entries in the same order.
 
     Attributes:
         who: token of the process.
-        joins, leaves: whether it starts or stops taking part; when it leaves, its unfinished units are free.
-        count: number of units, when the work begins; all are free then, except those in `done`.
-        of: description of the units, when the work begins.
-        ends: tokens of dead processes, whose unfinished units are free.
+        joins, leaves: whether it starts or stops sharing the work; its unfinished units become free when it leaves.
+        count: number of units at the start of the work; all are free except those in `done`.
+        of: description of the units at the start of the work.
+        ends: tokens of dead processes, whose unfinished units become free.
         done: finished units.
-        failed: (error class, message) of the failed ones among these.
-        undone: finished units that are free again.
-        takes: units that it claims.
-        keeps: whether it starts (True) or stops (False) holding the shared folder.
+        failed: (error class, message) of failed units in `done`.
+        undone: finished units that become free again.
+        takes: units that the process claims.
+        keeps: whether it locks (True) or unlocks (False) the shared folder.
         is_over: whether the work is finished.
     """
 
@@ -50,10 +50,10 @@ class ClaimState:
 
     Attributes:
         of: description of the units.
-        members: tokens of the processes that take part.
-        claims: units claimed by each of them.
+        members: tokens of the processes that share the work.
+        claims: units claimed by each process.
         failed: (error class, message) of failed units.
-        keeper: token of the process that holds the shared folder.
+        keeper: token of the process that has locked the shared folder.
         has_begun: whether the units are known.
         is_over: whether the work is finished.
     """
@@ -97,7 +97,8 @@ class ClaimState:
     def add(self, entry: ClaimEntry) -> None:
         """Apply the next entry.
 
-        Claims of units that are claimed or done already have no effect, so no unit has two processes.
+        Claims of units that are already claimed or done have no effect, so no unit belongs to two
+        processes.
         """
         if entry.count is not None:
             self._begin(entry.count, entry.of)
@@ -108,8 +109,9 @@ class ClaimState:
         self.failed.update(entry.failed)
         for unit in self._known(entry.undone):
             self._change(unit, _FREE)
-        for gone in (*entry.ends, *([entry.who] if entry.leaves else [])):
-            self._remove_member(gone)
+        leaving = (*entry.ends, entry.who) if entry.leaves else entry.ends
+        for token in leaving:
+            self._remove_member(token)
         for unit in self._known(entry.takes):
             if self._units[unit] == _FREE:
                 self._units[unit] = _TAKEN
@@ -129,7 +131,7 @@ class ClaimState:
         self.is_over = False
 
     def _change(self, unit: int, what: int) -> None:
-        # By any process, because one that counted as dead may have finished the unit.
+        # By any process, because one that was presumed dead may have finished the unit.
         if self._units[unit] == _TAKEN:
             for taken in self.claims.values():
                 taken.discard(unit)
@@ -146,8 +148,10 @@ class ClaimState:
 
     def _known(self, ranges: Ranges) -> Iterator[int]:
         for first, stop in ranges:
-            # Entries come from files, so their numbers may be anything.
-            yield from range(max(0, first), min(stop, len(self._units)))
+            # Entries come from files, so their integers may be out of range.
+            known_first = max(0, first)
+            known_stop = min(stop, len(self._units))
+            yield from range(known_first, known_stop)
 
 
 def ranges_of(units: Iterable[int]) -> Ranges:
@@ -158,8 +162,8 @@ def ranges_of(units: Iterable[int]) -> Ranges:
     """
     ranges: list[tuple[int, int]] = []
     for unit in sorted(set(units)):
+        first = unit
         if ranges and ranges[-1][1] == unit:
-            ranges[-1] = (ranges[-1][0], unit + 1)
-        else:
-            ranges.append((unit, unit + 1))
+            first, _ = ranges.pop()
+        ranges.append((first, unit + 1))
     return tuple(ranges)

@@ -1,13 +1,13 @@
-"""One process's part in shared work: it claims units, and knows the claims of the others.
+"""One process's interface to shared work: it claims units and reads the claims of the others.
 
     claims/
-      4be1a2f09c3d5e67.sharer   a process that takes part (`segarena.work.sharing.presence`)
-      000000001                 an entry of one of them, then the next (`segarena.work.sharing.claim_log`)
+      4be1a2f09c3d5e67.sharer   a process that shares the work (`segarena.work.sharing.presence`)
+      000000001                 an entry of one process, followed by further entries (`segarena.work.sharing.claim_log`)
       000000002
 
-All processes agree on the order of the entries, and so on the claims. The units of a dead process are freed for others.
-A process that was only paused and comes back does no harm: results are complete files, equal whichever process makes
-them.
+All processes agree on the order of the entries, and therefore on the claims. The units of a dead
+process are released for others. A process that was only paused and resumes does no harm: results
+are complete files, equal whichever process writes them.
 """
 
 from __future__ import annotations
@@ -29,33 +29,35 @@ from segarena.work.sharing.locks import clear_claims, shared_lock
 from segarena.work.sharing.presence import EXPIRE_S, Presence, PresenceLapsed, present_sharers
 
 CLAIMS = "claims"
-"""The folder of claims in a folder of work."""
+"""Name of the folder of claims in a folder of work."""
 
 MIN_CLAIM_S = 0.5
 MAX_CLAIM_S = 30.0
-"""Bounds of the work in one claim, in seconds of this process."""
+"""Minimum and maximum work in one claim, in seconds of this process."""
 
 _POLL_S = 0.1
 _LONGEST_POLL_S = 2.0
+_POLL_GROWTH = 1.2
+_LEAST_UNIT_S = 1e-6  # units may take no measurable time
 
 OnWait = Callable[[str], None]
 """Called with the processes that work on the remaining units, while this one waits."""
 
 
 class Claims:
-    """The part of this process; a context in which it takes part.
+    """Claims of this process; a context in which the process shares the work.
 
     Args:
         folder: folder of the claims; created if it does not exist.
-        lock: a file that a process locks to work alone.
-        were_done: returns the finished ones among the units claimed by a dead process.
+        lock: a file that a process locks to exclude all others.
+        were_done: returns the finished units among those that a dead process claimed.
         before_telling: called before units are published as done, to make their results readable.
         before_clearing: called by the last process that leaves.
         workers: number of worker processes of this process.
-        expire_s: silence after which another process counts as dead.
+        expire_s: seconds of silence after which another process counts as dead.
 
     Raises:
-        RunConflict: another version of segarena takes part, or a process works there alone.
+        RunConflict: another version of segarena shares the work, or a process works on it alone.
         StoreError: the folder cannot be written.
     """
 
@@ -85,12 +87,14 @@ class Claims:
         self._failed: dict[int, tuple[str, str]] = {}
         self._seconds = 0.0
         self._timed = 0
-        # Whether no further unit was free.
+        # Whether the last attempt found no further free unit.
         self._is_at_end = False
         self._stack = ExitStack()
 
     def __enter__(self) -> Claims:
         with ExitStack() as stack:
+            # Registered first, so that it runs last: after this process released its lock and its
+            # presence.
             stack.callback(clear_claims, self._folder, self._lock, self._before_clearing)
             stack.enter_context(shared_lock(self._lock))
             stack.enter_context(self._presence)
@@ -113,7 +117,7 @@ class Claims:
     def keeping(self, on_wait: OnWait = lambda _: None) -> Generator[None]:
         """Lock the shared folder to change its files; wait if another process holds the lock."""
         while not self.try_keeping():
-            on_wait(f"{self._names(filter(None, [self._shares.keeper]))} has the folder")
+            on_wait(f"{self._names(filter(None, [self._shares.keeper]))} has locked the folder")
             time.sleep(_POLL_S)
         try:
             yield
@@ -145,44 +149,57 @@ class Claims:
         self._log.read()
         if self._shares.keeper != self._me or self._presence.take_lapse():
             raise PresenceLapsed(
-                f"{self._folder.parent}: this process was silent for too long, and others went on"
+                f"{self._folder.parent}: this process was silent for too long, and others continued without it"
             )
 
-    def begin(self, of: str, count: int, pending: Callable[[], Iterable[int]]) -> None:
-        """Join the work of others, or begin it; only while holding the shared folder.
+    def begin(
+        self,
+        of: str,
+        count: int,
+        pending: Callable[[], Iterable[int]],
+    ) -> None:
+        """Join the work of other processes, or begin it; only while this process has locked the shared folder.
 
         Args:
             of: description of the units.
             count: number of units.
-            pending: returns the units that are not done when the work begins.
+            pending: returns the units that are not done at the start of the work.
 
         Raises:
-            RunConflict: others share other work here.
+            RunConflict: other processes share different work in this folder.
         """
         others = self.others
+        # Without other live processes, compute the pending units again instead of relying on the
+        # log.
         if not (self._shares.has_begun and others):
             done = ranges_of(set(range(count)) - set(pending()))
             self._append(
-                lambda: ClaimEntry(who=self._me, joins=True, count=count, of=of, done=done)
+                lambda: ClaimEntry(
+                    who=self._me,
+                    joins=True,
+                    count=count,
+                    of=of,
+                    done=done,
+                )
             )
         elif self._shares.of == of:
             self._append(lambda: ClaimEntry(who=self._me, joins=True))
         else:
             raise RunConflict(
-                f"{self._folder.parent} is shared by {self._names(others)} for {self._shares.of}, this is {of}; "
-                "choose another --out, or give the same command to all"
+                f"{self._folder.parent} is shared by {self._names(others)} for {self._shares.of}, but this command "
+                f"works on {of}; choose another --out, or give the same command to all"
             )
 
     @property
     def others(self) -> list[str]:
-        """Tokens of the other live processes that take part."""
+        """Tokens of the other live processes that share the work."""
         self._log.read()
         self._drop_dead(self._shares.members)
         return [token for token in self._shares.members if token != self._me]
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is finished, and not only every unit done."""
+        """Whether the work is finished as a whole, which comes after every unit is done."""
         return self._log.read().is_over
 
     def end(self) -> None:
@@ -192,19 +209,26 @@ class Claims:
     # Units
 
     def units(self) -> Iterator[int]:
-        """Yield units claimed for this process, until none is free; each is claimed shortly before it is yielded."""
+        """Yield units claimed for this process until none is free; each is claimed shortly before it is yielded."""
         self._is_at_end = False
         while claimed := self._claim():
             for unit in claimed:
                 if self._presence.take_lapse():
                     self._log.read()
+                # After a lapse, other processes may have taken over units that this one had
+                # claimed.
                 if unit in self._shares.claims.get(self._me, ()):
                     yield unit
         self._is_at_end = True
         self._publish()
 
-    def done(self, unit: int, seconds: float, failure: SegarenaError | None = None) -> None:
-        """Record a unit that was finished here, with its seconds, or its failure."""
+    def done(
+        self,
+        unit: int,
+        seconds: float,
+        failure: SegarenaError | None = None,
+    ) -> None:
+        """Record a unit that this process finished, with its seconds, or its failure."""
         self._finished.append(unit)
         if failure is not None:
             self._failed[unit] = (type(failure).__name__, str(failure))
@@ -214,7 +238,7 @@ class Claims:
             self._publish()
 
     def undo(self, units: Iterable[int]) -> None:
-        """Free units that turned out not to be done, for any process."""
+        """Release units that turned out to be unfinished, so that any process can claim them."""
         undone = ranges_of(units)
         self._finished.clear()
         self._failed.clear()
@@ -229,22 +253,23 @@ class Claims:
                 return True
             on_wait(self._describe_claims())
             time.sleep(pause_s)
-            pause_s = min(_LONGEST_POLL_S, 1.2 * pause_s)
+            # Wait longer each time, because all waiting processes read the same file.
+            pause_s = min(_LONGEST_POLL_S, _POLL_GROWTH * pause_s)
         return False
 
     @property
     def count_done(self) -> int:
-        """Number of finished units, here and elsewhere."""
+        """Number of units finished by all processes."""
         return self._shares.count_done + len(self._finished)
 
     @property
     def count_sharers(self) -> int:
-        """Number of processes that take part, as far as this one knows."""
+        """Number of processes that share the work, as far as this one knows."""
         return max(1, len(self._shares.members))
 
     @property
     def failed(self) -> dict[int, tuple[str, str]]:
-        """(error class, message) of failed units, here and elsewhere."""
+        """(error class, message) of failed units of all processes."""
         return {**self._shares.failed, **self._failed}
 
     def are_done(self, first: int, stop: int) -> bool:
@@ -252,7 +277,7 @@ class Claims:
         return self._shares.are_done(first, stop)
 
     def _claim(self) -> list[int]:
-        """Claim units and publish finished ones; claims are larger while many quick units are left."""
+        """Claim units and publish finished ones; claims are larger while many fast units are left."""
         claimed: list[int] = []
 
         def entry() -> ClaimEntry | None:
@@ -270,8 +295,10 @@ class Claims:
     def _claim_size(self) -> int:
         if not self._timed:
             return self.workers
-        unit_s = max(1e-6, self._seconds / self._timed / self.workers)
-        # Half of an equal share of the free units, so that all processes end at about the same time.
+        seconds_per_unit = self._seconds / self._timed
+        unit_s = max(_LEAST_UNIT_S, seconds_per_unit / self.workers)
+        # Claim half of an equal share of the free units, so that all processes end at about the
+        # same time.
         fair = self._shares.count_free // (2 * self.count_sharers)
         smallest = round(MIN_CLAIM_S / unit_s)
         largest = round(MAX_CLAIM_S / unit_s)
@@ -286,7 +313,11 @@ class Claims:
         if done:
             self._before_telling()
         return ClaimEntry(
-            who=self._me, takes=takes, leaves=leaves, done=done, failed=dict(self._failed)
+            who=self._me,
+            takes=takes,
+            leaves=leaves,
+            done=done,
+            failed=dict(self._failed),
         )
 
     def _forget_finished(self) -> None:
@@ -296,8 +327,11 @@ class Claims:
     def _append(self, entry: Callable[[], ClaimEntry | None]) -> bool:
         def as_member() -> ClaimEntry | None:
             wanted = entry()
+            # Other processes may have counted this one as dead while its machine was suspended.
             is_given_up = self._shares.has_begun and self._me not in self._shares.members
-            if wanted is None or not is_given_up or wanted.leaves or wanted.keeps is not None:
+            if wanted is None or not is_given_up:
+                return wanted
+            if wanted.leaves or wanted.keeps is not None:
                 return wanted
             return msgspec.structs.replace(wanted, joins=True)
 
@@ -308,17 +342,22 @@ class Claims:
     def _drop_dead(self, tokens: Iterable[str]) -> None:
         """Free the claims of dead processes, except the units that they finished."""
         for token in list(tokens):
-            if not self._presence.is_live(token):
-                done = ranges_of(self._were_done(self._shares.claims.get(token, set())))
-                self._append(partial(self._drop_entry, token, done))
-                self._presence.forget(token)
+            if self._presence.is_live(token):
+                continue
+            claimed = self._shares.claims.get(token, set())
+            done = ranges_of(self._were_done(claimed))
+            self._append(partial(self._drop_entry, token, done))
+            self._presence.forget(token)
 
     def _drop_entry(self, token: str, done: Ranges) -> ClaimEntry | None:
-        is_there = token in (*self._shares.members, *self._shares.claims, self._shares.keeper)
-        return ClaimEntry(who=self._me, ends=(token,), done=done) if is_there else None
+        # Another process may have removed it in the meantime.
+        is_known = token in (*self._shares.members, *self._shares.claims, self._shares.keeper)
+        if not is_known:
+            return None
+        return ClaimEntry(who=self._me, ends=(token,), done=done)
 
     def _leave(self) -> None:
-        """Publish finished units and free the others; errors are ignored, because leaving frees them too."""
+        """Publish finished units and release the others; errors are ignored, because leaving releases units as well."""
         with suppress(SegarenaError):
             self._append(partial(self._with_finished, leaves=True))
 
@@ -326,17 +365,18 @@ class Claims:
         for token, who in present_sharers(self._folder).items():
             if who.version != __version__ and self._presence.is_live(token):
                 raise RunConflict(
-                    f"{self._folder.parent} is shared by {who} with segarena {who.version}, this is {__version__} on "
-                    f"{self._presence.me.host}; have one version on all"
+                    f"{self._folder.parent} is shared by {who} with segarena {who.version}, but {__version__} is "
+                    f"installed on {self._presence.me.host}; install one version on all machines"
                 )
 
     def _describe_claims(self) -> str:
-        return ", ".join(
-            f"{self._names([token])} with {len(units)}"
-            for token, units in self._shares.claims.items()
-            if units
-        )
+        descriptions: list[str] = []
+        for token, units in self._shares.claims.items():
+            if units:
+                descriptions.append(f"{self._names([token])} with {len(units)}")
+        return ", ".join(descriptions)
 
     def _names(self, tokens: Iterable[str]) -> str:
-        there = present_sharers(self._folder)
-        return ", ".join(str(there.get(token, "a process that has left")) for token in tokens)
+        present = present_sharers(self._folder)
+        names = [str(present.get(token, "a process that has left")) for token in tokens]
+        return ", ".join(names)

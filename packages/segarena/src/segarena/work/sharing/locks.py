@@ -1,4 +1,4 @@
-"""The lock on work: exclusive for a process that works alone, shared for those that share the work."""
+"""Locks on work: exclusive for a process that works alone, shared for processes that share the work."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry
 
 _POLL_S = 0.1
 _PATIENCE_S = 5.0
-"""Time to wait for the lock, which a process that joins or leaves holds exclusively for a moment."""
+"""Seconds to wait for the lock, which a process that joins or leaves holds exclusively for a moment."""
 
 
 @contextmanager
 def shared_lock(path: Path) -> Generator[None]:
-    """Hold a shared lock, which keeps out processes that work alone; the file is created if needed.
+    """Hold a shared lock, which excludes processes that work alone; create the file if needed.
 
     Raises:
-        RunConflict: a process works there alone.
-        StoreError: the file cannot be made.
+        RunConflict: a process works on it alone.
+        StoreError: the file cannot be created.
     """
     patient_until = time.monotonic() + _PATIENCE_S
     while True:
@@ -51,10 +51,10 @@ def shared_lock(path: Path) -> Generator[None]:
 
 
 def refuse_sharers(claims: Path) -> None:
-    """Raise if live processes share the work.
+    """Raise an error if live processes share the work.
 
     Raises:
-        RunConflict: names them.
+        RunConflict: processes share the work; the message names them.
     """
     if not claims.is_dir():
         return
@@ -65,12 +65,16 @@ def refuse_sharers(claims: Path) -> None:
                 there.append(str(sharer))
     if there:
         raise RunConflict(
-            f"{claims.parent} is shared by {', '.join(there)}; give --share to take part, or choose another --out"
+            f"{claims.parent} is shared by {', '.join(there)}; add --share to join, or choose another --out"
         )
 
 
-def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: None) -> None:
-    """Remove the claims of work without any process left, after calling `before`; they stay if that fails."""
+def clear_claims(
+    claims: Path,
+    lock: Path,
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """Call `before`, then remove the claims of work that no process shares any more; keep them if `before` fails."""
     if not claims.is_dir():
         return
     with suppress(OSError, SegarenaError), lock.open("a+b") as file:
@@ -78,7 +82,7 @@ def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: 
         if is_ours or (is_ours is None and not present_sharers(claims)):
             before()
             remove_claims(claims)
-            # An empty ledger: no unit was finished.
+            # An empty ledger means that no unit was finished.
             if lock.is_file() and not lock.stat().st_size:
                 lock.unlink()
 
@@ -92,12 +96,12 @@ def remove_claims(claims: Path) -> None:
 
 
 def is_claim_file(file: Path) -> bool:
-    """Return whether a file has the name of a file of claims."""
+    """Return whether a file name belongs to a claim file."""
     return _OURS.fullmatch(file.name) is not None or is_leftover(file)
 
 
 def _try_lock(file: BinaryIO, how: int) -> bool | None:
-    """Lock a file; return False if others hold it, None if the file system has no locks."""
+    """Lock a file; return False if others hold the lock, None if the file system has no locks."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except OSError as error:
@@ -106,7 +110,7 @@ def _try_lock(file: BinaryIO, how: int) -> bool | None:
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:
-    """Return whether an open file is still the one at `path`."""
+    """Return whether an open file is still the file at `path`."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

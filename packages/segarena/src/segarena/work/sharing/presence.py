@@ -1,7 +1,8 @@
-"""The presence of processes in a shared folder: a file for each, touched as long as it lives.
+"""Presence of processes in a shared folder: each has a file that it touches while it is alive.
 
-Clocks of hosts differ, so none is read. The silence of a process is the difference of two times of the file system:
-that of its file, and that of our own file, touched just now. A dead process of this machine is recognised at once.
+Clocks of hosts differ, so none is used. The silence of a process is the difference of two file
+system times: that of its file, and that of our own file, which was just touched. A dead process on
+this machine is detected at once.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from segarena.files.atomic_write import write_atomic, write_error
 from segarena.version import __version__
 
 EXPIRE_S = 60.0
-"""Silence after which a process counts as dead; long, because network file systems may delay signs of life."""
+"""Seconds of silence after which a process counts as dead; long, because network file systems may delay heartbeats."""
 
 _BEATS = 6
-"""Signs of life in that time."""
+"""Heartbeats in that time."""
 
 _ENDING = ".sharer"
 
@@ -44,9 +45,9 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
     """A process that shares a folder with others.
 
     Attributes:
-        token: random, its name in the folder.
+        token: random name of the process in the folder.
         host: name of its machine.
-        process: its process id there.
+        process: process id on that machine.
         machine: scope of the process id: boot id and PID namespace. Empty if unknown.
         started: start time of the process in clock ticks of its machine, because process ids are reused.
         version: version of segarena.
@@ -76,11 +77,11 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Presence:
-    """The presence of this process in a shared folder; a context in which it gives signs of life.
+    """Presence of this process in a shared folder; a context in which it sends heartbeats.
 
     Args:
         folder: folder of the files; created if it does not exist.
-        expire_s: silence after which a process counts as dead.
+        expire_s: seconds of silence after which a process counts as dead.
 
     Attributes:
         me: this process.
@@ -92,10 +93,11 @@ class Presence:
         self._expire_s = expire_s
         self._ended = threading.Event()
         self._lapsed = threading.Event()
+        # A daemon thread, so that it cannot keep a process alive that ends without `__exit__`.
         self._beating = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Presence:
-        """Write the file of this process, and start its signs of life.
+        """Write the file of this process, and start its heartbeats.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -115,18 +117,21 @@ class Presence:
         if token == self.me.token:
             return True
         try:
-            # Opened, because a network file system may answer `stat` from a cache.
+            # Open the file, because a network file system may answer `stat` from a cache.
             with self._file(token).open("rb") as file:
                 who = msgspec.json.decode(file.read(), type=Sharer)
                 last = os.fstat(file.fileno()).st_mtime
         except (OSError, msgspec.DecodeError):
             return False
+        # A dead process on this machine is detected without waiting. The start time distinguishes
+        # it from a new process with a reused id.
         if who.machine and who.machine == self.me.machine and _started(who.process) != who.started:
             return False
+        # Both times come from the file system, because the clocks of hosts differ.
         return self.touch() - last <= self._expire_s
 
     def forget(self, token: str) -> None:
-        """Remove the file of a dead process; one that comes back writes it again."""
+        """Remove the file of a dead process; a process that resumes writes it again."""
         with suppress(OSError):
             self._file(token).unlink(missing_ok=True)
 
@@ -138,21 +143,21 @@ class Presence:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._expire_s / _BEATS):
-            # On an error, the next claim of this process raises it.
+            # After an error, the next claim of this process raises it.
             with suppress(SegarenaError):
                 self.touch()
 
     def touch(self) -> float:
-        """Give a sign of life; return the current time of the file system.
+        """Send a heartbeat; return the current time of the file system.
 
         Raises:
-            Lapsed: the folder is gone.
-            StoreError: it cannot be written any more.
+            Lapsed: the folder was removed.
+            StoreError: the folder can no longer be written.
         """
         file = self._file(self.me.token)
         try:
             before = _time_of(file)
-            # Others counted this process as dead.
+            # Other processes counted this one as dead.
             if before is None:
                 if not self._folder.is_dir():
                     raise folder_removed(self._folder)
@@ -176,8 +181,14 @@ class Presence:
         return self._folder / f"{token}{_ENDING}"
 
 
+# Fields of /proc/PID/stat after the name, and the states of zombies and dead processes (proc(5)).
+_STATE = 0
+_START_TIME = 19
+_DEAD_STATES = "ZX"
+
+
 def present_sharers(folder: Path) -> dict[str, Sharer]:
-    """Return the processes with a file in the folder by token, also dead ones that no other has noticed yet."""
+    """Return the processes with a file in the folder, by token, including dead ones not yet detected as such."""
     found: dict[str, Sharer] = {}
     for file in sorted(folder.glob(f"*{_ENDING}")):
         # The process is leaving, or its machine stopped while the file was written.
@@ -208,8 +219,11 @@ def _started(process: int) -> str:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    # The second field, the name in brackets, may hold anything; the third follows the last bracket (proc(5)).
-    fields = text.rpartition(")")[2].split()
-    state = fields[0]
-    started = fields[19]
-    return "" if state in "ZX" else started
+    # The second field, the name in brackets, may contain any characters; the third follows the last
+    # bracket (proc(5)).
+    _, _, after_name = text.rpartition(")")
+    fields = after_name.split()
+    state = fields[_STATE]
+    if state in _DEAD_STATES:
+        return ""
+    return fields[_START_TIME]

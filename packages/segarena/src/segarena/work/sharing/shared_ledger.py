@@ -1,11 +1,11 @@
-"""A ledger shared by several processes: each records its finished units in a part of its own.
+"""A ledger shared by several processes: each records its finished units in its own part.
 
     images.jsonl               the ledger, as for a single process
     images.claims/
-      4be1a2f09c3d5e67.jsonl   the part of one process, beside its claims
+      4be1a2f09c3d5e67.jsonl   the part of one process, next to its claims
 
-The finished units are those of the ledger and of all parts. The last process to leave merges the parts into the ledger;
-if it could not, the next one to open the ledger does.
+The finished units are those in the ledger and in all parts. The last process to leave merges the
+parts into the ledger; if it failed to, the next process that opens the ledger does so.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ from segarena.work.sharing.locks import refuse_sharers, remove_claims
 
 
 def open_ledger(
-    path: Path | None, identity: Mapping[str, Any], *, share: bool = False
+    path: Path | None,
+    identity: Mapping[str, Any],
+    *,
+    share: bool = False,
 ) -> Ledger | SharedLedger:
-    """Return a ledger for this process alone, or its part in a shared one; use it as a context.
+    """Return a ledger for this process alone, or its part of a shared one; use it as a context.
 
     Raises:
-        InvalidInput: a shared ledger has no file.
-        RunConflict: it belongs to other work, or other processes use it.
-        StoreError: it cannot be written, or is not a ledger.
+        InvalidInput: a ledger without a file cannot be shared.
+        RunConflict: the ledger belongs to different work, or other processes use it.
+        StoreError: the ledger cannot be written, or is not a ledger.
     """
     if path is None:
         if share:
-            raise InvalidInput("share: which folder? give --out, which all processes see")
+            raise InvalidInput("share: expected --out with a folder that all processes can access")
         return Ledger(None, identity)
     claims = claims_beside(path)
     if share:
@@ -55,22 +58,27 @@ def claims_beside(path: Path) -> Path:
 
 
 class SharedLedger:
-    """The part of this process in a shared ledger; a context in which it takes part.
+    """Part of this process in a shared ledger; a context in which the process shares the work.
 
     Args:
         claims: the folder of claims and parts.
-        path: the ledger; None if finished units are known otherwise, and the parts only inform the other processes.
+        path: the ledger; None if finished units are stored elsewhere, and the parts only inform the other processes.
         identity: identity of the work, in plain values.
 
     Attributes:
-        done: the value of each unit finished before or by this process; of all units once the work is done.
+        done: the value of each unit finished before or by this process; at the end of the work, of all units.
 
     Raises:
-        RunConflict: it belongs to other work, or a process uses it alone.
-        StoreError: it cannot be written, or is not a ledger.
+        RunConflict: the ledger belongs to different work, or a process uses it alone.
+        StoreError: the ledger cannot be written, or is not a ledger.
     """
 
-    def __init__(self, claims: Path, path: Path | None, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        claims: Path,
+        path: Path | None,
+        identity: Mapping[str, Any],
+    ) -> None:
         self.done: dict[str, Any] = {}
         self._folder = claims
         self._path = path
@@ -84,7 +92,7 @@ class SharedLedger:
             before_clearing=self._merge_into_ledger,
         )
         self._names: Sequence[str] = ()
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._part = Ledger(None, identity)
         self._is_discarded = False
         self._stack = ExitStack()
@@ -103,39 +111,45 @@ class SharedLedger:
         self._stack.close()
 
     def join(self, units: Collection[str], workers: int) -> None:
-        """Take part in doing these units, with `workers` processes."""
+        """Join the processing of these units with `workers` processes."""
         self._names = list(units)
-        self._places = {name: place for place, name in enumerate(self._names)}
+        self._indices = {name: index for index, name in enumerate(self._names)}
         self._claims.workers = max(1, workers)
-        of = f"{len(self._names)} units ({fingerprint(json.dumps([self._identity, self._names]))[:8]})"
+        count = len(self._names)
+        # Claims identify units by index, so all processes must have the same units in the same
+        # order.
+        work = json.dumps([self._identity, self._names])
+        description = f"{count} units ({fingerprint(work)[:8]})"
         with self._claims.keeping():
-            self._claims.begin(of, len(self._names), self._pending)
+            self._claims.begin(description, count, self._pending)
 
     @property
     def count_done(self) -> int:
-        """Number of finished units, here and elsewhere."""
+        """Number of units finished by all processes."""
         return self._claims.count_done
 
     @property
     def sharers(self) -> int:
-        """Number of processes that take part."""
+        """Number of processes that share the work."""
         return self._claims.count_sharers
 
     @property
     def failures(self) -> dict[str, SegarenaError]:
-        """Errors of failed units, here and elsewhere, by name."""
-        failed = self._claims.failed
-        return {self._names[place]: _error(*failed[place]) for place in sorted(failed)}
+        """Errors of failed units of all processes, by name."""
+        failures: dict[str, SegarenaError] = {}
+        for index, (kind, message) in sorted(self._claims.failed.items()):
+            failures[self._names[index]] = _error(kind, message)
+        return failures
 
     def turn(self, on_wait: OnWait) -> Iterator[str] | None:
-        """Return units, each claimed when it is taken; None once all are done everywhere."""
+        """Return units, each claimed on request; None once all processes have finished."""
         while not self._claims.wait(on_wait):
             self._read_parts()
             missing = set(self._pending()) - self._claims.failed.keys()
             if not missing:
                 return None
             self._claims.undo(missing)
-        return (self._names[place] for place in self._claims.units())
+        return (self._names[index] for index in self._claims.units())
 
     def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
         """Record the outcome of a unit."""
@@ -146,52 +160,69 @@ class SharedLedger:
             self._part.add(name, outcome.result)
         else:
             failure = outcome.error
-        self._claims.done(self._places[name], outcome.seconds, failure)
+        self._claims.done(self._indices[name], outcome.seconds, failure)
 
     def discard(self) -> None:
-        """Have the last process to leave remove the file; its contents are stored elsewhere."""
+        """Let the last process that leaves remove the file, because its contents are stored elsewhere."""
         self._is_discarded = True
 
     def _read_before(self) -> None:
-        """Read the units finished before; raise for other work."""
-        if self._path is not None and self._claims.others:
-            refuse_other_work(self._path, read_ledger(self._path).identity, self._identity)
-        if self._path is not None:
-            with Ledger(self._path, self._identity, is_locked=False) as before:
-                self.done.update(before.done)
+        """Read the units finished before; raise an error if the file belongs to different work."""
+        if self._path is None:
+            return
+        if self._claims.others:
+            existing = read_ledger(self._path)
+            refuse_other_work(self._path, existing.identity, self._identity)
+        with Ledger(self._path, self._identity, is_locked=False) as before:
+            self.done.update(before.done)
 
     def _read_parts(self) -> None:
-        # The parts of all processes, dead ones included.
+        # The parts of all processes, including dead ones.
         for done in _parts(self._folder):
             self.done.update(done)
 
     def _pending(self) -> list[int]:
         self._read_parts()
-        return [place for place, name in enumerate(self._names) if name not in self.done]
+        return [index for index, name in enumerate(self._names) if name not in self.done]
 
-    def _were_done(self, places: Collection[int]) -> Iterable[int]:
-        return set(places) - set(self._pending()) if places else ()
+    def _were_done(self, indices: Collection[int]) -> Iterable[int]:
+        # Without finished units, the parts need not be read.
+        if not indices:
+            return ()
+        return set(indices) - set(self._pending())
 
     def _sync(self) -> None:
         """Flush the part to disk, so that others can read the units published as done."""
         self._part.sync()
 
     def _merge_into_ledger(self) -> None:
-        if self._path is not None and self._is_discarded:
+        if self._path is None:
+            return
+        if self._is_discarded:
             self._path.unlink(missing_ok=True)
-        elif self._path is not None and any(_parts(self._folder)):
+        elif any(_parts(self._folder)):
             with Ledger(self._path, self._identity, is_locked=False) as ledger:
-                _merge_parts(ledger, self._folder, self._places)
+                _merge_parts(ledger, self._folder, self._indices)
 
 
-def _merge_parts(ledger: Ledger, claims: Path, places: Mapping[str, int] = {}) -> None:
+def _merge_parts(
+    ledger: Ledger,
+    claims: Path,
+    indices: Mapping[str, int] = {},
+) -> None:
     """Add the units of the parts to the ledger, in the order of the units if it is known, else by name."""
-    found: dict[str, Any] = {}
-    for done in _parts(claims):
-        found.update(done)
-    missing = found.keys() - ledger.done.keys()
-    for name in sorted(missing, key=lambda name: (places.get(name, len(places)), name)):
-        ledger.add(name, found[name])
+    done: dict[str, Any] = {}
+    for part in _parts(claims):
+        done.update(part)
+    last = len(indices)
+
+    def order(name: str) -> tuple[int, str]:
+        return indices.get(name, last), name
+
+    # This makes the ledgers of equal work equal, whichever process finished a unit.
+    missing = done.keys() - ledger.done.keys()
+    for name in sorted(missing, key=order):
+        ledger.add(name, done[name])
 
 
 def _parts(claims: Path) -> Iterator[dict[str, Any]]:

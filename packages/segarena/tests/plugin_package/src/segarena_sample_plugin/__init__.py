@@ -1,1 +1,1 @@
-"""A package as anybody could write one: plug-ins, a page for the report of its benchmark, a command."""
+"""An example package of a third party: plug-ins, a page for the report of its benchmark, a command."""

@@ -1,4 +1,4 @@
-"""The report of `sample-steady`: a section with a table of its own, the same table as a file and in the terminal."""
+"""The report of `sample-steady`: a section with a table, and the same table as a file and in the terminal."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from segarena.reports.sheets import Sheet
 
 @page("sample-steady")
 class SteadyPage(Page):
-    """What each click gained."""
+    """The gain of each click."""
 
     leaves_out = frozenset({"noc", "groups"})
     word = "nudge"

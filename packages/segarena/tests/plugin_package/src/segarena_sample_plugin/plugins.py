@@ -90,7 +90,7 @@ class Squares:
 def steps(
     *, reach: float = 0.5, looks: Look | Sequence[Look] = "once", rounds: int = 2
 ) -> Benchmark:
-    """Judge by area, after some looks.
+    """Evaluate by area, after several rounds.
 
     Args:
         reach: how far a look goes.
@@ -110,7 +110,7 @@ def steps(
 
 @statistic("sample-setbacks")
 class Setbacks(RoundStatistic):
-    """How many rounds left the value lower than it was."""
+    """Number of rounds that lowered the value."""
 
     decimals = 1
 
@@ -123,7 +123,7 @@ class Setbacks(RoundStatistic):
 
 @benchmark("sample-steady")
 def steady() -> Benchmark:
-    """Three clicks, counted by whether they made matters worse."""
+    """Three clicks, with the number of those that made the mask worse."""
     return Benchmark(
         name="sample-steady",
         users=("sample-first-pixel",),

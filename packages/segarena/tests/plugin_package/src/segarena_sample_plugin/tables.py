@@ -1,4 +1,4 @@
-"""A published table that the package brings: its figures are in the file beside."""
+"""A published table of the package, whose figures are in the file next to it."""
 
 from pathlib import Path
 

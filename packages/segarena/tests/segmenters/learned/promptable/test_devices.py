@@ -17,7 +17,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
 
 
 class Memory:
-    """Work that fits only `room` items at once, and remembers what it was given."""
+    """Work with memory for only `room` items at once, which records its input."""
 
     def __init__(self, room):
         self.room, self.given = room, []
@@ -41,7 +41,7 @@ def test_out_of_memory_halves_the_batch_for_good_and_says_so():
     with pytest.warns(RuntimeWarning, match="out of memory with") as caught:
         assert batches.map(work, list(range(9))) == [item * 10 for item in range(9)]
     assert work.given == [8, 4, 2, 2, 2, 2, 1]
-    assert "going on with 4" in str(caught[0].message)
+    assert "continuing with 4" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         batches.map(work, [1, 2, 3])
@@ -57,7 +57,7 @@ def test_each_batch_size_is_warned_about_once():
 
 def test_a_single_item_that_does_not_fit_is_an_error():
     with pytest.raises(
-        SegmenterError, match=r"decoding one dialogue: CUDA out of memory\.; take dtype='bfloat16'"
+        SegmenterError, match=r"decoding one dialogue: CUDA out of memory\.; use dtype='bfloat16'"
     ):
         BatchRunner(1).map(Memory(room=0), [1])
 
@@ -67,7 +67,7 @@ def test_a_device_that_is_not_there_is_named_with_those_that_are():
     assert choose_device("auto").type == choose_device("cpu").type == "cpu"
     for name in ("cuda", "cuda:3", "tpu"):
         with pytest.raises(
-            PluginInvalid, match=rf"device='{name}' is not there; available: 'auto', 'cpu'"
+            PluginInvalid, match=rf"device='{name}' does not exist; available: 'auto', 'cpu'"
         ):
             choose_device(name)
 

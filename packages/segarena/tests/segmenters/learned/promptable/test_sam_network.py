@@ -1,4 +1,4 @@
-"""Against the library's own pipeline: its processor where it can be built without torchvision, else plain torch."""
+"""Comparison with the library's own pipeline: its processor if it works without torchvision, else plain torch."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_when_memory_runs_out_the_same_answers_come_in_smaller_batches(tiny_mode
 
     monkeypatch.setattr(model, "forward", small)
     with pytest.warns(
-        RuntimeWarning, match="out of memory with 5 dialogues at once; going on with 2"
+        RuntimeWarning, match="out of memory with 5 dialogues at once; continuing with 2"
     ):
         together = network_of(model, "sam", size=8).predict(encoded, dialogues)
     for alone, batched in zip(singly, together, strict=True):

@@ -184,12 +184,12 @@ def test_prompts_outside_of_the_video_are_refused(prompt, message):
     [
         ((), "round 0 has no prompts"),
         (((Click((0, 0, 0)),), ()), "round 2 has no prompts"),
-        (((Click((0, 0, 0), object_id=0),),), "nothing is said about object 1"),
+        (((Click((0, 0, 0), object_id=0),),), "no prompt marks object 1"),
         (
             ((MaskPrompt(np.zeros(SHAPE, bool), object_id=4), Click((0, 0, 0))),),
-            "nothing is said about object 4",
+            "no prompt marks object 4",
         ),
-        (((Box((0, 0, 0), (3, 5, 5)),),), "expected it in one frame, got frames 0 to 2"),
+        (((Box((0, 0, 0), (3, 5, 5)),),), "expected all of it in one frame, got frames 0 to 2"),
         (
             ((Box((0, 0, 0), (1, 5, 5), object_id=0),),),
             "background is marked by clicks and scribbles",

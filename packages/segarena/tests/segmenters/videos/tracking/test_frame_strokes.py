@@ -1,4 +1,4 @@
-"""What strokes say of the pixels of a frame, and what they leave standing."""
+"""Marks of strokes in a frame, and the pixels that they leave unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Working frames, what moves between them, and their colours."""
+"""Working frames, the motion between them, and their colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Propagation held against the rules read aloud, with a model that answers every prompt differently."""
+"""Propagation, compared with its rules, with a model that answers each prompt differently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIDE = 12
 
 
 def model(plane, prompts, empty_share):
-    """A mask that looks random, and is the same for the same slice and prompts."""
+    """Return a pseudorandom mask that depends only on slice and prompts."""
     rng = np.random.default_rng(zlib.crc32(repr((plane, prompts)).encode()))
     if rng.random() < empty_share:
         return np.zeros((SIDE, SIDE), dtype=bool)
@@ -26,7 +26,7 @@ def model(plane, prompts, empty_share):
 
 
 def run(seeds, first, last, protocol, empty_share):
-    """Drive the propagation; every slice is asked once."""
+    """Run the propagation; every slice is predicted once."""
     conversation = propagate(seeds, first, last, protocol)
     answers, seen = None, []
     while True:

@@ -1,4 +1,4 @@
-"""The rules of the click benchmark, and that its two protocols differ where they say."""
+"""The rules of the click benchmark, and the documented differences between its two protocols."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from segarena.statistics.round_statistics import statistic_values
 
 
 class Perfect:
-    """Knows the squares of the sample data set by their grey."""
+    """Recognizes the squares of the sample dataset by their grey value."""
 
     def encode(self, sample):
         return sample.image[:, :, 0] > 100
@@ -98,7 +98,7 @@ def test_a_stop_rule_on_a_column_that_nobody_measures_is_refused(tmp_path):
     rules = segarena.Benchmark(
         name="b", users=("centre",), metrics=("dice",), rounds=2, summary=(), stop_at=("iou", 0.9)
     )
-    with pytest.raises(InvalidInput, match="stop_at names 'iou'; the metrics give dice"):
+    with pytest.raises(InvalidInput, match="stop_at uses 'iou'; the metrics have the columns dice"):
         segarena.evaluate(
             rules, segmenter=Perfect(), dataset="sample-squares", out=tmp_path / "run"
         )

@@ -13,7 +13,7 @@ from segarena.systems.clicks.crowd.clicks_table import write_clicks
 
 
 class Discs:
-    """A disc around every positive click; knows nothing."""
+    """Predicts a disc around every positive click, independent of the image."""
 
     def __init__(self):
         self.encodes = 0
@@ -93,7 +93,7 @@ def test_the_published_protocol_changes_what_the_published_code_does_otherwise(t
         ("groups=3", "even number of at least 2, got 3"),
         ("groups=0", "even number of at least 2, got 0"),
         ("protocol='paper'", "expected one of 'careful', 'published'"),
-        ("clicks='nowhere.csv'", "there is no file nowhere.csv"),
+        ("clicks='nowhere.csv'", "nowhere.csv: expected an existing file"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):

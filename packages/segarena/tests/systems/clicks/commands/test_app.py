@@ -1,4 +1,4 @@
-"""`segarena clicks`: each command on a small synthetic collection, and bad input in one line."""
+"""`segarena click-data`: each command on a small synthetic collection, and one-line messages for bad input."""
 
 import csv
 import shutil
@@ -17,7 +17,7 @@ DATA = "sample-squares(count=4)"
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory):
-    """A folder with a raw collection, its previous masks, and the clicks that count."""
+    """A folder with a raw collection, its previous masks, and the valid clicks."""
     folder = tmp_path_factory.mktemp("collection")
     masks = ("--previous-masks", str(folder / "masks"))
     raw = str(folder / "raw.csv")
@@ -39,7 +39,7 @@ def raw(collection, tmp_path):
 
 @pytest.fixture
 def clicks(raw, collection):
-    """The clicks of it that count."""
+    """The valid clicks of the collection."""
     return shutil.copy(collection / "clicks.csv", raw.with_name("clicks.csv"))
 
 
@@ -61,7 +61,7 @@ def test_the_crowd_clicks_on_every_target_in_every_round(raw):
 
 def test_the_crowd_is_the_same_again(segarena, raw):
     segarena(
-        "clicks",
+        "click-data",
         "crowd",
         "-d",
         DATA,
@@ -77,7 +77,7 @@ def test_the_crowd_is_the_same_again(segarena, raw):
 
 def test_filter_says_what_was_dropped_and_keeps_the_rest(segarena, raw):
     answer = segarena(
-        "clicks",
+        "click-data",
         "filter",
         raw,
         "-d",
@@ -102,7 +102,7 @@ def test_filter_says_what_was_dropped_and_keeps_the_rest(segarena, raw):
 def test_counts_are_those_of_the_table(segarena, clicks):
     table = read_clicks(clicks)
     first = table.filter(click_type="first").height
-    answer = segarena("clicks", "counts", clicks, "--out", "counts.csv")
+    answer = segarena("click-data", "counts", clicks, "--out", "counts.csv")
     assert answer.exit_code == 0
     rows = rows_of(clicks.with_name("counts.csv"))
     assert [row["dataset"] for row in rows] == ["sample-squares", "all"]
@@ -113,12 +113,12 @@ def test_counts_are_those_of_the_table(segarena, clicks):
 
 
 def test_a_sound_table_passes_the_check_and_a_wrong_one_does_not(segarena, clicks):
-    answer = segarena("clicks", "check", clicks, "-d", DATA)
+    answer = segarena("click-data", "check-table", clicks, "-d", DATA)
     assert answer.exit_code == 0, answer.output
     assert f"{read_clicks(clicks).height} clicks on" in answer.stdout
     wrong = read_clicks(clicks).with_columns(click_type=pl.lit("second"), x=pl.lit(99))
     write_clicks(wrong, clicks)
-    answer = segarena("clicks", "check", clicks)
+    answer = segarena("click-data", "check-table", clicks)
     assert answer.exit_code == 1
     assert "click_type other than first, fn, fp" in answer.stdout
     assert "clicks outside the image" in answer.stdout
@@ -127,14 +127,14 @@ def test_a_sound_table_passes_the_check_and_a_wrong_one_does_not(segarena, click
 def test_check_tells_images_of_another_size_and_instances_without_clicks(segarena, clicks):
     few = read_clicks(clicks).filter(pl.col("image_stem") != "square-3")
     write_clicks(few.with_columns(w=pl.col("w") + 1), clicks)
-    answer = segarena("clicks", "check", clicks, "-d", DATA)
+    answer = segarena("click-data", "check-table", clicks, "-d", DATA)
     assert "1 instances without clicks: square-3" in answer.stdout
     assert "3 instances are on images of another size" in answer.stdout
 
 
 def test_maps_sum_to_one_and_come_with_pictures(segarena, clicks, tmp_path):
     answer = segarena(
-        "clicks",
+        "click-data",
         "maps",
         clicks,
         "-d",
@@ -160,7 +160,7 @@ def test_maps_sum_to_one_and_come_with_pictures(segarena, clicks, tmp_path):
 
 def test_maps_pictures_click_models_beside_the_clicks(segarena, clicks, tmp_path):
     answer = segarena(
-        "clicks", "maps", clicks, "-d", DATA, "-o", "maps", "--previous-masks", "masks", "--limit", "1",
+        "click-data", "maps", clicks, "-d", DATA, "-o", "maps", "--previous-masks", "masks", "--limit", "1",
         "-m", "UD=uniform", "-m", "depth",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
@@ -180,7 +180,7 @@ def test_judge_ranks_the_crowds_own_map_above_a_wrong_one(segarena, clicks, tmp_
         encoding="utf-8",
     )
     answer = segarena(
-        "clicks", "judge", clicks, "-d", DATA, "-m", "best=crowd", "-m", f"corner={model}:Corner", "--draws", "10",
+        "click-data", "judge", clicks, "-d", DATA, "-m", "best=crowd", "-m", f"corner={model}:Corner", "--draws", "10",
         "--previous-masks", "masks", "--against", "best", "--out", "quality.csv", "--instances", "instances.csv",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
@@ -216,7 +216,7 @@ def test_judge_leaves_out_what_cannot_be_judged_and_says_so(segarena, clicks, tm
         encoding="utf-8",
     )
     answer = segarena(
-        "clicks",
+        "click-data",
         "judge",
         clicks,
         "-d",
@@ -229,13 +229,13 @@ def test_judge_leaves_out_what_cannot_be_judged_and_says_so(segarena, clicks, tm
         "masks",
     )
     assert answer.exit_code == 0, answer.output
-    assert "left out 3 of the instances, square-0" in answer.stderr
+    assert "skipped 3 instances, for example square-0" in answer.stderr
     assert "some above 0" in answer.stderr
 
 
 def test_compare_devices_gives_one_row_per_dataset(segarena, clicks, tmp_path):
     answer = segarena(
-        "clicks",
+        "click-data",
         "compare-devices",
         clicks,
         "-d",
@@ -259,7 +259,7 @@ def test_compare_modes_holds_each_mode_against_the_text(segarena, clicks, tmp_pa
         pl.concat([modes[0], shifted, modes[0].with_columns(dataset=pl.lit(DISPLAY_MODES[2]))]),
         clicks,
     )
-    answer = segarena("clicks", "compare-modes", clicks, "-d", DATA, "--out", "modes.csv")
+    answer = segarena("click-data", "compare-modes", clicks, "-d", DATA, "--out", "modes.csv")
     assert answer.exit_code == 0, answer.output
     rows = rows_of(tmp_path / "modes.csv")
     assert [row["mode"] for row in rows] == list(DISPLAY_MODES[1:3])
@@ -271,7 +271,7 @@ def test_compare_modes_holds_each_mode_against_the_text(segarena, clicks, tmp_pa
 def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tmp_path):
     pytest.importorskip("torch").set_num_threads(1)
     answer = segarena(
-        "clicks", "train", clicks, "-d", DATA, "--previous-masks", "masks", "-o", "net", "--size", "tiny",
+        "click-data", "train", clicks, "-d", DATA, "--previous-masks", "masks", "-o", "net", "--size", "tiny",
         "--epochs", "1", "--device", "cpu",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
@@ -280,7 +280,7 @@ def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tm
     assert "epoch 1: " in answer.stderr
     model = "network(path='net/best.pt', device='cpu')"
     judged = segarena(
-        "clicks",
+        "click-data",
         "judge",
         clicks,
         "-d",
@@ -304,7 +304,7 @@ def test_train_makes_a_network_for_each_of_several_sigmas(segarena, clicks, tmp_
     torch = pytest.importorskip("torch")
     answer = segarena(
         *(
-            "clicks",
+            "click-data",
             "train",
             clicks,
             "-d",
@@ -329,21 +329,24 @@ def test_train_makes_a_network_for_each_of_several_sigmas(segarena, clicks, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["counts", "nowhere.csv"], "there is no clicks table nowhere.csv"),
+        (["counts", "nowhere.csv"], "nowhere.csv: expected a clicks table"),
         (["counts", "{clicks}", "-o", "t.xlsx"], "expected a name ending in .csv or .tex"),
         (
             ["judge", "{clicks}", "-d", DATA, "-m", "dpeth"],
             "no click-model is called 'dpeth'; did you mean 'depth'",
         ),
-        (["judge", "{clicks}", "-d", DATA, "-m", "depth"], "no folder of previous masks was given"),
-        (["judge", "{clicks}", "-d", "demo", "-m", "depth"], "no click is on an image of demo"),
+        (["judge", "{clicks}", "-d", DATA, "-m", "depth"], "expected a folder of previous masks"),
+        (
+            ["judge", "{clicks}", "-d", "demo", "-m", "depth"],
+            "no row of the table refers to an image of demo",
+        ),
         (
             ["judge", "{clicks}", "-d", DATA, "-m", "a=depth", "-m", "a=uniform"],
             "each model may be named once",
         ),
         (
             ["judge", "{clicks}", "-d", DATA, "-m", "depth", "--rows-of", "X"],
-            "no click is on an image",
+            "no row of the table refers to an image",
         ),
         (
             ["judge", "{clicks}", "-d", DATA, "-m", "depth", "--against", "depth"],

@@ -38,7 +38,10 @@ def test_a_batch_needs_seven_of_ten_inside():
     assert result.dropped["batch"].to_list() == ["bad"] * 10
     assert set(result.dropped["reason"]) == {"batch"}
     assert (result.batches, result.dropped_batches) == (2, 1)
-    assert str(result) == "kept 10 of 20 clicks; dropped 10 in 1 of 2 batches, and 0 far clicks"
+    assert (
+        str(result)
+        == "kept 10 of 20 clicks; dropped 10 in 1 of 2 batches, and 0 clicks too far from their objects"
+    )
 
 
 def test_a_click_counts_up_to_one_radius_away():
@@ -73,5 +76,5 @@ def test_other_columns_and_the_order_stay():
 def test_what_cannot_be_judged_is_refused():
     with pytest.raises(InvalidInput, match="'batch'"):
         filter_valid(batch("b", [(1, 1)]).drop("batch"), mask_of)
-    with pytest.raises(InvalidInput, match=r"size of \(300, 400\)"):
+    with pytest.raises(InvalidInput, match=r"size \(300, 400\)"):
         filter_valid(batch("b", [(1, 1)]), lambda _: np.ones((3, 3), dtype=bool))

@@ -91,7 +91,7 @@ def test_rows_that_cannot_be_used_are_refused_and_counted(tmp_path, change, mess
 
 
 def test_files_that_are_no_clicks_tables_are_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="there is no clicks table"):
+    with pytest.raises(InvalidInput, match="expected a clicks table"):
         read_clicks(tmp_path / "none.csv")
     (tmp_path / "empty.csv").touch()
     with pytest.raises(InvalidInput, match="cannot be read as a clicks table: empty"):

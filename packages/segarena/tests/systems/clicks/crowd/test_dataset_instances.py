@@ -1,4 +1,4 @@
-"""Clicks tables held against datasets."""
+"""Clicks tables matched with datasets."""
 
 import numpy as np
 import polars as pl
@@ -73,13 +73,13 @@ def test_rows_on_other_images_are_counted_and_left_out():
 
 def test_rows_of_two_datasets_need_a_choice():
     table = table_of({}, {"dataset": "E"})
-    with pytest.raises(InvalidInput, match=r"clicks of several datasets .* \['D', 'E'\]"):
+    with pytest.raises(InvalidInput, match=r"rows of several datasets .* \['D', 'E'\]"):
         match_dataset(table, Pictures())
     assert match_dataset(table, Pictures(), rows_of="E").table["dataset"].to_list() == ["E"]
 
 
 def test_a_table_of_another_dataset_is_refused():
-    with pytest.raises(InvalidInput, match="no click is on an image of pictures"):
+    with pytest.raises(InvalidInput, match="no row of the table refers to an image of pictures"):
         match_dataset(table_of({"image_stem": "four"}), Pictures())
 
 
@@ -88,7 +88,9 @@ def test_objects_are_loaded_by_code_and_all_of_them_without_one():
     both = [load("D", "two", f"object-{index}")[1] for index in range(2)]
     assert not (both[0] & both[1]).any()
     assert (load("D", "two", "")[1] == (both[0] | both[1])).all()
-    with pytest.raises(SampleInvalid, match="clicks on object '7', the image has object-0"):
+    with pytest.raises(
+        SampleInvalid, match="expected object '7' of the table, the image has object-0"
+    ):
         load("D", "one", "7")
 
 

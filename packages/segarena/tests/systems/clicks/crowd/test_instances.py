@@ -137,7 +137,7 @@ def test_instances_load_image_target_and_previous_mask(folder):
     assert later.model_type == ""
     np.testing.assert_allclose(later.error[2, [0, 5]], [0.8, 1.0])
     assert [i.full_stem for i in instances[-1:]] == ["a_ritm_fn"]
-    with pytest.raises(DatasetMissing, match="no folder of previous masks"):
+    with pytest.raises(DatasetMissing, match="expected a folder of previous masks"):
         ClickedInstances(table, load)[1]
 
 
@@ -146,5 +146,5 @@ def test_a_target_of_another_size_is_refused():
     instances = ClickedInstances(
         table, lambda *_: (np.zeros((5, 8, 3), np.uint8), np.zeros((5, 8), bool))
     )
-    with pytest.raises(SampleInvalid, match=r"size of \(6, 8\)"):
+    with pytest.raises(SampleInvalid, match=r"size \(6, 8\)"):
         instances[0]

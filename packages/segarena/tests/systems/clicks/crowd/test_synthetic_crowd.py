@@ -195,7 +195,7 @@ def test_no_error_no_clicks():
         target=np.zeros_like(target),
         positions=np.zeros((0, 2), dtype=np.int64),
     )
-    with pytest.raises(InvalidInput, match="no error to click on"):
+    with pytest.raises(InvalidInput, match="expected an error to click on"):
         collect_clicks([empty])
     with pytest.raises(InvalidInput, match="clicks >= 1"):
         collect_clicks([], clicks=0)

@@ -1,4 +1,4 @@
-"""The published click sets, held against a plain OpenCV reading of the same files."""
+"""The published click sets, compared with a plain OpenCV reader of the same files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_image_without_mask_says_where_it_was_expected(tmp_path):
     assert (False, "1 masks have no image and are not used: other.bmp") in messages
     assert (
         False,
-        "GrabCut: the published set has 50 images and 50 targets, here are 2 and 1",
+        "GrabCut: expected 50 images and 50 targets as published, found 2 and 1",
     ) in messages
     assert sum(is_error for is_error, _ in messages) == 1
 
@@ -194,7 +194,7 @@ def test_a_tetris_object_that_is_alone_has_no_code(tmp_path):
 
 
 def published_scaling(image, code_mask, limit):
-    """The published TETRIS reading, from its description: one code after the other, larger codes on
+    """The published TETRIS reader, from its description: one code after the other, larger codes on
     top.
     """
     height, width = code_mask.shape
@@ -262,7 +262,7 @@ def test_a_split_keeps_its_names_whether_or_not_its_last_line_ends(tmp_path, tex
     (tmp_path / "val.txt").write_text(text)
     found = build("dataset", f"tetris(path={str(tmp_path)!r}, split='val.txt')")
     assert found.sample_ids == ("a", "b")
-    assert not any("published set has" in finding.message for finding in found.check())
+    assert not any("as published" in finding.message for finding in found.check())
 
 
 def test_a_split_that_names_no_image_is_refused(tmp_path):
@@ -270,6 +270,9 @@ def test_a_split_that_names_no_image_is_refused(tmp_path):
     with pytest.raises(
         DatasetMissing, match=r"val.txt: expected a text file with one image name per line"
     ):
+        build("dataset", f"tetris(path={str(tmp_path)!r}, split='val.txt')")
+    (tmp_path / "val.txt").write_bytes(b"\xff\n")
+    with pytest.raises(DatasetError, match=r"expected image names as text in UTF-8.*position 0"):
         build("dataset", f"tetris(path={str(tmp_path)!r}, split='val.txt')")
     (tmp_path / "val.txt").write_text("a\nb\n")
     with pytest.raises(DatasetMissing, match=r"expected images of the split, found none for b"):

@@ -1,4 +1,4 @@
-"""SBD, from MATLAB files written as the published ones are."""
+"""SBD, from MATLAB files in the published format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from segarena.errors import DatasetMissing, PluginInvalid, SampleInvalid
+from segarena.errors import DatasetError, DatasetMissing, PluginInvalid, SampleInvalid
 from segarena.registry import build
 from segarena.systems.clicks.datasets.sbd import Sbd
 
@@ -50,8 +50,7 @@ def test_every_instance_is_a_target_with_its_category(root):
 def test_check_compares_with_the_published_counts(root):
     messages = [finding.message for finding in Sbd(path=str(root)).check() if not finding.is_error]
     assert (
-        "SBD-val: the published split has 2857 images and 6671 instances, here are 1 and 2"
-        in messages
+        "SBD-val: expected 2857 images and 6671 instances as published, found 1 and 2" in messages
     )
 
 
@@ -67,6 +66,9 @@ def test_missing_parts_are_named(root, tmp_path_factory):
         Sbd(path=str(root), split="train")
     with pytest.raises(PluginInvalid, match="split: expected one of 'train', 'val'; got 'test'"):
         build("dataset", f"sbd(path={str(root)!r}, split='test')")
+    (root / "val.txt").write_bytes(b"\xe9\n")
+    with pytest.raises(DatasetError, match=r"val.txt: expected image names as text in UTF-8"):
+        Sbd(path=str(root))
     (root / "val.txt").write_text("\n")
     with pytest.raises(DatasetMissing, match=r"val.txt: .*found an empty file"):
         Sbd(path=str(root))

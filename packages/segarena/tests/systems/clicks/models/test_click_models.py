@@ -1,4 +1,4 @@
-"""Click models by name, and groups of users who share one."""
+"""Click models by name, and groups of users that share one."""
 
 import numpy as np
 import pytest

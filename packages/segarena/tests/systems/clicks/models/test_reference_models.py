@@ -29,7 +29,7 @@ def scene():
 
 
 def brute_depth(inside, *, is_frame_edge):
-    """Distance to the nearest pixel off the error, one pixel at a time."""
+    """Return the distance to the nearest pixel outside the error, one pixel at a time."""
     padded = np.pad(inside, 1) if is_frame_edge else inside
     off = np.argwhere(~padded)
     depth = np.zeros(inside.shape)

@@ -21,7 +21,7 @@ PUBLISHED = json.loads((Path(__file__).parent / "data" / "published_state_dict.j
 
 @pytest.fixture(autouse=True)
 def own_draws():
-    """Let weights and inputs be the same whichever tests ran before."""
+    """Make weights and inputs independent of earlier tests."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield

@@ -141,9 +141,9 @@ def test_training_leaves_the_global_generator_alone(data, tmp_path):
 
 def test_a_folder_of_another_training_is_refused(data, tmp_path):
     run(data, tmp_path, options=replace(QUICK, epochs=1))
-    with pytest.raises(RunConflict, match="other options"):
+    with pytest.raises(RunConflict, match="different options"):
         run(data, tmp_path, options=replace(QUICK, epochs=1, seed=4))
-    with pytest.raises(RunConflict, match="other training"):
+    with pytest.raises(RunConflict, match="different training"):
         run((data[0][:-1], data[1]), tmp_path, options=replace(QUICK, epochs=1))
 
 

@@ -1,4 +1,4 @@
-"""Tables about clicks, on made-up clicks whose values are known."""
+"""Tables about clicks, from made-up clicks with known values."""
 
 import numpy as np
 import polars as pl
@@ -89,7 +89,7 @@ def test_differences_are_paired_by_instance_and_of_common_ones_only():
     # a: 10/10 + 20/20 less 0; b: 9/10 + 18/20 less 1/10 + 2/20
     assert rows["first"].means["pl1"].mean == pytest.approx((2.0 + 1.6) / 2)
     assert rows["first"].means["pl1"].low == pytest.approx(1.6)
-    with pytest.raises(InvalidInput, match="judged were base, off"):
+    with pytest.raises(InvalidInput, match="evaluated models: base, off"):
         difference_rows(judged, "other")
 
 
@@ -173,7 +173,7 @@ def test_display_modes_are_compared_with_the_text_by_image():
     assert (row.names, row.instances) == (("Object_CutOut",), 2)
     assert row.means["pl1"].mean == pytest.approx(4 / 20)
     assert row.means["wd"].mean == pytest.approx(4 / np.hypot(10, 20))
-    with pytest.raises(InvalidInput, match="expected clicks under Text_Description"):
+    with pytest.raises(InvalidInput, match="expected clicks in the mode Text_Description"):
         display_mode_rows({"Object_CutOut": modes["Object_CutOut"]}, load, "D")
     with pytest.raises(InvalidInput, match="no instance in common"):
         display_mode_rows(

@@ -1,6 +1,6 @@
-"""Where people clicked first, against maps: who clicks in the middle is told by depth, not by the
-uniform map.
-"""
+"""First clicks of people compared with maps: depth predicts clicks in the middle better than the uniform map."""
+
+from viewer_contents import viewer_contents
 
 import segarena
 from segarena.records.parquet_tables import table_frame
@@ -29,13 +29,13 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     assert "Left out" not in note.text
     assert pictures.count_note == f"6 of {targets} targets are shown"
     (viewer,) = pictures.cards[0].viewers
-    assert (
-        viewer.count('class="person"') == 3
-    )  # the click, over the people's heat and that of two models
-    assert [name for name in ("people", "depth", "saliency-crop", "uniform") if f">{name}<" in viewer] == [
-        "people", "depth", "saliency-crop",
-    ]  # fmt: skip
-    assert viewer.count(">NSS ") == 2
+    (content,) = viewer_contents(viewer)
+    panes = content["dialogues"]
+    assert [pane["label"] for pane in panes] == ["people", "depth", "saliency-crop"]
+    for pane in panes:
+        assert [prompt["kind"] for prompt in pane["prompts"][0]] == ["dot"]
+        assert pane["heat"].startswith("data:image/png")
+    assert [pane["captions"][0].split()[0] for pane in panes] == ["1", "NSS", "NSS"]
     run.computed["people"] = asked
     assert isinstance(page_of([run]), HumanClicksPage)
     assert not isinstance(page_of(read_runs([folder.path])), HumanClicksPage)

@@ -7,6 +7,7 @@ import re
 import polars as pl
 import pytest
 from rich.console import Console
+from viewer_contents import viewer_contents
 
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
@@ -73,25 +74,34 @@ def test_page_shows_clicks_and_mean_masks(clicked):
     html = report_html(page_of(read_runs([clicked], trust=True)))
     where = html[html.index('<section id="where">') : html.index('<section id="summary">')]
     assert where.count('<article class="card"') == 6
-    assert len(re.findall(r">real people</span><b class=\"value\"[^>]*>3 clicks</b>", where)) == 6
-    assert len(re.findall(r">IoU 0\.\d\d ± 0\.\d\d</b>", where)) == 6
-    assert where.count("data:image/png") == 6 * 3
+    contents = viewer_contents(where)
+    assert len(contents) == 6
+    for content in contents:
+        panes = {pane["label"]: pane for pane in content["dialogues"]}
+        assert panes["real people"]["captions"] == ["3 clicks"]
+        assert re.fullmatch(r"IoU 0\.\d\d ± 0\.\d\d", panes["disc"]["captions"][0])
+        assert [pane["heat"].startswith("data:image/png") for pane in panes.values()].count(
+            True
+        ) == 3
     assert "6 of 7 targets are shown" in where
 
 
 def test_what_half_of_the_predictions_hold_is_outlined_beside_the_target(clicked):
     html = report_html(page_of(read_runs([clicked], trust=True)))
-    pane = html[html.index('data-run="disc"') :].split("</figure>")[0]
-    assert 'data-layer="t"' in pane
-    assert 'class="surplus"' in pane
-    assert re.search(r'<path id="where-1-1-1-\d+\.1-0-0" d="M', html)
+    where = html[html.index('<section id="where">') : html.index('<section id="summary">')]
+    content = viewer_contents(where)[0]
+    (pane,) = [pane for pane in content["dialogues"] if pane["label"] == "disc"]
+    assert pane["stored"] == [1]
+    layers = content["planes"][0]["layers"]
+    assert layers["target"][0]["1"].startswith("M")
+    assert layers[f"{pane['number']}.1"][0]["1"].startswith("M")
 
 
 def test_page_without_real_clicks_says_so_and_shows_the_groups(rclicks, make_ramps):
     html = report_html(page_of(read_runs([rclicks(make_ramps(USERS))], trust=True)))
     assert "No real clicks were given" in html
     assert "one click of each group" in html
-    assert ">real people</span>" not in html
+    assert '"label":"real people"' not in html
 
 
 def test_page_of_other_benchmarks_has_none_of_it(make_run, make_ramps):
@@ -110,7 +120,7 @@ def test_page_says_when_first_predictions_were_not_kept(rclicks, make_ramps):
     html = report_html(
         page_of(read_runs([rclicks(make_ramps(USERS), "kept-last", masks=False)], trust=True))
     )
-    assert "were not kept: no mean mask" in html
+    assert "no mean mask, because some predictions" in html
 
 
 def test_page_survives_data_that_are_gone(rclicks, dialogues):

@@ -1,6 +1,4 @@
-"""Numbers over clicking groups and first clicks, from made-up runs whose answers are worked out by
-hand.
-"""
+"""Values of clicking groups and first clicks, from made-up runs with answers computed by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""RClicks' figures against the published notebook, and against what the paper says of them."""
+"""RClicks' figures, compared with the published notebook and with statements in the paper."""
 
 import pytest
 

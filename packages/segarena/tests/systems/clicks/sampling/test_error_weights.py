@@ -1,4 +1,4 @@
-"""One map for all users of an error, and the maps of a round in batches."""
+"""One map for all users of an error, and maps of a round in batches."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from segarena.systems.clicks.users.map_clicker import MapClicker
 
 
 class Counted:
-    """Weighs all pixels alike and counts how often it is asked."""
+    """Gives equal weight to all pixels and counts its calls."""
 
     def __init__(self):
         self.alone = 0
@@ -51,7 +51,7 @@ class Nothing:
 
 
 class Squares:
-    """Images with so many square objects."""
+    """Return images with these numbers of square objects."""
 
     name = "squares"
     fingerprint = "1"
@@ -151,7 +151,7 @@ def test_pixels_clicked_before_do_not_spoil_the_shared_weights():
 
 def test_image_maps_refuse_volumes():
     sample = VolumeSample(id="v", voxels=np.zeros((2, 3, 3)), spacing_mm=(1, 1, 1))
-    with pytest.raises(InvalidInput, match="click models look at images, this is a VolumeSample"):
+    with pytest.raises(InvalidInput, match="click models need an image, got a VolumeSample"):
         ImageModelAdapter(Counted())(sample, None, None)
 
 

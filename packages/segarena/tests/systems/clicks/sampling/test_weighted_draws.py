@@ -1,4 +1,4 @@
-"""Draws between two shares of sorted weights, against sorting all of them."""
+"""Samples between two shares of sorted weights, compared with sorting all of them."""
 
 import numpy as np
 import pytest

@@ -115,7 +115,8 @@ def test_clicks_are_scaled_with_the_image_unless_published(table):
 def test_an_image_of_other_proportions_is_refused(table):
     user = build("user", f"real-first(clicks={table({})!r})")
     with pytest.raises(
-        InvalidInput, match=r"clicks were made on an image of \(20, 30\), this one is \(20, 20\)"
+        InvalidInput,
+        match=r"expected an image of \(20, 30\), as in the clicks table, got \(20, 20\)",
     ):
         user.next(turn_of(image(width=20)))
     off_by_rounding = image(height=7, width=10)
@@ -124,7 +125,7 @@ def test_an_image_of_other_proportions_is_refused(table):
 
 def test_an_image_of_two_datasets_needs_to_be_told_which(table):
     path = table({"x": 2}, {"x": 5, "dataset": "E"})
-    with pytest.raises(InvalidInput, match="is in 'D' and 'E'; say which is meant"):
+    with pytest.raises(InvalidInput, match="is in 'D' and 'E'; choose one"):
         build("user", f"real-first(clicks={path!r})").repeats(image(), image().targets[0])
     assert clicks_by(build("user", f"real-first(clicks={path!r}, dataset='E')"), image())[
         0
@@ -134,7 +135,7 @@ def test_an_image_of_two_datasets_needs_to_be_told_which(table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("clicks='nowhere.csv'", "there is no clicks table nowhere.csv"),
+        ("clicks='nowhere.csv'", "nowhere.csv: expected a clicks table"),
         ("clicks={path!r}, dataset='X'", "expected first clicks on 'X', found those of 'D'"),
         ("clicks={path!r}, other_size='crop'", "other_size"),
     ],

@@ -163,5 +163,5 @@ def test_masks_of_any_kind_get_a_click_within_the_frame():
 
 
 def test_habits_that_say_nothing_of_a_pointer_are_refused_at_once(somebody):
-    with pytest.raises(InvalidInput, match="mouse, touch; got 'pen'"):
+    with pytest.raises(InvalidInput, match="mouse, touch, for which there are habits; got 'pen'"):
         build("user", f"clicker(fitted={somebody()!r}, pointer='pen')")

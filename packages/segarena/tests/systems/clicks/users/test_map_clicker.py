@@ -45,7 +45,7 @@ class GivenMap:
 
 
 class Fixed:
-    """Stands where the generator is, with one uniform number."""
+    """Replaces the generator by one uniform number."""
 
     def __init__(self, uniform):
         self.uniform = uniform
@@ -69,7 +69,7 @@ def turn_for(prediction, target, *, ignore=None, clicks=(), rng=None):
 
 
 def published_group(weights, low, high):
-    """The kept pixels, in whole numbers and exact fractions, step by step as in the facts."""
+    """Return the kept pixels, in whole numbers and exact fractions, step by step."""
     ordered = sorted(weights)
     total = sum(ordered)
     sums = [sum(ordered[: i + 1]) for i in range(len(ordered))]
@@ -79,7 +79,7 @@ def published_group(weights, low, high):
 
 
 def mass_between(weights, low, high):
-    """How much of each pixel's mass lies between the bounds, in exact fractions."""
+    """Return the share of each pixel's mass between the bounds, in exact fractions."""
     total = Fraction(sum(weights))
     below = Fraction(0)
     parts = [Fraction(0)] * len(weights)
@@ -91,7 +91,7 @@ def mass_between(weights, low, high):
 
 
 def shares_drawn(draw, weights, low, high, count=2000):
-    """How often each index is drawn when the uniform number runs evenly over its interval."""
+    """Return the frequency of each index for evenly spaced uniform numbers."""
     drawn = [
         draw(np.asarray(weights, dtype=np.float64), low, high, (k + 0.5) / count)
         for k in range(count)

@@ -1,6 +1,4 @@
-"""Strokes that people drew: read from tables and pictures, given in the first round, refused in one
-line.
-"""
+"""Recorded strokes: read from tables and pictures, replayed in the first round, rejected with one line."""
 
 import numpy as np
 import polars as pl
@@ -201,7 +199,7 @@ def test_files_without_strokes_are_refused(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(SegarenaError, match=message):
         drawn(file)
-    with pytest.raises(SegarenaError, match="found nothing there"):
+    with pytest.raises(SegarenaError, match="found neither"):
         drawn(tmp_path / "nowhere.csv")
 
 
@@ -209,7 +207,8 @@ def test_files_without_strokes_are_refused(tmp_path, text, message):
 def test_strokes_outside_the_photograph_are_refused(table, place):
     user = drawn(table({}, {"stroke": 2, **place}))
     with pytest.raises(
-        SegarenaError, match=r"expected strokes within 20 x 30 pixels .*'ann' were drawn on another"
+        SegarenaError,
+        match=r"expected strokes within 20 x 30 pixels .*'ann' are for a different size",
     ):
         user.next(turn_of(photograph()))
 
@@ -224,7 +223,7 @@ def test_a_picture_of_another_size_is_refused_wherever_its_strokes_are(tmp_path)
     file = tmp_path / "a" / "cup" / "ann.png"
     file.parent.mkdir(parents=True)
     Image.fromarray(np.eye(HEIGHT, dtype=np.uint8)).save(file)
-    with pytest.raises(SegarenaError, match="drawn on another size"):
+    with pytest.raises(SegarenaError, match="are for a different size"):
         drawn(tmp_path).next(turn_of(photograph()))
 
 

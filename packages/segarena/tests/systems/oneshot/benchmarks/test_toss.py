@@ -1,4 +1,4 @@
-"""The benchmark toss: its options, its pairs in one lockstep, and how often images are encoded."""
+"""The benchmark toss: its options, its pairs in one lockstep, and the number of encoder passes."""
 
 import json
 import math

@@ -60,7 +60,7 @@ def test_images_to_leave_out_hold_classes_of_both_sides():
     assert leave_out_images(ITEMS, FOLDS.get, 0) == ["1", "5"]
     assert leave_out_images(ITEMS, FOLDS.get, 1) == ["1", "5"]
     assert leave_out_images(ITEMS, FOLDS.get, 0, images=["2", "5"]) == ["5"]
-    with pytest.raises(InvalidInput, match="fold 2 tests no class"):
+    with pytest.raises(InvalidInput, match="fold 2 tests none of the classes"):
         leave_out_images(ITEMS, FOLDS.get, 2)
 
 

@@ -41,7 +41,7 @@ def test_images_from_the_median_on_stay_and_so_do_those_without_share(shares):
 
 
 class Halves:
-    """Images of which the left half is of class a and the right half of class b, as far as listed."""
+    """Images whose left half shows class a and whose right half shows class b, if listed."""
 
     def __init__(self, items):
         self._items = items

@@ -41,7 +41,7 @@ def run(tmp_path_factory):
 def test_audit_prints_and_writes_findings(general, tmp_path):
     done = toss("audit", general, "--out", tmp_path / "a.json")
     assert done.exit_code == 0
-    assert "1 rows (50.0 %) show another class" in done.stdout
+    assert "1 rows (50.0 %) show a class other" in done.stdout
     written = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert {"cross-class", "tiny-cell"} <= {finding["kind"] for finding in written["findings"]}
     assert written["counts"][0]["pairs"] == 2
@@ -54,8 +54,8 @@ def test_audit_compares_with_class_lists_and_training_classes(general, tmp_path)
     done = toss(
         "audit", general, "--class-list", tmp_path / "names", "--train-classes", tmp_path / "names"
     )
-    assert "1 names of the class list are in no pair: abacus" in done.stdout
-    assert "2 rows ask for 1 of 1 classes that the model was trained on: psp" in done.stdout
+    assert "1 names of the class list are not in any pair: abacus" in done.stdout
+    assert "2 rows request 1 of 1 classes that the model was trained on: psp" in done.stdout
 
 
 def test_audit_looks_for_files(general, tmp_path):
@@ -141,7 +141,7 @@ def test_scores_of_a_table_name_what_is_left_out_and_may_drop_other_classes(gene
 
 
 def test_scores_of_a_folder_of_masks(tmp_path):
-    """A model run elsewhere: the demo's truth, written as masks, is an oracle."""
+    """Masks of another tool: the truth of the demo, written as masks, is an oracle."""
     demo = OneShotDemoDataset(lists="generalization")
     for sample_id in demo.sample_ids:
         for target in demo.load(sample_id).targets:

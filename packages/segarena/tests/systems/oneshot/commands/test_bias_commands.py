@@ -1,4 +1,4 @@
-"""`segarena toss spurious`, `bias`, `cnb` and `sgtss` on what is small and made up."""
+"""`segarena toss spurious`, `bias`, `cnb` and `sgtss` on small made-up data."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_a_run_that_tells_nothing_of_bias_is_refused(photos):
     assert run.exit_code == 0, run.output
     refused = segarena("toss", "bias", "runs/plain")
     assert refused.exit_code == 2
-    assert "nothing of bias" in refused.stderr
+    assert "no measure of bias" in refused.stderr
 
 
 def test_class_negation_from_a_table(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`segarena toss build` and `judge`: a folder of images and masks to a report in two commands."""
+"""`segarena toss build` and `judge`: from a folder of images and masks to a report in two commands."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The one-shot sets: layouts, pairs, examples, and everything that can be wrong with files."""
+"""The one-shot sets: layouts, pairs, examples, and all errors of their files."""
 
 import pickle
 import shutil
@@ -249,7 +249,7 @@ def test_lists_of_images_of_pascal(voc):
     with pytest.raises(DatasetError, match="lists images without pairs"):
         read_pair_lists([hsnet])
     hsnet.write_text("2009_000001__01\n2009_000002\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="got others too"):
+    with pytest.raises(DatasetError, match="got other rows too"):
         Pascal5i(path=str(voc), pairs=str(hsnet))
 
 
@@ -359,7 +359,7 @@ def test_cross_class_pairs_are_kept_and_counted_or_dropped(mine, tmp_path):
     ]
     write_pairs(pairs_table(rows), tmp_path / "p.jsonl")
     kept = OneShotFolder(path=str(mine), pairs=str(tmp_path / "p.jsonl"))
-    assert "1 of 2 pairs show another class" in next(iter(kept.check())).message
+    assert "1 of 2 pairs show a class other" in next(iter(kept.check())).message
     assert (
         OneShotFolder(
             path=str(mine), pairs=str(tmp_path / "p.jsonl"), cross_class="drop"
@@ -417,10 +417,10 @@ def test_masks_of_another_size_or_without_the_class_are_refused(mine, tmp_path):
     with pytest.raises(InvalidMask, match="expected the shape of the image"):
         dataset.load("owl0").supports["pairs/0"]
     write(mine / "masks/owl/owl1.png", np.zeros((20, 30), np.uint8))
-    with pytest.raises(InvalidMask, match="does not show class owl"):
+    with pytest.raises(InvalidMask, match="empty mask of class owl"):
         dataset.load("owl0").supports["pairs/0"]
     write(mine / "masks/owl/owl0.png", np.zeros((20, 30), np.uint8))
-    with pytest.raises(SampleInvalid, match="does not show class owl"):
+    with pytest.raises(SampleInvalid, match="empty mask of class owl"):
         dataset.load("owl0")
     write(mine / "masks/owl/owl0.png", square(7))
     with pytest.raises(SampleInvalid, match="got values up to 7"):
@@ -485,7 +485,7 @@ def test_every_pair_of_the_demo_can_be_shown():
 
 
 def test_scenes_are_what_their_partition_says():
-    """Salient targets stand out from what surrounds them more than others do; easy ones are larger."""
+    """Salient targets contrast with their surroundings more than others do; easy ones are larger."""
     contrast, area = {}, {}
     for partition in PARTITIONS:
         of = {"is_easy": partition.startswith("easy"), "is_salient": partition.endswith("_sal")}

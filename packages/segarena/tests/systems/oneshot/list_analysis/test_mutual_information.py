@@ -1,4 +1,4 @@
-"""Mutual information against closed forms."""
+"""Mutual information, compared with closed forms."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_two_separate_intervals_tell_one_bit():
 
 
 def test_overlapping_uniforms_tell_half_a_bit():
-    """On [0, 1] and [0.5, 1.5], half of all values tell the class and half nothing: ln 2 / 2."""
+    """On [0, 1] and [0.5, 1.5], half of all values determine the class and half do not: ln 2 / 2."""
     rng = np.random.default_rng(1)
     labels = np.arange(8000) % 2
     found = mutual_information(rng.random(8000) + 0.5 * labels, labels)

@@ -1,4 +1,4 @@
-"""The rule behind partitions is recovered where there is one."""
+"""Recovery of the rule behind partitions, if there is one."""
 
 import numpy as np
 import polars as pl

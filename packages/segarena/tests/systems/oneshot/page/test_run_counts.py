@@ -1,4 +1,4 @@
-"""Tables, figures and pictures of one-shot runs, from made records whose scores are computed by hand."""
+"""Tables, figures and pictures of one-shot runs, from made-up records with scores computed by hand."""
 
 import csv
 import io
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from viewer_contents import viewer_contents
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
@@ -24,7 +25,9 @@ from segarena.reports.chart_series import segmenter_colours
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
-from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.html import sheet_html
+from segarena.reports.renderers.latex import sheet_tex
 from segarena.systems.oneshot.page.pair_pictures import choose_pairs
 from segarena.systems.oneshot.page.run_counts import (
     count_encoder_passes,
@@ -543,9 +546,11 @@ def test_query_support_prediction_and_truth_stand_side_by_side(make, tmp_path):
     paths = [make(examples_pairs(), "one"), make(examples_pairs(), "two", segmenter="ring")]
     html = write_report(paths, tmp_path / "report", trust=True).html.read_text(encoding="utf-8")
     card = html.split('<article class="card"')[1].split("</article>")[0]
-    captions = re.findall(r"<figcaption><span[^>]*>(?:<svg.*?</svg>)?(.*?)</span>", card)
-    assert captions == ["target", "support", "support", "support, 1 more", "disc", "ring"]
-    assert card.count(">IoU 0.500</b>") == 2
+    (content,) = viewer_contents(card)
+    labels = [example["label"] for example in content["examples"]]
+    assert labels == ["support", "support", "support, 1 more"]
+    assert [dialogue["label"] for dialogue in content["dialogues"]] == ["disc", "ring"]
+    assert [dialogue["captions"] for dialogue in content["dialogues"]] == [["IoU 0.500"]] * 2
     assert "<h3>a · generalization</h3>" in card
     assert 'id="hardest"' not in html
 
@@ -557,8 +562,10 @@ def test_a_pair_that_failed_is_in_the_gallery_with_its_cause(make, tmp_path):
     ]
     html = write_report(paths, tmp_path / "report", trust=True).html.read_text(encoding="utf-8")
     card = html.split('<article class="card"')[1].split("</article>")[0]
-    assert 'data-state="failed"' in card
-    assert "failed: no memory" in card
+    (content,) = viewer_contents(card)
+    (_, failed) = content["dialogues"]
+    assert failed["state"] == "failed"
+    assert failed["failure"] == "no memory"
 
 
 def examples_pairs(**more):
@@ -580,7 +587,8 @@ def test_masks_that_were_not_kept_are_said(make, tmp_path):
     html = write_report(
         [make(examples_pairs(), masks=False)], tmp_path / "report", trust=True
     ).html.read_text(encoding="utf-8")
-    assert "no prediction was kept" in html
+    (content,) = viewer_contents(html)
+    assert [dialogue["stored"] for dialogue in content["dialogues"]] == [[]]
 
 
 def test_the_terminal_shows_the_scores_first(make, capsys):
@@ -628,7 +636,7 @@ def test_values_are_shares_in_csv_and_percent_elsewhere():
     ],
 )
 def test_published_tables_find_their_measures_in_the_report(make, name, dialogues, measures):
-    """The names in the file of published figures are those of our tables."""
+    """The file of published figures uses the names of our tables."""
     told = page_tables(page_of(read_runs([make(dialogues)])))
     table = find_table(name)
     words = table.rows[0].words

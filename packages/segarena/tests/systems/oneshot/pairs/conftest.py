@@ -1,4 +1,4 @@
-"""Small files in the true formats of the published lists and data sets."""
+"""Small files in the formats of the published lists and datasets."""
 
 import cv2
 import numpy as np
@@ -39,7 +39,7 @@ LISTS = {
 
 @pytest.fixture
 def lists(tmp_path):
-    """Write lists as they are published; return the folder."""
+    """Write lists in the published format; return the folder."""
     for name, lines in LISTS.items():
         file = tmp_path / "toss" / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Packed lists are unpacked no further than is allowed, and names in lists stay in their folder."""
+"""Packed lists are unpacked only up to the limit, and names in lists stay inside their folder."""
 
 import gzip
 

@@ -95,12 +95,15 @@ def test_files_that_are_no_tables_are_named(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"x")
     with pytest.raises(DatasetError, match=r"bad\.parquet"):
         read_pairs(tmp_path / "bad.parquet")
+    (tmp_path / "bad.jsonl").write_text('{"class": a}\n')
+    with pytest.raises(DatasetError, match=r"bad\.jsonl: expected a JSON object .* in each line"):
+        read_pairs(tmp_path / "bad.jsonl")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="missing: class, query, supports"):
         read_pairs(tmp_path / "bad.csv")
     with pytest.raises(InvalidInput, match="expected a name ending in"):
         write_pairs(pairs_table([ROW]), tmp_path / "x.txt")
-    with pytest.raises(DatasetError, match="hold spaces"):
+    with pytest.raises(DatasetError, match="contain spaces"):
         write_pairs(pairs_table([ROW | {"supports": ["b c"]}]), tmp_path / "x.csv")
 
 

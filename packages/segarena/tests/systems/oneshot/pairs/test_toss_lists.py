@@ -93,7 +93,7 @@ def test_compressed_lists_are_read_alike(lists, tmp_path):
         ("split0_tier2", "1_2009_000001 1_2009_000002 2 1", "code '2 1' is unknown"),
         ("split0_tier2", "1_2009_000001 1_2009_000002 x 1", "code 'x 1' is unknown"),
         ("split0_tier2", "1_2009_000001 1_2009_000002", "expected 4 fields"),
-        ("split0_tier2", "1_2009_000001 1_2009_000002 5 1", "do not go together"),
+        ("split0_tier2", "1_2009_000001 1_2009_000002 5 1", "does not match query"),
         (
             "split0_test",
             "21_2009_000001 1_2009_000002",

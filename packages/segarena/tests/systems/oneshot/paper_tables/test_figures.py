@@ -1,4 +1,4 @@
-"""TOSS' figures against the means that the paper prints, and what it says of them."""
+"""TOSS' figures, compared with the means that the paper prints and with its text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The published statistics, read and held against the lists: on made-up files of the same form."""
+"""The published statistics, compared with the lists, on made-up files of the same form."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from segarena.systems.oneshot.paper_tables.measured_tables import (
 
 @pytest.fixture
 def repository(tmp_path, rng):
-    """40 query targets, ten in each partition; what is easy and salient has a high one-shot IoU."""
+    """40 query targets, ten in each partition; easy and salient ones have a high one-shot IoU."""
     (tmp_path / "analysis").mkdir()
     (tmp_path / "tiers" / "attribute").mkdir(parents=True)
     lines = ["filename,oss_perf,iou,area_ratio,offset_ratio,saliou,blob_count,distractor_weight"]
@@ -75,5 +75,5 @@ def test_every_attribute_of_the_table_is_measured_and_what_made_it_easy_tells_mo
 
 
 def test_without_the_published_files_it_says_what_is_missing(tmp_path):
-    with pytest.raises(DatasetMissing, match="nothing stands in for it"):
+    with pytest.raises(DatasetMissing, match="no other data can replace it"):
         measure_attributes(asked(None, tmp_path))

@@ -73,11 +73,11 @@ def test_failed_pairs_are_left_out_and_named(run):
 
 def test_records_that_are_not_of_pairs_are_refused(run):
     records = run.records()
-    with pytest.raises(InvalidInput, match="hold no counts"):
+    with pytest.raises(InvalidInput, match="contain no counts"):
         counts_from_records(records.drop("intersection"))
     with pytest.raises(InvalidInput, match="several"):
         counts_from_records(pl.concat([records, records.with_columns(repeat=pl.lit(1, pl.Int32))]))
-    with pytest.raises(InvalidInput, match="is no pair"):
+    with pytest.raises(InvalidInput, match="is not a pair"):
         counts_from_records(records.with_columns(attributes=pl.lit("{}")))
     with pytest.raises(InvalidInput, match="no pair was answered"):
         counts_from_records(records.with_columns(failure=pl.lit("x")))
@@ -110,7 +110,7 @@ def test_counts_of_several_lists_need_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("row,inter,union\n7,1,2\n", "pairs/7 is in no list"),
+        ("row,inter,union\n7,1,2\n", "pairs/7 is not in any list"),
         ("row,inter,union\n0,1,2\n0,1,2\n", "twice"),
         ("row,inter,union\n0,3,2\n", "0 <= intersection <= union"),
         ("row,inter,union\n0,-1,2\n", "0 <= intersection <= union"),
@@ -159,7 +159,7 @@ def test_counts_of_a_folder_of_masks(tmp_path):
     assert "expected a mask of shape (10, 12), got (5, 12)" in found.left_out["l/1"]
     assert gs(found.counts, ScoreSettings(repeats=0, void="background")).value == 12 / 39
     assert gs(found.counts, ScoreSettings(repeats=0, void="script")).value == 12 / 48
-    with pytest.raises(DatasetMissing, match="none can be used"):
+    with pytest.raises(DatasetMissing, match="none is usable"):
         counts_from_mask_folder(tmp_path / "none", dataset)
 
 
@@ -198,7 +198,7 @@ def test_one_run_has_no_columns_of_runs(count, complexity):
 
 def test_runs_that_share_some_pairs_only_are_refused(count):
     runs = [count(PAIRS.head(2)), count(PAIRS.tail(2))]
-    with pytest.raises(InvalidInput, match="share some pairs and not others"):
+    with pytest.raises(InvalidInput, match="share only some of their pairs"):
         score_runs([*runs, count(PAIRS.head(1))], ScoreSettings(repeats=0))
     with pytest.raises(InvalidInput, match="at least one run"):
         score_runs([], ScoreSettings())

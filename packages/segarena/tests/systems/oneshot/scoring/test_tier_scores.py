@@ -151,9 +151,9 @@ def test_scores_of_masks_in_memory_are_those_of_their_counts():
         {"list": "x", "tier": "generalization", "class": row[0], "query": f"q{number}", "supports": ["s"]}
         for number, row in enumerate(masks())
     ])  # fmt: skip
-    assert scores_of_masks(pairs, predictions, targets, voids, settings=PLAIN) == all_scores(
-        hand_counts(), PLAIN
-    )
+    found = scores_of_masks(pairs, predictions, targets, voids, settings=PLAIN)
+    # As text, because the scores have no interval, and NaN differs from itself.
+    assert repr(found) == repr(all_scores(hand_counts(), PLAIN))
     with pytest.raises(InvalidInput, match="each of 3 pairs"):
         scores_of_masks(pairs, predictions[:2], targets)
 
@@ -277,7 +277,7 @@ def test_missing_negative_levels_get_full_marks_in_the_published_script(cognizan
 
 @pytest.fixture
 def half():
-    """Return counts of classes 1 and 2, all groups, and the list that asks for class 9 as well."""
+    """Return counts of classes 1 and 2, all groups, and the list that also requests class 9."""
     ious = {"1": (0.9, 0.8, 0.6, 0.2), "2": (0.7, 0.5, 0.3, 0.1)}
     rows = [
         {"row": place, "list": "sc", "tier": "support-cognizance", "class": label, "query": f"q{label}", "level": level,
@@ -346,7 +346,7 @@ def test_lca_and_hca_of_a_table_are_those_of_counts(complexity, count):
         lca_hca_of_miou(alone)
     expected = (3 * 0.5 + 0.75 * 0.3 + 0.75 * 0.35) / 5 / 4
     assert lca_hca_of_miou(alone, strict_published=True).lca == pytest.approx(expected)
-    with pytest.raises(InvalidInput, match="one per fold"):
+    with pytest.raises(InvalidInput, match="one number per fold"):
         lca_hca_of_miou({**alone, "hard_nsal": [0.1, 0.2], "easy_sal": [0.1, 0.2, 0.3]})
 
 

@@ -26,7 +26,7 @@ STRONG = {"sigma": 0.2, "dilation": 0.1}  # so that a small disc is no longer re
 
 
 def query(**supports):
-    """A red disc that stands out, and one that hardly does, on noise."""
+    """A conspicuous and an inconspicuous red disc on noise."""
     image = np.random.default_rng(0).normal(100, 3, (*SHAPE, 3))
     image[SALIENT] = (230, 40, 20)
     image[DIM] += 12
@@ -41,7 +41,7 @@ def support(name="s", mask=SALIENT):
 
 
 class Echo:
-    """Answers with where the image is red, and remembers what it was given."""
+    """Answers with the red pixels of the image, and records its input."""
 
     prompt_kinds = frozenset({"support"})
 
@@ -141,7 +141,7 @@ def test_the_target_asked_for_is_told_by_the_supports():
     sample = query(salient=(first,), dim=(second,))
     assert find_requested_target(sample, [support("a")]).id == "salient"
     assert find_requested_target(sample, [support("a", DIM)]).id == "dim"
-    with pytest.raises(SegmenterError, match="which of its 2 targets is meant"):
+    with pytest.raises(SegmenterError, match="which of its 2 targets is requested"):
         find_requested_target(sample, [support("b")])
     alone = ImageSample(id="q", image=sample.image, targets=sample.targets[:1])
     assert find_requested_target(alone, [support("b")]).id == "salient"
@@ -163,9 +163,9 @@ def test_options_out_of_range_are_refused(options):
 
 
 def test_other_segmenters_and_samples_are_refused():
-    with pytest.raises(PluginInvalid, match="answers supports"):
+    with pytest.raises(PluginInvalid, match="accepts supports"):
         SssiSegmenter(segmenter="grabcut")
-    with pytest.raises(SegmenterError, match="takes images only"):
+    with pytest.raises(SegmenterError, match="accepts only images"):
         SssiSegmenter(segmenter=Echo()).encode(
             VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0))
         )

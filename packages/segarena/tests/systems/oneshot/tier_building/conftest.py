@@ -1,4 +1,4 @@
-"""A source of squares of two colours per class: everything that is measured is known."""
+"""A source of squares in two colours per class, whose measures are all known."""
 
 from __future__ import annotations
 

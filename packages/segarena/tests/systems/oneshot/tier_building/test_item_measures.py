@@ -115,6 +115,16 @@ def test_difficulty_from_a_table(squares, tmp_path):
             difficulty_measure(squares(), str(file))
 
 
+def test_a_table_without_a_column_names_the_column(squares, tmp_path):
+    file = tmp_path / "iou.csv"
+    file.write_text("class,image\nx,y\n")
+    with pytest.raises(
+        DatasetError, match=r"expected columns class, image, iou; missing: iou$"
+    ) as caught:
+        difficulty_measure(squares(), str(file))
+    assert "KeyError" not in str(caught.value)
+
+
 def test_difficulty_from_predicted_masks(squares, tmp_path):
     source = squares()
     (tmp_path / "red").mkdir()
@@ -130,7 +140,7 @@ def test_difficulty_from_a_segmenter_that_is_shown_the_item_itself(squares):
     assert copied("red", "red0")["difficulty"] == 1
     seen = difficulty_measure(source, "superpixel-prototypes(superpixels=60)")
     assert seen("red", "red0")["difficulty"] > seen("red", "red1")["difficulty"]
-    with pytest.raises(PluginInvalid, match="answers supports"):
+    with pytest.raises(PluginInvalid, match="accepts supports"):
         difficulty_measure(source, "grabcut")
     with pytest.raises(InvalidInput, match="no such path"):
         difficulty_measure(source, "predictions/none")

@@ -16,7 +16,7 @@ ITEMS = [(label, f"{number}") for number in range(20) for label in ("cat", "dog"
 
 
 class Counter:
-    """Counts what it computes; stops at an image as an interrupted program does."""
+    """Counts its computations; stops at an image like an interrupted program."""
 
     def __init__(self, stop_at=None):
         self.seen, self.stop_at = [], stop_at
@@ -141,7 +141,7 @@ def test_while_a_stage_is_shared_nobody_makes_another_of_its_name(tmp_path):
     digest = json.loads(ledger.read_text().splitlines()[0])["identity"]
     with (
         open_ledger(ledger, digest, share=True),
-        pytest.raises(RunConflict, match=r"is shared by .*; give --share to take part"),
+        pytest.raises(RunConflict, match=r"is shared by .*; add --share to join"),
     ):
         run(tmp_path, Counter(), side=2, share=True)
     assert run(tmp_path, Counter(), side=2).height == len(ITEMS)

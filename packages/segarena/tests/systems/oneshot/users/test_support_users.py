@@ -1,4 +1,4 @@
-"""The user who shows examples."""
+"""Users that show examples."""
 
 import numpy as np
 import pytest

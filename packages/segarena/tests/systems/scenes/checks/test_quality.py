@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from segarena.arrays.coco_rle import Rle
+from segarena.arrays.polygon_fill import Patch
 from segarena.systems.scenes.checks.consensus import check_set, match_regions
-from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
+from segarena.systems.scenes.checks.quality import (
+    QualityLimits,
+    check_scene,
+    region_centre,
+)
 from segarena.systems.scenes.demo.scene_generator import (
     ANNOTATORS,
     Sloppiness,
     demo_scenes,
     draw_annotation,
 )
-from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
 SHAPE = (120, 160)
@@ -215,3 +220,35 @@ def test_matching_finds_the_same_regions_whatever_their_order():
 
 def test_there_are_five_annotators():
     assert len({sloppiness.annotator for sloppiness in ANNOTATORS}) == 5
+
+
+def centre_of_all_pixels(raster):
+    """Return the pixel centre nearest to the centroid, by the distances of all pixels."""
+    rows, columns = np.nonzero(raster.amodal.full(raster.shape))
+    if not len(rows):
+        return None
+    squared = (rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2
+    nearest = int(squared.argmin())
+    return rows[nearest] + 0.5, columns[nearest] + 0.5
+
+
+@pytest.mark.parametrize("kind", ["random", "ring", "corners", "dot", "nothing"])
+def test_centre_is_the_pixel_nearest_to_the_centroid(kind, rng):
+    for _ in range(20):
+        height, width = (int(side) for side in rng.integers(1, 60, 2))
+        mask = rng.random((height, width)) < rng.choice([0.01, 0.3, 0.9])
+        row, column = np.indices(mask.shape)
+        if kind == "ring":
+            distance = np.hypot(row - height / 2, column - width / 2)
+            mask = np.abs(distance - min(height, width) / 3) < 1
+        elif kind == "corners":
+            mask = ((row == 0) | (row == height - 1)) & ((column == 0) | (column == width - 1))
+        elif kind == "dot":
+            mask[:] = False
+            mask[rng.integers(height), rng.integers(width)] = True
+        elif kind == "nothing":
+            mask[:] = False
+        patch = Patch((slice(7, 7 + height), slice(3, 3 + width)), mask)
+        raster = RegionRaster(id="a", shape=(80, 80), amodal=patch, visible=patch)
+        expected = centre_of_all_pixels(raster)
+        assert region_centre(raster) == (expected and pytest.approx(expected))

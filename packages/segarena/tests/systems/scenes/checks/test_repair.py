@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.coco_rle import Rle
+from segarena.arrays.polygon_points import as_points
 from segarena.systems.scenes.checks.quality import check_scene
 from segarena.systems.scenes.checks.repair import repair_polygon, repair_scene
 from segarena.systems.scenes.model import polygons
@@ -16,7 +17,7 @@ SQUARE = [(10, 10), (10, 60), (60, 60), (60, 10)]
 
 @given(st.lists(st.tuples(GRID, GRID), max_size=12))
 def test_repaired_polygons_are_inside_the_frame_and_nearly_always_simple(points):
-    mended = repair_polygon(polygons.as_points(points), SHAPE)
+    mended = repair_polygon(as_points(points), SHAPE)
     if len(mended):
         assert polygons.area(mended) > 0
         assert mended.min() >= 0
@@ -38,7 +39,7 @@ def distance(points, crossing):
 
 
 def test_sound_polygons_are_left_as_they_are():
-    points = polygons.as_points(SQUARE)
+    points = as_points(SQUARE)
     np.testing.assert_array_equal(repair_polygon(points, SHAPE), points)
     scene = make_scene(IMAGE, [(Region(id="1", name="x"), [SQUARE])])
     assert repair_scene(scene) == (scene, ())
@@ -46,7 +47,7 @@ def test_sound_polygons_are_left_as_they_are():
 
 def test_a_small_loop_is_cut_off_and_the_rest_stays():
     looped = [(10, 10), (10, 60), (60, 60), (60, 30), (65, 35), (65, 30), (60, 35), (60, 10)]
-    mended = repair_polygon(polygons.as_points(looped), SHAPE)
+    mended = repair_polygon(as_points(looped), SHAPE)
     assert polygons.crossings(mended) == []
     assert abs(polygons.area(mended) - 2500) < 30
 

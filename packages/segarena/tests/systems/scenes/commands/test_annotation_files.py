@@ -29,19 +29,23 @@ def test_demo_writes_photographs_drawings_and_the_truth(demo):
 
 
 def test_check_finds_no_error_in_what_is_true_and_some_in_what_was_drawn(demo):
-    sound = run("check", demo / "true_scenes.json")
+    sound = run("check-annotations", demo / "true_scenes.json")
     assert sound.exit_code == 0
     assert "2 annotations of 2 images: 0 errors" in sound.output
-    drawn = run("check", demo / "scenes.json")
+    drawn = run("check-annotations", demo / "scenes.json")
     assert drawn.exit_code == 1
     assert "error: image 2, annotator confused, region " in drawn.output
-    assert "and " in run("check", demo / "scenes.json").output or "10 annotations" in drawn.output
+    assert (
+        "and " in run("check-annotations", demo / "scenes.json").output
+        or "10 annotations" in drawn.output
+    )
 
 
 def test_repair_leaves_no_outline_that_crosses_itself(demo):
-    assert "[self-intersection]" in run("check", demo / "scenes.json", "--all").output
+    assert "[self-intersection]" in run("check-annotations", demo / "scenes.json", "--all").output
     assert (
-        "[self-intersection]" not in run("check", demo / "scenes.json", "--repair", "--all").output
+        "[self-intersection]"
+        not in run("check-annotations", demo / "scenes.json", "--repair", "--all").output
     )
 
 
@@ -56,7 +60,7 @@ def test_convert_says_what_is_lost_and_picks_an_annotator(demo, tmp_path):
         "exact",
     )
     assert done.exit_code == 0
-    assert "png-16 cannot carry names" in done.output
+    assert "png-16 cannot store names" in done.output
     assert "2 annotations of 2 images" in done.output
     assert sorted(file.name for file in (tmp_path / "labels").iterdir()) == [
         "scene-1.png",
@@ -78,9 +82,9 @@ def test_convert_tells_what_was_left_out_by_its_exit_code(demo, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("check", "none.json"),
+        ("check-annotations", "none.json"),
         ("convert", "none.json", "x"),
-        ("check", "none.json", "--from", "word"),
+        ("check-annotations", "none.json", "--from", "word"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments):
@@ -127,5 +131,5 @@ def test_convert_counts_what_the_format_keeps(demo, tmp_path):
     assert "8 annotations are left out" in done.output
     assert "2 of 10 annotations of 2 images" in done.output
     numbers = run("convert", demo / "scenes.json", tmp_path / "x.csv", "--to", "csv").output
-    assert "csv cannot carry outlines and masks: only numbers are kept" in numbers
-    assert "only what is visible" not in numbers
+    assert "csv cannot store outlines and masks: the file contains only numbers" in numbers
+    assert "only visible parts" not in numbers

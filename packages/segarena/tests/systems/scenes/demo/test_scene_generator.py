@@ -63,7 +63,7 @@ def test_the_truth_says_of_itself_what_a_slow_look_at_its_pixels_says(demo):
 
 
 def longest(place, pairs):
-    """Return how many regions the longest chain in front of and with this one has."""
+    """Return the number of regions in the longest chain of occluders that ends with this one."""
     return 1 + max((longest(front, pairs) for front, behind in pairs if behind == place), default=0)
 
 

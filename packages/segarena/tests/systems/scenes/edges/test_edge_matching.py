@@ -16,7 +16,7 @@ def distances(first, second):
 
 
 def best_by_dense_assignment(first, second, radius_px):
-    """Return pairs and cost of the best matching: dense, every pixel may stay alone at a price above all."""
+    """Return pairs and cost of the best dense matching; leaving a pixel unmatched costs more than any pair."""
     apart = distances(first, second)
     costs = np.rint(100 * apart)
     n, m = apart.shape

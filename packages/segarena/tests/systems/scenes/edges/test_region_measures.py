@@ -99,7 +99,7 @@ def test_what_cannot_be_compared_is_said():
         shared_px(labels - 2, labels)
     with pytest.raises(InvalidMask, match="whole numbers"):
         shared_px(labels * 0.5, labels)
-    with pytest.raises(InvalidInput, match="people"):
+    with pytest.raises(InvalidInput, match="annotator"):
         count_regions([labels], [], thresholds=np.array([0.5]))
     with pytest.raises(InvalidInput, match="region counts"):
         summarise_regions([])

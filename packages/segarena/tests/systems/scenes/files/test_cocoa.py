@@ -172,7 +172,7 @@ def test_several_polygons_and_masks_as_segmentation(tmp_path):
         ({"segmentation": [1, 2, None, 4]}, "polygon", "polygon: expected"),
         ({"segmentation": [1e999, 2, 3, 4]}, "polygon", "finite"),
         ({"segmentation": "text"}, "polygon", "found none"),
-        ({"visible_mask": {"size": [60, 80], "counts": [5, 5]}}, "mask", "add up"),
+        ({"visible_mask": {"size": [60, 80], "counts": [5, 5]}}, "mask", "got a different number"),
         ({"visible_mask": {"size": [80, 60], "counts": [4800]}}, "mask", "image's size 60 x 80"),
         ({"invisible_mask": {"size": [60, 80], "counts": "!!"}}, "mask", "run lengths"),
         ({"invisible_mask": {"counts": "!!"}}, "mask", "run lengths"),

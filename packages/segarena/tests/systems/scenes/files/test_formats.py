@@ -40,7 +40,7 @@ def by_coco_rule(scenes):
 
 def test_coco_amodal_comes_back_with_nothing_lost_but_what_is_said(demo_set, tmp_path):
     assert format_losses(demo_set, "coco-amodal") == [
-        "the rule of pixels: masks and areas are written and read by the COCO rule"
+        "the fill rule: masks and areas are written and read by the COCO rule"
     ]
     write_scenes(demo_set, tmp_path / "a.json", "coco-amodal")
     again = read_scenes(tmp_path / "a.json")

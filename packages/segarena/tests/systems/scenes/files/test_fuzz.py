@@ -1,4 +1,4 @@
-"""Damaged files of every readable format: typed errors and defects, nothing else, whatever is in them."""
+"""Damaged files of every readable format cause only typed errors and defects."""
 
 import json
 import random
@@ -20,7 +20,7 @@ SIZE = 40
 
 
 def sources(demo_set, folder):
-    """Return a small sound file of each format, by name."""
+    """Return a small valid file of each format, by name."""
     small = type(demo_set)(scenes=demo_set.scenes[:2])
     found = {}
     for name, file_format in (("coco-amodal", "coco-amodal"), ("coco", "coco"), ("rle", "rle")):

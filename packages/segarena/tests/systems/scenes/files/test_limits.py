@@ -1,4 +1,4 @@
-"""Small annotation files that ask for much are refused with little memory, in seconds."""
+"""Small annotation files that declare large sizes are rejected with little memory, in seconds."""
 
 import json
 import time
@@ -42,7 +42,7 @@ def test_an_image_that_claims_too_many_pixels_is_left_out(tmp_path):
     found = read_scenes(path)
     assert not found.scenes
     assert (
-        "expected at most 89,478,485 pixels, its header promises 4,294,967,296"
+        "expected at most 89,478,485 pixels, but the header claims 4,294,967,296"
         in found.defects[0].message
     )
 
@@ -54,7 +54,7 @@ def test_the_masks_of_one_image_may_not_take_more_than_two_pictures(tmp_path, dr
     begun = time.monotonic()
     with pytest.raises(InvalidMask, match="its masks: expected at most 178,956,970 pixels"):
         rasterise(scene)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 120
     assert tracemalloc.get_traced_memory()[1] < 2**30
     tracemalloc.stop()
 

@@ -1,4 +1,4 @@
-"""Files that other programs write: COCO variants, labelme, CVAT, .ann."""
+"""Files of other programs: COCO variants, labelme, CVAT, .ann."""
 
 import base64
 import io
@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from segarena.arrays.coco_rle import Rle
+from segarena.datasets.cvat import Cvat
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.scenes.files import format_losses, read_scenes, write_scenes
 from segarena.systems.scenes.model.rasters import rasterise
@@ -131,6 +132,18 @@ def test_cvat_is_read_higher_z_order_in_front(tmp_path):
     ]
 
 
+def test_scenes_and_the_dataset_read_a_rotated_box_of_cvat_alike(tmp_path):
+    shape = '<box label="box" xtl="10" ytl="20" xbr="50" ybr="30" rotation="90.0"/>'
+    text = f'<annotations><image id="0" name="a.png" width="80" height="60">{shape}</image></annotations>'
+    (tmp_path / "a.xml").write_text(text)
+    Image.new("RGB", (80, 60)).save(tmp_path / "a.png")
+    (scene,) = read_scenes(tmp_path / "a.xml").scenes
+    (target,) = Cvat(path=str(tmp_path)).load("a").targets
+    np.testing.assert_array_equal(rasterise(scene).amodal(0), target.mask)
+    assert target.mask[5:45, 25:35].all()
+    assert scene.regions[0].attributes == {}
+
+
 BOMB = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><annotations>&c;</annotations>'
 
 
@@ -166,7 +179,7 @@ def test_ann_exports_are_scaled_by_the_photograph(tmp_path):
 def test_what_labelme_and_cvat_hold_is_written_as_coco_amodal_and_read_again(tmp_path):
     (tmp_path / "a.xml").write_text(CVAT)
     scenes = read_scenes(tmp_path / "a.xml")
-    assert "that nobody said what is stuff: it is written as thing" in format_losses(
+    assert "regions not marked as stuff or thing: they are written as things" in format_losses(
         scenes, "coco-amodal"
     )
     write_scenes(scenes, tmp_path / "b.json", "coco-amodal")

@@ -49,7 +49,7 @@ def scene_of(boxes, names=None, annotator="a", shape=(40, 50)):
 
 
 def slow_matching(ious, least, is_strict):
-    """The largest number of pairs, by trying all."""
+    """Return the largest number of pairs, from all matchings."""
     pairs = [
         p for p, v in np.ndenumerate(ious) if (v > least if is_strict else v >= least) and v > 0
     ]

@@ -114,3 +114,10 @@ def test_files_have_the_published_columns(tmp_path, humans):
         "eval_RI_VOI_thr.txt": (1, 3),
     }
     np.testing.assert_allclose(np.loadtxt(tmp_path / "eval_bdry.txt")[:7], 1.0)
+
+
+@pytest.mark.parametrize("segs", [np.float64(3), np.zeros(4), np.zeros((4, 5))])
+def test_segmentations_of_another_shape_are_refused(tmp_path, segs):
+    np.savez(tmp_path / "a.npz", segs=segs)
+    with pytest.raises(InvalidMask, match=r"expected `segs` \(T, H, W\), got shape"):
+        read_detection(tmp_path / "a.npz")

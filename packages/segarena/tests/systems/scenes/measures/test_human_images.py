@@ -95,7 +95,7 @@ def test_work_goes_on_where_it_stopped_also_that_of_an_earlier_version(tmp_path)
         assert asked == [2, 3]
         assert found == {str(k): {"twice": 2 * k} for k in range(4)}
     with pytest.raises(
-        RunConflict, match=r"holds work with rule = 1, this one has 2; choose another --out"
+        RunConflict, match=r"contains work with rule = 1, this one has 2; choose another --out"
     ):
         measure_images(items, double, {"rule": 2}, tmp_path)
 
@@ -132,5 +132,5 @@ def test_processes_that_share_a_folder_give_the_same_to_each(tmp_path):
         [(str(k), {"twice": 2 * k}) for k in range(20)]
     ] * 3
     assert sorted(asked) == list(range(20))
-    with pytest.raises(InvalidInput, match="give --out"):
+    with pytest.raises(InvalidInput, match="expected --out with a folder"):
         measure_images(items, double, {}, None, share=True)

@@ -16,7 +16,7 @@ from segarena.systems.scenes.measures.segment_recall import (
 
 
 def published(images, kind, occlusion, most, largest):
-    """The published evaluation, written out: COCO's matching with ignored regions, recall pooled over images."""
+    """The published evaluation, step by step: COCO's matching with ignored regions, recall pooled over images."""
     low, high = OCCLUSIONS[occlusion]
     recalls = []
     for t in IOU_THRESHOLDS:

@@ -58,7 +58,7 @@ def test_segments_are_judged_against_full_extents_or_visible_parts(tmp_path, sce
 
 @pytest.fixture
 def stated(tmp_path):
-    """Return two squares that do not overlap, and how to judge the first square's pixels against a changed file."""
+    """Return two disjoint squares, and a function that evaluates the first square's pixels against a changed file."""
 
     def judge(region, against="amodal", **options):
         squares = [[0, 0, 10, 0, 10, 10, 0, 10], [20, 0, 40, 0, 40, 10, 20, 10]]

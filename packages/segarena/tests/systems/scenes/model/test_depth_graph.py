@@ -23,7 +23,7 @@ def graph_of(count, pairs):
 
 
 def longest_path(graph):
-    """By trying every ordered choice of regions."""
+    """Try every ordered selection of regions."""
     best = 1
     for length in range(2, len(graph) + 1):
         for path in permutations(range(len(graph)), length):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segarena.arrays.polygon_points import as_points
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model import polygons
 
@@ -38,7 +39,7 @@ def sides_meet(a, b, c, d):
 
 
 def is_simple_slowly(points):
-    """Return whether no two sides share more than the vertex they share by right, in fractions."""
+    """Return whether no two sides share more than their common vertex, in fractions."""
     corners = exact(points)
     count = len(corners)
     for one in range(count):
@@ -177,4 +178,4 @@ def test_repeats_are_dropped():
 )
 def test_what_is_no_polygon_is_refused(points):
     with pytest.raises(InvalidInput, match="polygon: expected"):
-        polygons.as_points(points)
+        as_points(points)

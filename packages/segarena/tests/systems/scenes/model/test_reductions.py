@@ -55,7 +55,7 @@ def test_edges_towards_nothing_belong_to_the_region():
 
 
 def figure_ground_slowly(rasters, edges):
-    """Return the owners pixel by pixel: two frontmost labels of the block, and a 2 x 2 of overlap close by."""
+    """Return the owners pixel by pixel: two frontmost labels of the block, and a nearby overlap of 2 x 2."""
     owners = np.zeros(rasters.shape, dtype=int)
     for row, column in np.argwhere(edges):
         block = rasters.owner[row : row + 2, column : column + 2]

@@ -138,7 +138,7 @@ def test_an_empty_scene_and_an_empty_region_cover_nothing():
 def test_impossible_scenes_are_refused():
     with pytest.raises(InvalidInput, match="distinct"):
         Scene(image=IMAGE, regions=(Region(id="a"), Region(id="a")))
-    with pytest.raises(InvalidInput, match="not there"):
+    with pytest.raises(InvalidInput, match="do not exist"):
         Scene(image=IMAGE, regions=(Region(id="a", rings=((0, 1, 2),)),))
     for shape in ((0, 5), (1 << 20, 1 << 20)):
         with pytest.raises(

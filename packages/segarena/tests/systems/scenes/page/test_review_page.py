@@ -34,7 +34,7 @@ def scenes():
 
 
 class Tags(HTMLParser):
-    """Counts open tags, and notes those that close nothing."""
+    """Counts open tags, and records end tags without a start tag."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The amodal paper's figures against each other: F of precision and recall, and what shapes allow."""
+"""The amodal paper's figures, checked for consistency: F of precision and recall, and possible shapes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tables 1 and 3 measured on a few scenes, held against the commands that people use."""
+"""Tables 1 and 3 measured on a few scenes, compared with the commands."""
 
 import json
 

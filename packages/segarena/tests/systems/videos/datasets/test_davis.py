@@ -1,4 +1,4 @@
-"""DAVIS as its downloads lie on disk, written here: what is read, and what is said when something is wrong."""
+"""DAVIS in its downloaded layout, generated here: the loaded data and the error messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_mask(path, labels, palette=True):
 
 
 def write_sequence(root, name, labels, resolution="480p", palette=True):
-    """Frames whose red tells their number."""
+    """Frames whose red value is their number."""
     for kind in ("JPEGImages", "Annotations"):
         (root / kind / resolution / name).mkdir(parents=True, exist_ok=True)
     for frame, mask in enumerate(labels):
@@ -176,8 +176,8 @@ def test_check_tells_counts_and_where_they_differ_from_the_published_ones(root):
     data = davis(root)
     assert messages(data, is_error=True) == []
     told = messages(data, is_error=False)
-    assert "davis: 2 sequences, 8 frames, 5 objects, 2 files of scribbles" in told
-    assert "davis: 8 frames, the published subset has 1999" in told
+    assert "davis: 2 sequences, 8 frames, 5 objects, 2 scribble files" in told
+    assert "davis: expected 1999 frames as published, found 8" in told
     assert "1 videos have no scribbles: soapbox" in told
     assert "davis: 2 targets in 2 readable samples; image sides 48 to 60 pixels" in told
     assert not any(
@@ -229,7 +229,7 @@ def with_ids(*ids):
             remove(PNG.format("00001")),
             r"expected a mask for every frame, found none for 00001\.jpg",
         ),
-        (remove(JPEG.format("00003")), r"expected one mask per frame, found 00003\.png besides"),
+        (remove(JPEG.format("00003")), r"expected one mask per frame, also found 00003\.png"),
         (
             shrink(JPEG.format("00001")),
             r"00001\.jpg: expected the size of 00000\.jpg, 60 x 48 pixels, got 30 x 24",

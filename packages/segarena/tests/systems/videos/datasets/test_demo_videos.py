@@ -1,4 +1,4 @@
-"""Invented videos: always the same, and with everything in them that makes videos hard."""
+"""Generated videos: reproducible, and with all typical difficulties of videos."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of frames and masks of anyone's own."""
+"""Your own folders of frames and masks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_frames_may_be_a_part_of_a_video_which_the_check_says(tmp_path):
     write(tmp_path, "cat", labels_of(1, 1), frame_name="{:03d}", first=8)
     data = folder(tmp_path)
     assert len(data.load("cat").frames) == 2
-    assert any("there is no 006.png, 007.png" in finding.message for finding in data.check())
+    assert any("missing: 006.png, 007.png" in finding.message for finding in data.check())
     assert not any(finding.is_error for finding in data.check())
 
 
@@ -87,6 +87,27 @@ def test_masks_with_16_bits_that_no_label_can_hold_are_refused(tmp_path):
     Image.fromarray(np.full((20, 30), 300, np.uint16)).save(tmp_path / "masks/cat/img_1.png")
     with pytest.raises(SampleInvalid, match=r"img_1\.png: expected values 0 to 255, got 300"):
         folder(tmp_path).load("cat")
+
+
+def test_videos_with_the_same_frames_are_named(tmp_path, rng):
+    frames = rng.integers(0, 256, (5, 20, 30, 3), dtype=np.uint8)
+    black = np.zeros((1, 20, 30, 3), np.uint8)
+    videos = {
+        "a": [*frames[:3], *black],
+        "b": [*frames[:3], *black],
+        "c": [*black, *frames[1:]],
+        "d": [*black, *black],
+    }
+    for name, pixels in videos.items():
+        write(tmp_path, name, labels_of(len(pixels), 1))
+        for number, frame in enumerate(pixels, start=1):
+            Image.fromarray(frame).save(tmp_path / "frames" / name / f"img_{number}.png")
+    messages = [finding.message for finding in folder(tmp_path).check()]
+    copies, shared = (message for message in messages if "repeatedly" in message)
+    assert copies.startswith("1 samples have the same frames as an earlier one")
+    assert "b = a; remove the copies" in copies
+    assert shared.startswith("1 pairs of videos have frames in common")
+    assert "2 frames of c in a" in shared
 
 
 def test_other_folders_and_names(tmp_path):

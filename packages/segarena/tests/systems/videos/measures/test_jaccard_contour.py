@@ -1,4 +1,4 @@
-"""J and F against the definition: Euclidean distances to the other contour, pixel by pixel."""
+"""J and F, compared with the definition: Euclidean distances to the other contour, pixel by pixel."""
 
 import math
 

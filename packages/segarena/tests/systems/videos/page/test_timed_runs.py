@@ -263,7 +263,7 @@ class FailsForOne(Shifted):
 
 
 class FirstFrame:
-    """Draws as the robot, but begins in frame 0."""
+    """Draws like the robot, but begins in frame 0."""
 
     prompt_kinds = frozenset({"scribble"})
     corrects_objects = True
@@ -294,7 +294,7 @@ def test_a_failure_with_one_user_leaves_the_others_alone(dataset, tmp_path):
 
 
 def test_published_tables_find_their_measures_in_the_report(folders, timed):
-    """The names in the file of published figures are those of our tables."""
+    """The file of published figures uses the names of our tables."""
     table = find_table("davis:val")
     told = page_tables(page_of(read_runs(folders[:1])))
     found = {

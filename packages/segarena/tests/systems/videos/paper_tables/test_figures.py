@@ -1,4 +1,4 @@
-"""What is printed of DAVIS Interactive, against what else is known of it."""
+"""Published figures of DAVIS Interactive, compared with other known facts about it."""
 
 from segarena.published import find_table
 

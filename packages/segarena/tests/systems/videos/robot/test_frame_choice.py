@@ -63,11 +63,9 @@ def test_equally_bad_frames_come_in_order_however_many_there_are():
 
 def test_candidates_are_checked_before_anything_is_chosen():
     assert check_candidates(np.array([3, 1, 3]), 5) == (1, 3)
-    with pytest.raises(InvalidInput, match="candidates: frames go from 0 to 4, got -1, 99"):
+    with pytest.raises(InvalidInput, match="candidates: expected frame indices 0 to 4, got -1, 99"):
         rank_frames(QUALITY, candidates=[1, 99, -1])
-    with pytest.raises(
-        InvalidInput, match=r"candidates: expected numbers of frames, got \[1, 2.0\]"
-    ):
+    with pytest.raises(InvalidInput, match=r"candidates: expected frame indices, got \[1, 2.0\]"):
         rank_frames(QUALITY, candidates=[1, 2.0])
     with pytest.raises(InvalidInput, match="at least one frame"):
         rank_frames(np.array([]))

@@ -36,7 +36,7 @@ def by_definition(mask, disk):
 
 
 def opened_error_by_definition(error, robot):
-    """On the full frame; None where there is nothing to draw in."""
+    """On the full frame; None if there is nothing to draw on."""
     radius_px = min(0.5 * robot.kernel_size * error.sum() ** 0.5, robot.max_radius_px)
     left = error if radius_px <= 1 else np.zeros_like(error)
     disk_of = published_disk if robot.mode == "published" else disk

@@ -13,9 +13,9 @@ from segarena.systems.videos.robot.morphological_opening import (
     opening_radius_px,
     published_disk,
 )
+from segarena.systems.videos.robot.published_paths import published_longest_paths
 from segarena.systems.videos.robot.scribble_lines import RobotLine, draw_lines, line_validity
 from segarena.systems.videos.robot.settings import RobotSettings, robot_preset
-from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
 SHAPE = (60, 90)
 CHECKED, PUBLISHED = robot_preset("local-1.0.4"), robot_preset("local-1.0.4", mode="published")
@@ -105,7 +105,7 @@ def published_lines(prediction, target, robot, objects):
         while radius_px > 1 and not left.any():
             left = open_mask(error, published_disk(radius_px))
             radius_px *= 0.9
-        paths = longest_paths(medial_axis(left, robot.ties), robot.min_nodes, "search")
+        paths = published_longest_paths(medial_axis(left, robot.ties), robot.min_nodes)
         lines.extend((label, smooth_line(path, robot.max_points).tolist()) for path in paths)
     return lines
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from collections import deque
 
 import numpy as np
@@ -11,7 +10,11 @@ from scipy.ndimage import label
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from segarena.systems.videos.robot.skeleton_paths import _edges, _spanning_forest, longest_paths
+from segarena.systems.videos.robot.skeleton_paths import (
+    _spanning_forest,
+    longest_paths,
+    skeleton_edges,
+)
 
 skeletons = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9))
 
@@ -71,7 +74,7 @@ def test_a_loop_is_opened_at_the_last_of_its_longest_steps():
 @given(skeletons)
 def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
     count = int(skeleton.sum())
-    edges = _edges(np.argwhere(skeleton))
+    edges = skeleton_edges(np.argwhere(skeleton))
     neighbours, roots = _spanning_forest(edges, count)
     places = np.argwhere(skeleton)
     length = sum(
@@ -87,7 +90,7 @@ def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
 @given(skeletons)
 def test_no_path_in_its_tree_is_longer(skeleton):
     count = int(skeleton.sum())
-    neighbours, roots = _spanning_forest(_edges(np.argwhere(skeleton)), count)
+    neighbours, roots = _spanning_forest(skeleton_edges(np.argwhere(skeleton)), count)
     longest = [
         max(
             steps
@@ -120,64 +123,15 @@ def first_farthest(neighbours, start):
 def test_paths_are_found_by_two_searches_in_raster_order():
     for seed in range(60):
         skeleton = np.random.default_rng(seed).random((12, 12)) < 0.3
-        neighbours, roots = _spanning_forest(_edges(np.argwhere(skeleton)), int(skeleton.sum()))
+        neighbours, roots = _spanning_forest(
+            skeleton_edges(np.argwhere(skeleton)), int(skeleton.sum())
+        )
         places = np.argwhere(skeleton).tolist()
         firsts = [roots.index(root) for root in dict.fromkeys(roots)]
         expected = [
             first_farthest(neighbours, first_farthest(neighbours, first)[-1]) for first in firsts
         ]
         assert paths_in(skeleton) == [[places[node] for node in path] for path in expected]
-
-
-def first_loop(neighbours):
-    """The steps of the first loop that a search in depth closes, from where the loop begins."""
-    seen = set()
-
-    def search(way):
-        seen.add(way[-1])
-        for near in neighbours[way[-1]]:
-            if near in way[:-2]:
-                return [*way[way.index(near) :], near]
-            loop = search([*way, near]) if near not in seen else None
-            if loop:
-                return loop
-        return None
-
-    loops = (search([node]) for node in range(len(neighbours)) if node not in seen)
-    loop = next(filter(None, loops), [])
-    return list(itertools.pairwise(loop))
-
-
-def opened_one_by_one(skeleton):
-    """Loops are opened at their first longest step, the search beginning anew each time."""
-    places = np.argwhere(skeleton)
-    neighbours = [
-        np.flatnonzero(np.abs(places - place).max(axis=1) == 1).tolist() for place in places
-    ]
-    while steps := first_loop(neighbours):
-        longest = max(steps, key=lambda step: np.linalg.norm(places[step[0]] - places[step[1]]))
-        for one, other in (longest, longest[::-1]):
-            neighbours[one].remove(other)
-    return neighbours
-
-
-@given(skeletons)
-def test_published_paths_go_where_loops_are_opened_one_by_one(skeleton):
-    neighbours, places = opened_one_by_one(skeleton), np.argwhere(skeleton).tolist()
-    parts = label(skeleton, np.ones((3, 3)))[0][skeleton]
-    firsts = [int(np.flatnonzero(parts == part)[0]) for part in dict.fromkeys(parts.tolist())]
-    expected = [
-        first_farthest(neighbours, first_farthest(neighbours, first)[-1]) for first in firsts
-    ]
-    found = [path.tolist() for path in longest_paths(skeleton, 1, "search")]
-    assert found == [[places[node] for node in path] for path in expected]
-
-
-def test_a_published_loop_is_opened_at_its_first_longest_step_instead_of_the_last():
-    diamond = picture("..#..", ".#.#.", "#...#", ".#.#.", "..#..")
-    (path,) = longest_paths(diamond, 1, "search")
-    # The search goes left first: from the top to the left end it is the first step that is cut.
-    assert path.tolist() == [[1, 1], [2, 0], [3, 1], [4, 2], [3, 3], [2, 4], [1, 3], [0, 2]]
 
 
 @given(skeletons)

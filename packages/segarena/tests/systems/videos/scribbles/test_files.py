@@ -63,7 +63,7 @@ def test_what_a_file_holds_is_accepted_as_it_is():
         ),
         (
             drawn([], [], [], sequence="cats"),
-            "scribbles: expected those of sequence 'dogs', got those of 'cats'",
+            "scribbles: expected scribbles of sequence 'dogs', got scribbles of 'cats'",
         ),
         (
             {"sequence": "dogs"},
@@ -182,16 +182,18 @@ def test_bad_scribbles_are_not_written(tmp_path):
 
 def test_files_that_are_missing_damaged_or_wrong_are_named(tmp_path):
     path = tmp_path / "001.json"
-    with pytest.raises(DatasetMissing, match=r"001.json: there is no such scribble file"):
+    with pytest.raises(DatasetMissing, match=r"001.json: expected a scribble file, found none"):
         read_scribbles(path)
     path.write_bytes(b"\xff\xfe{")
     with pytest.raises(
-        InvalidPrompt, match=r"001.json: expected a scribble file in JSON; UnicodeDecodeError"
+        InvalidPrompt,
+        match=r"001.json: expected a scribble file in JSON, got something else .*codec",
     ):
         read_scribbles(path)
     path.write_text(json.dumps(GOOD)[:-5], encoding="utf-8")
     with pytest.raises(
-        InvalidPrompt, match=r"001.json: expected a scribble file in JSON; JSONDecodeError"
+        InvalidPrompt,
+        match=r"001.json: expected a scribble file in JSON, got something else .*line 1",
     ):
         read_scribbles(path)
     path.write_text(

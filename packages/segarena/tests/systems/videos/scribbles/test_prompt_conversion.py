@@ -66,6 +66,15 @@ def test_written_and_read_alike_a_point_stays_where_it_was(height, width, down, 
     assert np.allclose(prompt.points[0], place, rtol=1e-12, atol=1e-12)
 
 
+@given(st.integers(2, 1200), st.floats(0, 1))
+def test_a_point_of_a_file_is_read_back_to_the_last_bit_after_it_was_written(width, right):
+    data = {"sequence": "s", "scribbles": [[{"path": [[right, 0]], "object_id": 1}]]}
+    prompts = prompts_from_scribbles(data, (1, 1, width))
+    back = scribbles_from_prompts(prompts, (1, 1, width), "s")
+    assert prompts_from_scribbles(back, (1, 1, width)) == prompts
+    assert abs(back["scribbles"][0][0]["path"][0][0] - right) <= np.spacing(right)
+
+
 @given(st.integers(2, 900), st.floats(0, 1))
 def test_written_as_published_and_read_as_published_a_point_moves_up_to_a_pixel_towards_the_first(
     width, right
@@ -82,7 +91,7 @@ def test_prompts_that_a_file_cannot_hold_are_refused():
 
     with pytest.raises(InvalidPrompt, match="expected scribbles only, got a click"):
         write(Click((0, 0, 0)))
-    with pytest.raises(InvalidPrompt, match="where object 1 is, not where it is not"):
+    with pytest.raises(InvalidPrompt, match="lines on object 1 cannot be negative"):
         write(Scribble(((0, 0, 0),), is_positive=False))
     with pytest.raises(InvalidPrompt, match=r"in one frame, got \[0.0, 1.0\]"):
         write(Scribble(((0, 0, 0), (1, 0, 0))))

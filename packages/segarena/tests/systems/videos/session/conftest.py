@@ -33,7 +33,7 @@ def drawn(sequence, frame, objects):
 
 
 class Videos:
-    """Two sequences: "one" with an object and two people's scribbles, "two" with two objects and nobody's."""
+    """Two sequences: "one" with an object and two people's scribbles, "two" with two objects and none."""
 
     name = "videos"
     fingerprint = "videos"
@@ -58,7 +58,7 @@ class Videos:
 
 
 class FakeClock:
-    """Stands still unless told otherwise."""
+    """A clock that advances only on request."""
 
     def __init__(self):
         self.now = 50.0
@@ -74,7 +74,7 @@ def clock():
 
 @pytest.fixture
 def open_session(tmp_path, clock):
-    """Return what opens a session over the two sequences; the folder is the same every time."""
+    """Return a function that opens a session on the two sequences, in the same folder each time."""
 
     def opened(**options):
         settings = {
@@ -90,5 +90,5 @@ def open_session(tmp_path, clock):
 
 @pytest.fixture
 def masks_of():
-    """Return what answers with the labels of a sequence, moved to the right by some pixels."""
+    """Return a function that answers with the labels of a sequence, moved to the right by some pixels."""
     return lambda sequence, shift=4: np.roll(labels(Videos().objects[sequence]), shift, axis=2)

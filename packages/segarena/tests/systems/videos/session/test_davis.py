@@ -83,7 +83,7 @@ def test_the_report_holds_the_metrics_of_every_object_and_frame(open_session, ma
 
 def test_the_summary_is_that_of_the_report_by_hand(open_session, masks_of, clock, tmp_path):
     with open_session(max_time=30) as session:
-        with pytest.warns(UserWarning, match="not over"):
+        with pytest.warns(UserWarning, match="no summary yet"):
             assert session.get_global_summary() == {}
         for number, (sequence, _, _) in enumerate(session.scribbles_iterator()):
             clock.now += 5 if number % 3 == 0 else 10
@@ -125,7 +125,7 @@ def test_an_answer_after_the_time_is_dropped_and_the_next_sample_begins(
         session.next()
         session.get_scribbles()
         clock.now += 4.1
-        with pytest.warns(UserWarning, match="the 10 s of its 1 objects were over"):
+        with pytest.warns(UserWarning, match="time limit of 10 s for 1 objects was over"):
             session.submit_masks(masks_of("one"))
         assert session.next()
         sequence, scribbles, is_new = session.get_scribbles()
@@ -140,7 +140,7 @@ def test_by_time_alone_there_are_as_many_interactions_as_there_is_time_for(
     with open_session(
         max_time=10, max_nb_interactions=None, sequences=["two"], protocol=protocol
     ) as session:
-        with pytest.warns(UserWarning, match="the 20 s of its 2 objects were over"):
+        with pytest.warns(UserWarning, match="time limit of 20 s for 2 objects was over"):
             answer_all(session, masks_of, clock, seconds=1.0)
         summary = session.get_global_summary()
     assert session.get_report()["interaction"].max() == 20
@@ -180,7 +180,7 @@ def test_a_sample_is_given_up_when_its_time_is_over_without_an_answer(
         session.get_scribbles()
         clock.now += 10
         assert session.next()  # exactly the time is not over: the same scribbles still wait
-        with pytest.raises(ProtocolViolation, match="not answered yet"):
+        with pytest.raises(ProtocolViolation, match="no masks for the last scribbles"):
             session.get_scribbles()
         clock.now += 0.1
         assert session.next()
@@ -230,15 +230,17 @@ def test_candidates_are_where_the_robot_draws_and_impossible_ones_are_left_out(
         session.next()
         (first,) = frames_with_lines(session.get_scribbles()[1])
         assert first == 0
-        with pytest.warns(UserWarning, match=r"frames go from 0 to 3, not \[99, -1, 4\]"):
+        with pytest.warns(
+            UserWarning, match=r"expected frame indices 0 to 3, ignored \[99, -1, 4\]"
+        ):
             assert frame_after(session, [99, 3, -1, 4]) == (3,)
-        with pytest.raises(InvalidInput, match="numbers of frames"):
+        with pytest.raises(InvalidInput, match="expected frame indices"):
             session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[0.5])
-        with pytest.raises(InvalidInput, match="numbers of frames"):
+        with pytest.raises(InvalidInput, match="expected frame indices"):
             session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[[1], [2, 3]])
         assert frame_after(session, np.array([3, 2])) == (2,)
         assert frame_after(session, []) == (1,)
-        with pytest.warns(UserWarning, match="not"):
+        with pytest.warns(UserWarning, match=r"ignored \[77\]"):
             assert len(frame_after(session, [77])) == 1  # all were used; the session goes on
 
 
@@ -283,7 +285,7 @@ def test_calls_out_of_order_are_refused_and_the_session_goes_on(open_session, ma
             session.submit_masks(masks_of("one"))
         assert session.next()  # asking again changes nothing
         session.get_scribbles()
-        with pytest.raises(RuntimeError, match="not answered yet"):
+        with pytest.raises(RuntimeError, match="no masks for the last scribbles"):
             session.get_scribbles()
         assert session.next()
         session.submit_masks(masks_of("one"))
@@ -355,12 +357,12 @@ def test_sessions_that_begin_at_once_have_reports_of_their_own(
         ({"max_time": 0}, "max_time: expected more than 0"),
         ({"max_time": "240"}, "max_time: expected more than 0, got '240'"),
         ({"max_nb_interactions": 2.5}, "whole number more than 0, got 2.5"),
-        ({"shuffle": True, "seed": -1}, "seed: expected a whole number from 0"),
+        ({"shuffle": True, "seed": -1}, "seed: expected a whole number of at least 0"),
         ({"metric_to_optimize": "IoU"}, "'J', 'F', 'J_AND_F'"),
         ({"protocol": "mine"}, "'careful', 'published'"),
         ({"davis_root": "x"}, "got both"),
         ({"dataset": None}, "DATASET_DAVIS"),
-        ({"dataset": None, "davis_root": "x", "subset": "test-dev"}, "judged by servers"),
+        ({"dataset": None, "davis_root": "x", "subset": "test-dev"}, "a server evaluates"),
     ],
 )
 def test_impossible_arguments_are_value_errors(open_session, monkeypatch, options, expected):
@@ -370,9 +372,9 @@ def test_impossible_arguments_are_value_errors(open_session, monkeypatch, option
 
 
 def test_limits_above_the_largest_are_set_to_it(open_session):
-    with pytest.warns(UserWarning, match="700 is more than 600"):
+    with pytest.warns(UserWarning, match="700 exceeds the limit, 600"):
         session = open_session(max_time=700)
-    with pytest.warns(UserWarning, match="20 is more than 16"):
+    with pytest.warns(UserWarning, match="20 exceeds the limit, 16"):
         assert open_session(max_nb_interactions=20)._plan.benchmark.rounds == 16
     assert session._plan.benchmark.options["seconds_per_object"] == 600
     with pytest.raises(DatasetMissing, match="no sequence three"):
@@ -391,7 +393,7 @@ def test_the_order_is_drawn_from_the_seed(open_session, tmp_path):
 
 
 def play(session, masks_of, clock, most=None):
-    """Answer up to `most` interactions, each a little otherwise; return what was shown."""
+    """Answer up to `most` interactions, each slightly differently; return the scribbles."""
     shown = []
     while (most is None or len(shown) < most) and session.next():
         sequence, scribbles, _ = session.get_scribbles()
@@ -485,7 +487,7 @@ def test_no_flipped_bit_of_a_session_goes_unseen(open_session, masks_of, clock, 
             changed = bytearray(whole)
             changed[draw.randrange(len(whole) - 1)] ^= 1 << draw.randrange(8)
             file.write_bytes(changed)
-            with pytest.raises(StoreError, match="begin a session in another folder"):
+            with pytest.raises(StoreError, match="start a session in another folder"):
                 open_session().__enter__()
         file.write_bytes(whole)
     with open_session() as session:
@@ -568,8 +570,11 @@ def test_published_judging_takes_time_from_the_sample(
         assert answered == interactions
 
 
-def test_published_lines_are_fractions_of_the_size(open_session, tmp_path):
-    """The robot's line through a square that ends at the last pixels: 1 is reached only when that is what 1 means."""
+def test_published_lines_are_fractions_of_the_size_after_the_first_round(open_session, tmp_path):
+    """The robot's line through a square that ends at the last pixels: 1 is reached only when that is what 1 means.
+
+    First scribbles always count to the last pixel, as published files do.
+    """
 
     class Corner(Videos):
         def load(self, sample_id):
@@ -584,10 +589,19 @@ def test_published_lines_are_fractions_of_the_size(open_session, tmp_path):
         with open_session(
             protocol=protocol, folder=tmp_path / protocol, dataset=Corner()
         ) as session:
-            assert session.next()
-            lines = session.get_scribbles()[1]["scribbles"]
-            lowest[protocol] = max(y for frame in lines for line in frame for _, y in line["path"])
-    assert lowest == {"careful": 1.0, "published": pytest.approx((HEIGHT - 1) / HEIGHT)}
+            for interaction in (1, 2):
+                assert session.next()
+                lines = session.get_scribbles(only_last=True)[1]["scribbles"]
+                ys = [y for frame in lines for line in frame for _, y in line["path"]]
+                lowest[protocol, interaction] = max(ys)
+                session.submit_masks(np.zeros((FRAMES, HEIGHT, WIDTH), dtype=np.uint8))
+    to_size = pytest.approx((HEIGHT - 1) / HEIGHT)
+    assert lowest == {
+        ("careful", 1): 1.0,
+        ("careful", 2): 1.0,
+        ("published", 1): 1.0,
+        ("published", 2): to_size,
+    }
 
 
 def test_samples_that_were_not_run_count_in_the_published_summary_alone(
@@ -619,7 +633,7 @@ def test_a_sequence_that_cannot_be_read_is_passed_over_and_said(open_session, ma
 
 
 class Misdrawn(Videos):
-    """The first person of sequence "one" drew outside of the frame, in a folder of videos."""
+    """A folder of videos in which the first person of sequence "one" drew outside the frame."""
 
     def load(self, sample_id):
         sample = super().load(sample_id)
@@ -672,7 +686,7 @@ def test_after_an_error_nothing_is_taken_for_finished(open_session, masks_of, mo
             session.submit_masks(masks_of("one"))
         with pytest.raises(OSError, match="no"):
             session.next()
-        with pytest.raises(StoreError, match="begin it again"):
+        with pytest.raises(StoreError, match="start it again"):
             session.next()
     monkeypatch.undo()
     with open_session(max_nb_interactions=1) as session:

@@ -1,4 +1,4 @@
-"""What a session left on disk is read again, or refused in one line when it is damaged."""
+"""The journal of a session is read again, or rejected with one line if it is damaged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What scripts use beside the session, against the session itself and against loops."""
+"""Functions that scripts use in addition to the session, compared with the session and with loops."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_the_robot_takes_the_first_frame_of_lowest_jaccard():
     assert davis.annotated_frames(found) == [1]
     assert davis.annotated_frames_object(found, 0) == davis.annotated_frames_object(found, 1) == [1]
     assert davis.is_empty(davis.InteractiveScribblesRobot().interact("one", target, target))
-    with pytest.raises(InvalidInput, match="frames go from 0 to 3, got 4"):
+    with pytest.raises(InvalidInput, match="expected an index from 0 to 3, got 4"):
         davis.InteractiveScribblesRobot().interact("one", prediction, target, frame=4)
     with pytest.raises(InvalidInput, match="one shape"):
         davis.InteractiveScribblesRobot().interact("one", prediction[1:], target)
@@ -139,5 +139,5 @@ def test_what_scripts_read_of_a_session(open_session, masks_of, tmp_path):
     with pytest.raises(ValueError, match="subset: expected one of train, val, trainval, got 'all'"):
         open_session(subset="all")
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         open_session(report_save_dir=tmp_path / "file")

@@ -1,4 +1,4 @@
-"""`segarena check` on a session: journal, key and report are held against the records."""
+"""`segarena check` of a session: journal, key and report are compared with the records."""
 
 import json
 
@@ -11,7 +11,7 @@ from .test_davis import answer_all
 
 @pytest.fixture
 def session(open_session, masks_of, clock):
-    """Return the folder of a session that is over."""
+    """Return the folder of a finished session."""
     with open_session() as opened:
         answer_all(opened, masks_of, clock)
         assert not opened.next()
@@ -52,7 +52,7 @@ def test_answers_that_the_records_do_not_judge_are_named(session):
     file = session / "submissions.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(line for line in lines if json.loads(line)["sequence"] == "one"))
-    assert errors(session) == [f"{file} does not have the answers about two that the records judge"]
+    assert errors(session) == [f"{file} lacks predictions for two that are in the records"]
 
 
 def test_a_report_with_other_values_is_named(session):
@@ -60,4 +60,4 @@ def test_a_report_with_other_values_is_named(session):
     text = file.read_text()
     file.write_text(text.replace(",one,", ",two,", 1))
     (told,) = errors(session)
-    assert told.startswith(f"{file} does not have the values of the records")
+    assert told.startswith(f"{file} differs from the records")

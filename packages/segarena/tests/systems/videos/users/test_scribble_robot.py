@@ -196,7 +196,7 @@ def test_of_the_frames_that_the_answer_asks_for_the_worst_is_drawn_in():
 
     assert frames(0, 2) == {2}
     assert frames() == {4}
-    with pytest.raises(InvalidInput, match="frames go from 0 to 4, got 5"):
+    with pytest.raises(InvalidInput, match="expected frame indices 0 to 4, got 5"):
         frames(5)
 
 
@@ -304,14 +304,14 @@ def test_scribbles_without_a_line_are_refused_and_as_published_an_empty_round():
     nothing = {"sequence": "dogs", "scribbles": [[] for _ in range(FRAMES)]}
     turn = turn_for(TARGET, scribbles=[human(1), nothing], repeat=1)
     with pytest.raises(
-        InvalidPrompt, match="scribbles 2 of sample dogs: expected a line to begin with, got none"
+        InvalidPrompt, match="scribbles 2 of sample dogs: expected at least one line, got none"
     ):
         ScribbleRobot().next(turn)
     assert ScribbleRobot(mode="published").next(turn) == ()
 
 
 def silently(robot, turn):
-    """Return what the robot draws, whether or not it warns."""
+    """Return the robot's lines, with or without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return robot.next(turn)

@@ -1,4 +1,4 @@
-"""The CVPR 2025 protocol end to end: a box and limits, five clicks, values of cases."""
+"""The CVPR 2025 protocol end to end: a box and limits, five clicks, values per case."""
 
 import json
 

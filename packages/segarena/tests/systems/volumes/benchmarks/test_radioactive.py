@@ -1,4 +1,4 @@
-"""RadioActive's rules: schemes are users of one run, lifts surround image segmenters, effort is what was given."""
+"""RadioActive's rules: schemes are users of one run, lifts wrap image segmenters, effort counts given prompts only."""
 
 import polars as pl
 import pytest
@@ -85,5 +85,5 @@ def test_rules_that_do_not_exist_are_refused():
         radioactive(prompts=())
     with pytest.raises(PluginInvalid, match="'careful', 'published'; got 'mine'"):
         build("benchmark", "radioactive(protocol='mine')")
-    with pytest.raises(InvalidInput, match="no prompting scheme is called '3-boxes'"):
+    with pytest.raises(InvalidInput, match="there is no prompting scheme '3-boxes'"):
         segarena.evaluate("radioactive(prompts='3-boxes')", segmenter="watershed")

@@ -40,7 +40,9 @@ def test_what_is_there_is_prepared_and_what_is_not_is_named(segarena, pengwin, t
     assert "1 failed:\n  002: no label of that name" in answer.stdout
     assert "--dataset \"nifti-folder(path='prepared/pengwin', labels='instance')\"" in answer.stdout
     assert (
-        segarena("data", "check", "nifti-folder(labels='instance')", "prepared/pengwin").exit_code
+        segarena(
+            "data", "check-dataset", "nifti-folder(labels='instance')", "prepared/pengwin"
+        ).exit_code
         == 0
     )
     assert (
@@ -64,7 +66,7 @@ def test_a_limit_that_all_cases_pass_ends_with_0(segarena, pengwin):
 
 
 def test_nothing_to_prepare_ends_with_2(refused):
-    assert "fetch it with --fetch (7.5 GB" in refused("data", "prepare", "pengwin")
+    assert "download it with --fetch (7.5 GB" in refused("data", "prepare", "pengwin")
     assert "did you mean 'pengwin'?" in refused("data", "prepare", "penguin")
     assert "save 2 .tcia manifests" in refused("data", "prepare", "rider_lung")
 

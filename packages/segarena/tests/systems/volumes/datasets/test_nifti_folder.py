@@ -1,4 +1,4 @@
-"""Your own volumes: finding cases in every layout, targets, and every way a case can be wrong."""
+"""Your own volumes: cases in every layout, targets, and all errors of a case."""
 
 from __future__ import annotations
 
@@ -54,6 +54,15 @@ def test_nifti_folder_is_a_dataset_named_after_its_folder(root):
     assert [target.id for target in found.load("a").targets] == ["kidney", "2"]
 
 
+def test_a_label_table_names_the_targets_and_dataset_json_comes_first(root):
+    table = '1 255 0 0 1 1 1 "left kidney"\n2 0 255 0 1 1 1 "spleen"\n'
+    (root / "organs.label").write_text(table)
+    targets = folder(root).load("a").targets
+    assert [target.label for target in targets] == ["left kidney", "spleen"]
+    (root / "dataset.json").write_text(json.dumps({"labels": {"background": 0, "liver": 1}}))
+    assert [target.label for target in folder(root).load("a").targets] == ["liver", "2"]
+
+
 def test_a_sample_is_canonical_with_its_spacing_and_place(root):
     sample = folder(root, modality="CT").load("a")
     np.testing.assert_array_equal(sample.voxels, CT[::-1, ::-1, ::-1].transpose(2, 1, 0))
@@ -105,6 +114,19 @@ def test_planes_can_lie_along_the_axis_of_largest_spacing(root):
     np.testing.assert_array_equal(sample.targets[0].mask, (LABELS == 1).transpose(0, 2, 1))
 
 
+def test_the_same_scan_and_the_same_target_twice_are_named(root):
+    save(root / "images" / "b.nii.gz", CT[:, ::-1], LPI @ np.diag([1, -1, 1, 1]))
+    save(root / "labels" / "b.nii.gz", LABELS[:, ::-1], LPI @ np.diag([1, -1, 1, 1]))
+    save(root / "images" / "c.nii.gz", CT + np.int16(1))
+    save(root / "labels" / "c.nii.gz", np.minimum(LABELS, 1))
+    found = folder(root, class_names={"kidney": [1, 2], "organ": [1, 2]})
+    scans, targets = (message for message in messages(found) if "repeatedly" in message)
+    assert scans.startswith("1 samples have the same voxels as an earlier one")
+    assert "b = a; remove the copies" in scans, "whatever the order of its axes"
+    assert targets.startswith("3 targets have the same mask as another target of their sample")
+    assert "organ = kidney in c" in targets
+
+
 def test_components_and_minimum_sizes_are_options(root):
     found = folder(root, labels="components", class_names={"kidney": 1, "cyst": 2}, min_voxels=20)
     assert [target.id for target in found.load("a").targets] == ["cyst/1", "cyst/2"]
@@ -127,7 +149,7 @@ class TestLayouts:
         assert [target.id for target in sample.targets] == ["lesion"]
         assert sample.targets[0].ignore.sum() == (LABELS == 2).sum()
         assert any(
-            "1 volumes fit no pattern" in message and "0001" in message
+            "1 volumes match no file name pattern" in message and "0001" in message
             for message in messages(found)
         )
         second = folder(tmp_path, image_pattern="{case}_0001").load("case_1")
@@ -204,7 +226,8 @@ class TestLayouts:
         found = folder(root, label_pattern="{case}_seg", unpaired="skip")
         assert found.sample_ids == ("a",)
         assert any(
-            "1 volumes fit no pattern" in m and "labels/a.nii.gz" in m for m in messages(found)
+            "1 volumes match no file name pattern" in m and "labels/a.nii.gz" in m
+            for m in messages(found)
         )
 
     def test_other_folders_are_options(self, root):
@@ -260,7 +283,7 @@ class TestFaults:
         skipping = folder(root, unpaired="skip")
         assert skipping.sample_ids == ("a",)
         assert any(
-            "2 files have no partner" in m and "b.nii.gz" in m and "c.nii.gz" in m
+            "2 images or labels have no counterpart" in m and "b.nii.gz" in m and "c.nii.gz" in m
             for m in messages(skipping)
         )
 
@@ -330,7 +353,7 @@ class TestFaults:
     def test_no_target_at_all_is_an_error_of_the_check(self, root):
         found = folder(root, min_voxels=1000)
         assert any(
-            finding.is_error and "no target at all" in finding.message for finding in found.check()
+            finding.is_error and "no targets" in finding.message for finding in found.check()
         )
 
     @pytest.mark.parametrize(

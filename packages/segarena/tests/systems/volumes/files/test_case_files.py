@@ -1,4 +1,4 @@
-"""What a `dataset.json` says, and what it may not say."""
+"""Valid and invalid content of a `dataset.json`."""
 
 import json
 

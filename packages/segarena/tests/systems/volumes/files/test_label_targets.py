@@ -1,4 +1,4 @@
-"""What label volumes become: classes, numbers and connected components, held against full-volume references."""
+"""Targets from label volumes: classes, numbers and connected components, compared with full-volume references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers that ITK cannot be trusted with are refused before it sees them."""
+"""Headers that could crash ITK are rejected before it reads them."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def changed(path, old, new):
 ])  # fmt: skip
 def test_a_metaimage_header_that_lies_is_refused(tmp_path, old, new):
     with pytest.raises(
-        InvalidImage, match=r"a\.mha: expected a sound header, got: .*; copy or export it again"
+        InvalidImage, match=r"a\.mha: expected a valid header, got: .*; copy or export it again"
     ):
         read_volume(changed(tmp_path / "a.mha", old, new))
 
@@ -61,7 +61,7 @@ def test_a_metaimage_header_that_lies_is_refused(tmp_path, old, new):
 ])  # fmt: skip
 def test_a_nrrd_header_that_lies_is_refused(tmp_path, old, new):
     with pytest.raises(
-        InvalidImage, match=r"a\.nrrd: expected a sound header, got: .*; copy or export it again"
+        InvalidImage, match=r"a\.nrrd: expected a valid header, got: .*; copy or export it again"
     ):
         read_volume(changed(tmp_path / "a.nrrd", old, new))
 
@@ -90,7 +90,7 @@ def test_a_data_file_outside_of_the_folder_is_not_read(tmp_path, suffix, name):
         path = changed(
             tmp_path / "in" / "a.nrrd", b"encoding", b"data file: " + name.encode() + b"\nencoding"
         )
-    with pytest.raises(InvalidImage, match="expected a sound header, got: "):
+    with pytest.raises(InvalidImage, match="expected a valid header, got: "):
         read_volume(path)
 
 

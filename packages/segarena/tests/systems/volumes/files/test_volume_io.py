@@ -1,4 +1,4 @@
-"""Volumes from files: two libraries, two conventions, one canonical array; and every way a file can be wrong."""
+"""Volumes from files: two libraries, two conventions, one canonical array, and all errors of files."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_sheared_grid_is_written_only_where_the_format_can_say_it(tmp_path):
     voxels, grid = read_volume(with_nibabel(tmp_path / "a.nii", affine=tilted))
     write_volume(tmp_path / "b.nii.gz", voxels, grid)
     np.testing.assert_allclose(nibabel.load(tmp_path / "b.nii.gz").affine, tilted, atol=1e-5)
-    with pytest.raises(InvalidImage, match="right angles"):
+    with pytest.raises(InvalidImage, match="orthogonal axes"):
         write_volume(tmp_path / "b.nrrd", voxels, grid)
 
 
@@ -259,7 +259,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("dtype", [np.int16, np.float32])
     def test_negative_labels_are_refused(self, tmp_path, dtype):
-        with pytest.raises(InvalidMask, match="from 0 on, got -30"):
+        with pytest.raises(InvalidMask, match="at least 0, got -30"):
             read_labels(write(tmp_path / "a.nii", VOXELS.astype(dtype)))
 
     def test_an_empty_label_is_refused(self, tmp_path):
@@ -397,10 +397,14 @@ class TestBadFiles:
     @pytest.mark.parametrize("suffix", [".nii", ".nii.gz"])
     def test_less_or_more_than_the_header_says_is_refused(self, tmp_path, suffix):
         path = damaged(tmp_path / f"a{suffix}", lambda data: data[:-10])
-        with pytest.raises(InvalidImage, match="promises 592 bytes, the file has only 582"):
+        with pytest.raises(
+            InvalidImage, match="expected 592 bytes according to the header, the file has only 582"
+        ):
             read_volume(path)
         path = damaged(tmp_path / f"a{suffix}", lambda data: data + bytes(10))
-        with pytest.raises(InvalidImage, match="promises 592 bytes, the file has more"):
+        with pytest.raises(
+            InvalidImage, match="expected 592 bytes according to the header, the file has more"
+        ):
             read_volume(path)
 
     def test_a_bomb_behind_an_honest_header_is_not_unpacked(self, tmp_path):
@@ -425,7 +429,7 @@ class TestBadFiles:
         with pytest.raises(InvalidImage, match="more than a file of"):
             read_volume(path)
         with pytest.raises(
-            InvalidImage, match=r"at most 1,000,000 voxels, the header promises 1,200,000,000"
+            InvalidImage, match=r"at most 1,000,000 voxels, but the header claims 1,200,000,000"
         ):
             read_volume(path, max_voxels=1_000_000)
 
@@ -469,14 +473,14 @@ class TestBadFiles:
         ("change", "words"),
         [
             (field(70, "<h", 32), "real number"),
-            (field(70, "<h", 77), "sound NIfTI header"),
-            (field(112, "<2f", 2, np.inf), "sound NIfTI header"),
-            (field(108, "<f", np.nan), "sound NIfTI header"),
-            (field(108, "<f", -5.0), "sound NIfTI header"),
-            (field(108, "<f", 1e15), "sound NIfTI header"),
+            (field(70, "<h", 77), "valid NIfTI header"),
+            (field(112, "<2f", 2, np.inf), "valid NIfTI header"),
+            (field(108, "<f", np.nan), "valid NIfTI header"),
+            (field(108, "<f", -5.0), "valid NIfTI header"),
+            (field(108, "<f", 1e15), "valid NIfTI header"),
             (field(112, "<2f", 1e38, 0.0), "NaN or infinity"),
             (field(42, "<h", -4), "at least one voxel"),
-            (field(344, "<4s", b"ni1\0"), "in one piece"),
+            (field(344, "<4s", b"ni1\0"), "single-file"),
         ],
     )
     def test_headers_without_sense_are_refused(self, tmp_path, change, words):
@@ -492,7 +496,7 @@ class TestBadFiles:
             read_volume(tmp_path / "a.mha")
 
     def test_missing_files_and_unknown_endings_are_told(self, tmp_path):
-        with pytest.raises(InvalidImage, match="found none"):
+        with pytest.raises(InvalidImage, match="found no file"):
             read_volume(tmp_path / "a.nii")
         (tmp_path / "a.tif").write_bytes(b"x")
         with pytest.raises(InvalidImage, match="convert it"):

@@ -329,7 +329,7 @@ def test_dialogues_that_ended_early_hold_their_last_value_and_failed_ones_do_not
     [
         ({"column": "iou"}, "missing: iou"),
         ({"rows": ["user", "segmenter"]}, "missing: segmenter"),
-        ({"rows": ["user", "dataset"]}, "one is named twice"),
+        ({"rows": ["user", "dataset"]}, "one column is named twice"),
         ({"over": "all"}, "expected one of common, own, same"),
         ({"repeats": 0}, "repeats of at least 1"),
     ],
@@ -341,7 +341,7 @@ def test_what_cannot_be_averaged_is_refused(change, message):
 
 
 def test_nothing_and_lines_without_a_key_are_refused():
-    with pytest.raises(InvalidInput, match="at least one line"):
+    with pytest.raises(InvalidInput, match="at least one row"):
         average(frame([]), "dice")
-    with pytest.raises(InvalidInput, match="expected a class in every line"):
+    with pytest.raises(InvalidInput, match="expected a class in every row"):
         average(frame([("a", "d", None, "x", "1", 0.5)]), "dice")

@@ -32,7 +32,7 @@ EMPTY = np.zeros((3, 12, 12), dtype=bool)
 
 
 def slow_best_sum(dice):
-    """The largest sum over all ways to pair rows with columns."""
+    """Return the largest sum over all pairings of rows and columns."""
     if dice.shape[0] > dice.shape[1]:
         dice = dice.T
     columns = range(dice.shape[1])
@@ -101,7 +101,7 @@ def test_what_does_not_fit_together_is_refused():
     (one,) = squares((0, 0))
     with pytest.raises(InvalidInput, match="a prediction for each of 1 targets, got 0"):
         paired_dice(count_instances([], [one]))
-    with pytest.raises(InvalidInput, match="every target to have a voxel"):
+    with pytest.raises(InvalidInput, match="expected nonempty targets"):
         count_instances([one], [EMPTY])
     with pytest.raises(InvalidMask, match="prediction: expected shape"):
         count_instances([one[:2]], [one])

@@ -1,4 +1,4 @@
-"""A dataset of made-up volumes: two lesions and an organ, all boxes, in voxels of 4 x 1 x 2 mm."""
+"""A dataset of generated volumes: two lesions and an organ, all boxes, in voxels of 4 x 1 x 2 mm."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Predicted masks of volumes as NIfTI: they lie where the scan lies, and measure as the table says."""
+"""Predicted masks of volumes as NIfTI: they have the position of the scan and the values of the table."""
 
 import csv
 

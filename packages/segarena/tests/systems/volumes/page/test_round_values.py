@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from viewer_contents import viewer_contents
 
 from segarena.arrays.quantization import contrast_limits
 from segarena.arrays.rle import encode_rle
@@ -26,7 +27,9 @@ from segarena.reports.display_names import dataset_names
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
-from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.html import sheet_html
+from segarena.reports.renderers.latex import sheet_tex
 from segarena.reports.report import report_html
 from segarena.reports.sheets import Sheet
 from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025, score_cases
@@ -46,6 +49,7 @@ from segarena.systems.volumes.page.slice_pictures import (
     find_view_window,
     make_slice,
 )
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 SCANS = f"{Path(__file__).parent / 'scans.py'}:Scans"
 scans = sys.modules[find("dataset", SCANS).__module__]
@@ -74,7 +78,7 @@ def said(
     repeat=0,
     **attributes,
 ):
-    """One dialogue: Dice after each round, and what else is known of it."""
+    """One dialogue: Dice after each round, and its other fields."""
     return {
         "key": {"sample": sample, "target": target, "user": user, "repeat": repeat},
         "dice": dice,
@@ -150,7 +154,7 @@ def add(rows, one):
 
 def config(dialogues, rounds, users, benchmark, segmenter, dataset):
     names = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"]))
-    options = users or {name: {} for name in names}
+    options = users or {name: {"prompts": name.partition(".")[0]} for name in names}
     return {
         "version": "0.1.0",
         "benchmark": {
@@ -187,7 +191,7 @@ def config(dialogues, rounds, users, benchmark, segmenter, dataset):
 
 
 def sheets(*paths):
-    return {sheet.name: sheet for sheet in volume_sheets(read_runs(paths))}
+    return {sheet.name: sheet for sheet in volume_sheets(read_runs(paths), PromptTimeModel())}
 
 
 def line(sheet, *names):
@@ -209,6 +213,9 @@ def test_means_go_from_instances_to_cases_to_classes(make):
     assert row["Dice"].mean == pytest.approx(((0.3 + 0.8) / 2 + 0.1) / 2)
     assert row["Interactions"].mean == pytest.approx(3.0)
     assert row["Interactions"].note == "2 to 6"
+    assert row["In words"] == "three boxes interpolated"
+    # A person needs seconds for a box, not fractions of one and not minutes.
+    assert 1 < row["Seconds of a person"].mean < 60
     classes = sheets(path)["classes"]
     assert line(classes, "Scans", "lesion")["3b-inter"].mean == pytest.approx(0.55)
     assert line(classes, "Scans", "lesion")["Targets"] == 3
@@ -225,7 +232,7 @@ def test_rows_are_averaged_over_what_all_have_and_the_rest_is_named(make):
     )
     found = sheets(path)["prompts"]
     assert line(found, "1-pps", "disc")["Dice"].mean == pytest.approx(0.2)
-    assert "over 1 target in 1 case, those that every row has" in found.notes[0]
+    assert "over 1 target in 1 case, which are in every row" in found.notes[0]
     assert "box-ps · disc: 1" in found.notes[0]
 
 
@@ -483,8 +490,10 @@ def test_the_page_has_its_sections_first_and_shows_slices(make):
         for name in ("volumes", "instances", "summary", "gallery")
     ]
     assert places == sorted(places)
-    assert html.count('data-name="axial"') == 4  # two targets in two scans
-    assert html.count('data-name="sagittal"') == 4
+    contents = viewer_contents(html)
+    assert len(contents) == 4  # two targets in two scans
+    for content in contents:
+        assert [plane["name"] for plane in content["planes"]] == ["axial", "coronal", "sagittal"]
     assert "slice by slice, intensity=&#39;none&#39;." in html
 
 
@@ -526,7 +535,7 @@ def test_the_mode_tells_spread_and_slices(make):
     )
     assert texts[0].startswith("careful protocol: ")
     assert texts[1] == "u: propagated from slice to slice."
-    assert texts[2] == "grabcut takes images: slices asks it slice by slice, intensity='none'."
+    assert texts[2] == "grabcut segments images: slices calls it slice by slice, intensity='none'."
     seen = {
         "adapter": {"name": "slices", "options": {"intensity": "auto", "percentiles": [0.5, 99.5]}}
     }
@@ -553,18 +562,14 @@ def test_slices_lie_through_the_middle_with_square_millimetres():
     assert max(axial.size) == pytest.approx(480)
 
 
-def test_what_lies_anterior_and_right_is_above_and_left():
-    axial, coronal, _ = slices_of(scans.mask_of("organ"), (1.0, 1.0, 1.0))
-    x, y = axial.project((4, 5, 5))
-    x_right, y_front = axial.project((4, 9, 9))
-    assert x_right < x
-    assert y_front < y
-    assert coronal.project((6, 5, 5))[1] < coronal.project((2, 5, 5))[1]
-    row, column = (
-        round(axial.size[0] - y) // round(axial.zoom[0]),
-        round(axial.size[1] - x) // round(axial.zoom[1]),
-    )
-    assert (row, column) == (5, 5)
+def test_pictures_of_slices_are_turned_to_the_view_of_radiologists():
+    axial, _, _ = slices_of(scans.mask_of("organ"), (1.0, 1.0, 1.0))
+    rows, columns = axial.window[1], axial.window[2]
+    volume = np.zeros(scans.mask_of("organ").shape)
+    volume[axial.index, rows.stop - 1, columns.stop - 1] = 1
+    crop = axial.crop(volume)
+    assert crop[0, 0] == 1
+    assert crop.sum() == 1
 
 
 def test_slices_are_all_or_evenly_spread_and_the_middle_is_among_them():
@@ -597,7 +602,7 @@ def test_sheets_read_the_same_in_three_formats():
 
 
 def test_published_tables_find_their_measures_in_the_report(make):
-    """The names in the file of published figures are those of our tables."""
+    """The file of published figures uses the names of our tables."""
     first = make(
         [said("a", "organ", "3b-inter", [0.2]), said("a", "organ", "1-pps", [0.4])], "first"
     )

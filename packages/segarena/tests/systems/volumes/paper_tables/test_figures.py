@@ -1,4 +1,4 @@
-"""RadioActive's figures against what the paper says elsewhere: means over datasets, and rows that come twice."""
+"""RadioActive's figures, compared with other statements of the paper: means over datasets, and repeated rows."""
 
 import math
 

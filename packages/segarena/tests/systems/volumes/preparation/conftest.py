@@ -1,4 +1,4 @@
-"""Small files of the true formats: a server, volumes, CT series and DICOM segmentations."""
+"""Small files in the real formats: a server, volumes, CT series and DICOM segmentations."""
 
 import hashlib
 import itertools
@@ -19,7 +19,7 @@ AXIAL = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves `files`, with ranges; what `trouble` has for a path comes first, one entry per request."""
+    """Serves `files`, with ranges; first the faults of a path in `trouble`, one per request."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = (
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    """A web server on this machine: `url`, `files` by path, `trouble` by path, and the `requests` it got."""
+    """A web server on this machine: `url`, `files` by path, `trouble` by path, and the received `requests`."""
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.served = SimpleNamespace(
         url=f"http://127.0.0.1:{http.server_port}",
@@ -88,7 +88,7 @@ def server():
 
 @pytest.fixture
 def web():
-    """A Web that does not wait; `waits` are the seconds it would have."""
+    """A client that does not wait; `waits` are the seconds that it would have waited."""
     from segarena.systems.volumes.preparation.download_client import DownloadClient
 
     waits = []
@@ -143,7 +143,7 @@ def read_array():
 
 @pytest.fixture
 def new_uid():
-    """Return a fresh UID at every call; they ascend."""
+    """Return a new UID at every call, in ascending order."""
     numbers = itertools.count(1001)
     return lambda: f"1.2.826.0.1.{next(numbers)}"
 

@@ -1,4 +1,4 @@
-"""DICOM: finding series, reading CT, and putting segmentations on it."""
+"""DICOM: finding series, reading CT, and resampling segmentations to it."""
 
 import tracemalloc
 
@@ -28,7 +28,7 @@ def hounsfield():
 
 @pytest.fixture
 def ct_at(write_ct, hounsfield, tmp_path):
-    """Write a CT and read it: what was written, the volume, its grid."""
+    """Write a CT and read it: the written data, the volume, its grid."""
 
     def call(**options):
         told = write_ct(tmp_path / "ct", hounsfield, **options)
@@ -80,14 +80,14 @@ def test_a_dicom_file_that_ends_early_is_one_line(write_ct, hounsfield, tmp_path
     path = sorted(tmp_path.iterdir())[2]
     path.write_bytes(path.read_bytes()[:700])
     (series,) = [one for one in find_series(tmp_path) if len(one.files) > 1]
-    with pytest.raises(SampleInvalid, match=r"lacks|bytes for"):
+    with pytest.raises(SampleInvalid, match=r"lacks|bytes of pixel data"):
         read_ct(series)
 
 
 @pytest.mark.parametrize(
     ("tag", "value", "reason"),
     [
-        ("Rows", 60_000, "bytes for"),
+        ("Rows", 60_000, "bytes of pixel data"),
         ("PixelData", None, "lacks"),
         ("ImagePositionPatient", [0, 0], "numbers"),
     ],
@@ -104,7 +104,7 @@ def test_a_slice_whose_header_lies_is_one_line(write_ct, hounsfield, tmp_path, t
 
 
 def deflate(path):
-    """Write a DICOM file anew, deflated as a whole, with a hundred megabytes of nothing in it."""
+    """Rewrite a DICOM file, deflated as a whole, with a hundred megabytes of zeros in it."""
     content = pydicom.dcmread(path)
     content.add_new((0x0009, 0x0010), "LO", "NOTHING")
     content.add_new((0x0009, 0x1001), "OB", bytes(100 << 20))
@@ -150,7 +150,7 @@ def test_a_series_may_have_as_many_voxels_as_a_volume(ct_at, monkeypatch):
         limits.PIXEL_LIMIT_VARIABLE, str(limits.DEFAULT_PIXEL_LIMIT // 2**23)
     )  # 256 voxels in place of 2^31; a slice has 80
     with pytest.raises(
-        SampleInvalid, match=r"CT series .*: expected at most 2.. voxels, the header promises 480"
+        SampleInvalid, match=r"CT series .*: expected at most 2.. voxels, but the header claims 480"
     ):
         ct_at()
 
@@ -165,7 +165,7 @@ def test_a_segmentation_may_claim_as_many_voxels_as_a_volume(
     with monkeypatch.context() as patch:  # what its segments come to on the CT
         patch.setenv(limits.PIXEL_LIMIT_VARIABLE, str(limits.DEFAULT_PIXEL_LIMIT * 800 // 2**31))
         with pytest.raises(
-            SampleInvalid, match=r"seg\.dcm: its segments: expected at most .* promises 960"
+            SampleInvalid, match=r"seg\.dcm: its segments: expected at most .* claims 960"
         ):
             read_segmentation(path, grid)
         assert len(read_segmentation(path, grid, wanted=lambda _: [0]).masks) == 1
@@ -173,7 +173,7 @@ def test_a_segmentation_may_claim_as_many_voxels_as_a_volume(
     content.NumberOfFrames = 2**31 - 1
     content.save_as(path)
     with pytest.raises(
-        SampleInvalid, match=r"seg\.dcm: expected at most .* promises 171,798,691,760"
+        SampleInvalid, match=r"seg\.dcm: expected at most .* claims 171,798,691,760"
     ):
         read_segmentation(path, grid)
 
@@ -356,11 +356,11 @@ def test_what_is_no_segmentation_is_refused(ct_at, write_seg, tmp_path):
     ds = pydicom.dcmread(path)
     del ds.SharedFunctionalGroupsSequence[0].PlaneOrientationSequence
     ds.save_as(path)
-    with pytest.raises(SampleInvalid, match="do not say their ImageOrientationPatient"):
+    with pytest.raises(SampleInvalid, match="its frames have no ImageOrientationPatient"):
         read_segmentation(path, grid)
     ds.PerFrameFunctionalGroupsSequence = ds.PerFrameFunctionalGroupsSequence[:2]
     ds.save_as(path)
-    with pytest.raises(SampleInvalid, match="6 frames, but places for 2"):
+    with pytest.raises(SampleInvalid, match="position for each of 6 frames, got 2"):
         read_segmentation(path, grid)
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(SampleInvalid, match="expected a"):

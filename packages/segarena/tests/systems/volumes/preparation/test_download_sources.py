@@ -143,7 +143,7 @@ def test_an_idc_manifest_lists_the_bucket_page_by_page(server, web, tmp_path):
         (b"no xml", "expected XML"),
         (b'<!DOCTYPE x [<!ENTITY a "a">]><x>&a;</x>', "without a document type"),
         (b"<a/>" * 600_000, "expected at most .* tags"),
-        (b"<a>" + b" " * 17_000_000 + b"</a>", "more than the 16000000 bytes"),
+        (b"<a>" + b" " * 17_000_000 + b"</a>", "expected at most 16000000 bytes"),
     ],
     ids=["no xml", "document type", "many tags", "long"],
 )

@@ -19,7 +19,7 @@ def zipped(files):
 
 @pytest.fixture
 def series(server, tmp_path):
-    """Two series at a TCIA server that does not say lengths, and the manifest that lists them."""
+    """Two series on a TCIA server that does not send lengths, and the manifest that lists them."""
     server.says_length = server.has_ranges = False
     folder = tmp_path / "raw"
     folder.mkdir()
@@ -43,7 +43,7 @@ def test_series_end_as_folders_and_are_not_fetched_twice(series, web, server):
 def test_a_series_that_ends_early_fails_alone_and_is_fetched_next_time(series, web, server):
     folder, source = series
     server.trouble["/getImage?SeriesInstanceUID=1.1"] = [1000 + 50]
-    with pytest.raises(DatasetError, match=r"1 of 2 files could not be fetched.*whole zip"):
+    with pytest.raises(DatasetError, match=r"1 of 2 files could not be downloaded.*whole zip"):
         download_files(source, folder, web=web.web)
     assert (folder / "1.2" / "1.dcm").is_file()
     assert not (folder / "1.1").exists()
@@ -62,5 +62,7 @@ def test_files_of_a_record_are_fetched_whole_though_one_is_missing(zenodo, web, 
 def test_a_full_disk_stops_and_says_so(zenodo, web, tmp_path, monkeypatch):
     source = zenodo({"a.zip": b"a" * 100})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
-    with pytest.raises(StoreError, match="Make room or allow writing, and run it again"):
+    with pytest.raises(
+        StoreError, match="Free disk space or fix the permissions, and run it again"
+    ):
         download_files(source, tmp_path / "raw", web=web.web)

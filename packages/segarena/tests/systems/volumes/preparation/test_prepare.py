@@ -1,4 +1,4 @@
-"""What preparing any set has in common: folders, records, going on, and bad input. PENGWIN stands for all."""
+"""Common parts of preparing any set: folders, records, resuming, bad input. PENGWIN represents all sets."""
 
 import dataclasses
 import hashlib
@@ -43,7 +43,7 @@ def raw(tmp_path, write_volume):
 
 @pytest.fixture
 def converted(monkeypatch):
-    """The names of the cases that were converted, and not found done."""
+    """The names of the converted cases, without those that were already done."""
     names = []
     convert = module._convert_one
 
@@ -180,7 +180,7 @@ def test_earlier_results_that_are_not_of_this_download_are_named(raw, prepared, 
         assert [case.id for case in result.cases] == ["004"]
         assert sorted(result.failed) == ["001", "002", "003"]
         assert all(
-            "an earlier result lies in the folder" in reason for reason in result.failed.values()
+            "the folder contains an earlier result" in reason for reason in result.failed.values()
         )
         assert result.failed["002"].startswith("no label of that name; ")
 
@@ -235,7 +235,7 @@ def test_a_truncated_archive_is_one_line(tmp_path, prepared):
 
 def test_nothing_there_says_how_to_get_it(tmp_path, prepared):
     with pytest.raises(
-        DatasetMissing, match=r"found none; fetch it with --fetch \(7\.5 GB from https://zenodo"
+        DatasetMissing, match=r"found none; download it with --fetch \(7\.5 GB from https://zenodo"
     ):
         prepared("pengwin")
     (tmp_path / "raw").mkdir()
@@ -249,11 +249,16 @@ def test_nothing_there_says_how_to_get_it(tmp_path, prepared):
 
 def test_a_folder_of_another_set_is_refused(raw, prepared, tmp_path):
     prepared("pengwin")
-    with pytest.raises(DatasetError, match="holds the prepared set 'pengwin', expected 'hntsmrg'"):
+    with pytest.raises(
+        DatasetError, match="expected the prepared dataset 'hntsmrg', found 'pengwin'"
+    ):
         prepared("hntsmrg")
-    (tmp_path / "out" / "prepared.json").write_text("{}")
-    with pytest.raises(DatasetError, match="expected a record of an earlier preparation"):
-        prepared("pengwin")
+    case = '{"id": "1", "inputs": [], "objects": {"": null}, "notes": []}'
+    written = [f'{{"name": "pengwin", "cases": [{one}]}}' for one in ('"a"', case)]
+    for text in ("{}", "[" * 100_000, *written):
+        (tmp_path / "out" / "prepared.json").write_text(text)
+        with pytest.raises(DatasetError, match="expected a record of an earlier preparation"):
+            prepared("pengwin")
 
 
 def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeypatch):
@@ -266,7 +271,7 @@ def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_image", full_at_the_second)
-        with pytest.raises(StoreError, match=r"the disk is full\. Make room"):
+        with pytest.raises(StoreError, match=r"the disk is full\. Free disk space"):
             prepared("pengwin")
     assert len(prepared("pengwin")[0].cases) == 3
 
@@ -287,7 +292,7 @@ def test_a_second_case_of_a_name_fails_alone(tmp_path, write_volume):
         write_volume(folder / "10_preRT_mask.nii.gz", np.ones((2, 3, 4), np.uint8))
     result = prepare_set(SETS["hntsmrg"], tmp_path / "raw", tmp_path / "out")
     assert [case.id for case in result.cases] == ["10_preRT"]
-    assert result.failed == {"10_preRT (again)": "a second case of this name"}
+    assert result.failed == {"10_preRT (again)": "a second case with this name"}
 
 
 def test_a_set_is_fetched_unpacked_and_prepared_from_a_server(raw, tmp_path, zenodo, web):

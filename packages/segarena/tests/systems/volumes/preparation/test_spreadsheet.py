@@ -47,7 +47,7 @@ PACKAGE = {
 
 @pytest.fixture
 def book(tmp_path):
-    """Write an .xlsx with a first sheet and shared texts."""
+    """Write an .xlsx with a first sheet and shared strings."""
 
     def write(sheet=SHEET, shared=SHARED):
         with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as out:
@@ -120,6 +120,21 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path):
         for _ in range(100):
             sheet.write(bytes(1 << 20))
     with pytest.raises(
-        DatasetError, match="expected at most 89,478,485 pixels, its header promises 104,857,600"
+        DatasetError, match="expected at most 89,478,485 pixels, but the header claims 104,857,600"
     ):
         read_spreadsheet(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_a_workbook_with_damaged_compressed_data_is_one_line(tmp_path, compression):
+    file = tmp_path / "a.xlsx"
+    name = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr(name, SHEET * 20)
+    data = bytearray(file.read_bytes())
+    # The local header has 30 bytes and the name; the first bytes after it describe the compression.
+    start = 30 + len(name)
+    data[start : start + 60] = b"\xff" * 60
+    file.write_bytes(data)
+    with pytest.raises(DatasetError, match=r"expected a table as \.csv or \.xlsx"):
+        read_spreadsheet(file)

@@ -1,4 +1,4 @@
-"""Correcting clicks and lassos against slow references on full volumes."""
+"""Correcting clicks and lassos, compared with slow references on full volumes."""
 
 from __future__ import annotations
 

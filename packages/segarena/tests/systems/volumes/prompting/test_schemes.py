@@ -1,4 +1,4 @@
-"""Initial prompts against a slow reference on full volumes, written from the rules and sharing no code."""
+"""Initial prompts, compared with a slow reference on full volumes that is written from the rules and shares no code."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_points_repeat_in_small_slices_as_published(mask, count):
 
 
 def slow_ring(plane):
-    """Dilate by a disk of 2, then by one of 3; what the second adds."""
+    """Dilate by a disk of 2, then by one of 3; return the pixels that the second adds."""
     offsets = [(r, c) for r in range(-3, 4) for c in range(-3, 4)]
 
     def dilate(pixels, radius):
@@ -362,7 +362,7 @@ def test_edges_are_noisy_independently_and_uniformly():
 
 
 class Given:
-    """Draws what it is told."""
+    """Returns given random numbers."""
 
     def __init__(self, moves):
         self.moves = list(moves)
@@ -374,7 +374,7 @@ class Given:
 
 
 def published_edges(first, last, size):
-    """The published repair of one pair of edges; what it leaves upside down or empty cannot be a box here."""
+    """The published repair of one pair of edges; reversed or empty results are not valid boxes here."""
     first, last = min(max(first, 0), size - 1), min(max(last, 0), size - 1)
     if first >= last:
         first, last = max(0, first - 1), min(size - 1, last + 1)

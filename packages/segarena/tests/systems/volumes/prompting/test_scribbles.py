@@ -1,4 +1,4 @@
-"""Scribbles against slow references on full volumes, written from the rules."""
+"""Scribbles, compared with slow references on full volumes that are written from the rules."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def slow_dilated(plane, radius):
 
 
 def slow_published_scribbles(prediction, target):
-    """Every scribble on surplus that the published rules allow, each as a set; None where they give none."""
+    """Every scribble on surplus that the published rules allow, each as a set; None if there is none."""
     surplus = prediction & ~target
     index = int(surplus.sum(axis=(0, 2)).argmax())
     predicted, truth = prediction[:, index], target[:, index]

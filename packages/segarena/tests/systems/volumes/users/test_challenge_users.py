@@ -1,4 +1,4 @@
-"""The users of the CVPR 2025 and autoPET challenges; their clicks are also tested in tests/users/volume."""
+"""The users of the CVPR 2025 and autoPET challenges; the tests of prompting cover their clicks too."""
 
 from __future__ import annotations
 

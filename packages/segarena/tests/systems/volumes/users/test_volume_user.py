@@ -1,4 +1,4 @@
-"""The user as a plug-in: names, options, rounds; the prompts themselves are tested in tests/users/volume."""
+"""The user as a plug-in: names, options, rounds; the tests of prompting cover the prompts."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_fallback_is_positive_only_as_published():
 
 
 def uneven():
-    """Two parts and a thin slice at the border; predicted too large with holes, and in places not at all."""
+    """Two parts and a thin slice at the border; the prediction is too large, has holes and misses parts."""
     target, rng = np.zeros((14, 30, 32), dtype=bool), np.random.default_rng(3)
     target[3:9, 8:14, 6:12] = target[3:9, 8:14, 20:26] = True
     target[11, 8, 29:32] = True

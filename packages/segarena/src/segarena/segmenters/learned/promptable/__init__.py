@@ -1,1 +1,1 @@
-"""Promptable networks in torch; plug-in files import these modules only when they load a network."""
+"""Promptable networks in torch; plug-in files import these modules only to load a network."""

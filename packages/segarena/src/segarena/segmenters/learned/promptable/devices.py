@@ -1,4 +1,4 @@
-"""Device of a network, its batch size, and errors when memory runs out."""
+"""Device of a network, its batch size, and errors when its memory runs out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.pytorch import torch
 
 LARGEST_BATCH = 64
-"""A larger batch gains no time that would be worth its memory."""
+"""Maximum batch size; larger batches save too little time for the memory that they need."""
 
 _BYTES_PER_DIALOGUE = 128 * 2**20
-"""Memory of one dialogue in a decoder for 1024 pixels in float32: the sum over layers, doubled."""
+"""Memory for one dialogue in a float32 decoder with 1024-pixel input: the sum over layers, doubled."""
 _DEFAULT_SIDE_PX = 1024
 _FLOAT32_BYTES = 4
 
@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device called `name`; "auto" is the first CUDA device, else the CPU.
+    """Return the device called `name`; "auto" is the first CUDA device, or else the CPU.
 
     Raises:
         PluginInvalid: the device does not exist.
@@ -38,12 +38,12 @@ def choose_device(name: str) -> torch.device:
         wanted = name
     if wanted not in devices:
         available = ", ".join(map(repr, devices))
-        raise PluginInvalid(f"device={name!r} is not there; available: 'auto', {available}")
+        raise PluginInvalid(f"device={name!r} does not exist; available: 'auto', {available}")
     return torch.device(wanted)
 
 
 def check_batch_size(size: int | str) -> None:
-    """Raise `PluginInvalid` unless `size` is "auto" or a whole number of at least 1."""
+    """Raise `PluginInvalid` unless `size` is "auto" or an integer of at least 1."""
     if size == "auto":
         return
     is_whole = isinstance(size, int) and not isinstance(size, bool)
@@ -58,20 +58,20 @@ def choose_batch_size(
     side_px: int = _DEFAULT_SIDE_PX,
     bytes_per_number: int = _FLOAT32_BYTES,
 ) -> int:
-    """Return how many dialogues to decode at once.
+    """Return how many dialogues to decode in one batch.
 
-    On the CPU always 1: batches gain no time there, and kernels that round differently in other
-    batch sizes would make a result depend on its neighbours. On a GPU, "auto" fills half of the free
-    memory, at most `LARGEST_BATCH`.
+    On the CPU the result is always 1. Batches save no time there, and kernels that round
+    differently for other batch sizes would make a result depend on the rest of its batch. On a GPU,
+    "auto" fills half of the free memory, at most `LARGEST_BATCH`.
 
     Args:
         size: "auto" or a fixed number.
-        device: of the network.
+        device: device of the network.
         side_px: side of the network's input; the memory of a dialogue grows with its square.
-        bytes_per_number: of the network's number format.
+        bytes_per_number: size of a number in the network's format.
 
     Raises:
-        PluginInvalid: as `check_batch_size`.
+        PluginInvalid: see `check_batch_size`.
     """
     check_batch_size(size)
     if device.type == "cpu":
@@ -86,7 +86,7 @@ def choose_batch_size(
 
 
 class BatchRunner:
-    """Run work in batches of at most `size`; halve the size permanently when memory runs out."""
+    """Runs work in batches of at most `size`, and halves the size permanently when memory runs out."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -94,7 +94,7 @@ class BatchRunner:
     def map(
         self, work: Callable[[Sequence[Item]], Sequence[Answer]], items: Sequence[Item]
     ) -> list[Answer]:
-        """Return one answer per item, in order; warn when memory runs out.
+        """Return one result per item, in order; warn when memory runs out.
 
         Raises:
             SegmenterError: memory runs out for a single item.
@@ -113,9 +113,9 @@ class BatchRunner:
     def _try(
         work: Callable[[Sequence[Item]], Sequence[Answer]], batch: Sequence[Item]
     ) -> Sequence[Answer] | None:
-        """Return the answers; None if memory ran out.
+        """Return the results, or None if memory ran out.
 
-        The caller retries outside of the exception handler, where no traceback keeps the tensors
+        The caller retries outside the exception handler, because a traceback would keep the tensors
         of the failed attempt alive.
         """
         try:
@@ -129,8 +129,8 @@ class BatchRunner:
         self.size = max(1, failed // 2)
         torch.cuda.empty_cache()
         warnings.warn(
-            f"out of memory with {failed} dialogues at once; going on with {self.size}. "
-            f"Set batch_size={self.size} to start with that",
+            f"out of memory with {failed} dialogues at once; continuing with {self.size}. "
+            f"Set batch_size={self.size} to start with this size",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -138,10 +138,10 @@ class BatchRunner:
 
 @contextmanager
 def encoding_context() -> Generator[None]:
-    """Run a network without gradients; report running out of memory in one line.
+    """Run a network without gradients, and report exhausted memory as a one-line error.
 
     Raises:
-        SegmenterError: out of memory.
+        SegmenterError: the device ran out of memory.
     """
     try:
         with torch.inference_mode():
@@ -151,9 +151,9 @@ def encoding_context() -> Generator[None]:
 
 
 def out_of_memory_error(activity: str, error: Exception) -> SegmenterError:
-    """Return the error for work of the smallest size that still does not fit into memory."""
+    """Return the error for a batch of size 1 that does not fit into memory."""
     first_line: Any = str(error).partition("\n")[0]
     return SegmenterError(
-        f"out of memory while {activity}: {first_line}; "
-        "take dtype='bfloat16', smaller weights or another device"
+        f"out of memory while {activity}: {first_line}; use dtype='bfloat16', smaller weights or "
+        "another device"
     )

@@ -1,4 +1,4 @@
-"""Resize and normalize images for networks, as the networks' own processors do."""
+"""Resize and normalize images for networks in the same way as their own processors."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PIL import Image
 
 from segarena.pytorch import Tensor, torch
 
+# The image processors of SAM, SegGPT and DINO use these statistics.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 BICUBIC = Image.Resampling.BICUBIC
@@ -18,31 +19,39 @@ BILINEAR = Image.Resampling.BILINEAR
 NEAREST = Image.Resampling.NEAREST
 
 
-def prepare_image(image: NDArray[np.uint8], size: tuple[int, int], resample: Any) -> Tensor:
+def prepare_image(
+    image: NDArray[np.uint8],
+    size: tuple[int, int],
+    resample: Any,
+) -> Tensor:
     """Resize an image without keeping its aspect ratio, and normalize it with ImageNet statistics.
 
     Args:
         image: uint8 (H, W, 3), RGB.
         size: (height, width) of the result.
-        resample: `BICUBIC`, `BILINEAR` or `NEAREST` of Pillow, with antialiasing.
+        resample: Pillow's `BICUBIC`, `BILINEAR` or `NEAREST`, with antialiasing.
 
     Returns:
         float32 (1, 3, height, width).
     """
     height, width = size
-    resized = np.asarray(Image.fromarray(image).resize((width, height), resample))
-    normalized = normalize_image(resized, IMAGENET_MEAN, IMAGENET_STD)
-    return torch.from_numpy(np.ascontiguousarray(normalized))[None]
+    resized = Image.fromarray(image).resize((width, height), resample)
+    normalized = normalize_image(np.asarray(resized), IMAGENET_MEAN, IMAGENET_STD)
+    batch = torch.from_numpy(np.ascontiguousarray(normalized))
+    return batch[None]
 
 
 def normalize_image(
-    image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]
+    image: NDArray[np.uint8],
+    mean: Sequence[float],
+    std: Sequence[float],
 ) -> NDArray[np.float32]:
     """Return an image (H, W, 3) as float32 (3, H, W), normalized per channel.
 
-    Mean and standard deviation refer to values of 0..1.
+    Mean and standard deviation are those of values in 0..1.
     """
-    # Rounded to float32 once after the multiplication, as in the networks' processors.
+    # Rounded to float32 only once, after the multiplication, like the networks' processors.
     scaled = (image * (1 / 255)).astype(np.float32)
     centred = scaled - np.asarray(mean, np.float32)
-    return (centred / np.asarray(std, np.float32)).transpose(2, 0, 1)
+    normalized = centred / np.asarray(std, np.float32)
+    return normalized.transpose(2, 0, 1)

@@ -1,8 +1,8 @@
-"""Coordinates between an image and the network's square input: pixels, positions and masks.
+"""Conversion of pixels, positions and masks between an image and the network's square input.
 
-All conversions follow the models' own processors, because the weights were trained with them:
-positions are scaled without a shift of half a pixel, masks are upsampled with pixel centres at
-halves. Positions are (row, column) in the image and (x, y) in the square.
+All conversions follow the models' own processors, because the weights were trained with them.
+Positions are scaled without a shift by half a pixel, while masks are upsampled with pixel centres
+at halves. Positions are (row, column) in the image and (x, y) in the square.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segarena.samples import Mask, Shape
 from segarena.segmenters.learned.promptable.image_preparation import normalize_image
 
 _MASK_LOGIT = 10.0
-"""Logit of the pixels in a mask prompt, negated outside of it (SAM 2's values for mask inputs)."""
+"""Logit of the pixels inside a mask prompt, negated outside it (SAM 2's values for mask inputs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class ImageSpace:
 
     Attributes:
         shape: (H, W) of the image.
-        inner: (h, w) of the image after resizing; the rest of the square is padding below and to the right.
+        inner: (h, w) of the image after resizing; the rest of the square, below and to the right, is padding.
         side: side of the square, in pixels.
-        is_padded: whether the image keeps its aspect ratio (SAM), or fills the square (SAM 2 and
+        is_padded: whether the image keeps its aspect ratio (SAM) or fills the square (SAM 2 and
             later).
     """
 
@@ -40,7 +40,13 @@ class ImageSpace:
     is_padded: bool
 
     @classmethod
-    def of(cls, shape: Shape, side: int, *, is_padded: bool) -> ImageSpace:
+    def of(
+        cls,
+        shape: Shape,
+        side: int,
+        *,
+        is_padded: bool,
+    ) -> ImageSpace:
         """Return the space of an image whose longer side, or both sides, are scaled to `side`."""
         if not is_padded:
             return cls(shape, (side, side), side, is_padded)
@@ -50,42 +56,47 @@ class ImageSpace:
         return cls(shape, (height, width), side, is_padded)
 
     def to_network(self, positions: Sequence[tuple[float, ...]]) -> NDArray[np.floating]:
-        """Return (row, column) positions as (x, y) in the square, (n, 2).
+        """Convert (row, column) positions to (x, y) in the square, (n, 2).
 
         The precision is that of the models' processors: float64 for SAM, float32 for SAM 2 and
         later.
         """
         dtype = np.float64 if self.is_padded else np.float32
-        points = np.asarray(positions, dtype=dtype).reshape(-1, 2)[:, ::-1]
-        scale = np.array(
-            [self.inner[1] / self.shape[1], self.inner[0] / self.shape[0]], dtype=dtype
-        )
-        return points * scale
+        row_column = np.asarray(positions, dtype=dtype).reshape(-1, 2)
+        x_y = row_column[:, ::-1]
+        x_scale = self.inner[1] / self.shape[1]
+        y_scale = self.inner[0] / self.shape[0]
+        return x_y * np.array([x_scale, y_scale], dtype=dtype)
 
     def pixels(
-        self, image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]
+        self,
+        image: NDArray[np.uint8],
+        mean: Sequence[float],
+        std: Sequence[float],
     ) -> Tensor:
-        """Return the network's input, float32 (1, 3, side, side): resized, normalized, zero-padded."""
+        """Return the network's input, float32 (1, 3, side, side): the resized, normalized and zero-padded image."""
+        height, width = self.inner
         square = np.zeros((3, self.side, self.side), np.float32)
-        square[:, : self.inner[0], : self.inner[1]] = normalize_image(
-            self._resize(image), mean, std
-        )
+        # Padded after normalization, so that padding equals the mean colour, as in SAM's processor.
+        square[:, :height, :width] = normalize_image(self._resize(image), mean, std)
         return torch.from_numpy(square)[None]
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the image at its inner size; the two implementations differ by one grey level at most."""
+        """Resize the image to its inner size; the two implementations differ by at most one grey level."""
         if self.is_padded:
             height, width = self.inner
-            picture = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
-            return np.asarray(picture)
-        planes = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
-        resized = functional.interpolate(
-            planes, self.inner, mode="bilinear", align_corners=False, antialias=True
+            picture = Image.fromarray(image)
+            resized = picture.resize((width, height), Image.Resampling.BILINEAR)
+            return np.asarray(resized)
+        planes = np.ascontiguousarray(image.transpose(2, 0, 1))
+        batch = torch.from_numpy(planes)[None]
+        resized_batch = functional.interpolate(
+            batch, self.inner, mode="bilinear", align_corners=False, antialias=True
         )
-        return resized[0].permute(1, 2, 0).numpy()
+        return resized_batch[0].permute(1, 2, 0).numpy()
 
     def upsample(self, logits: Tensor) -> Tensor:
-        """Upsample low-resolution logits (h, w) to the image, (H, W), without the padding."""
+        """Upsample low-resolution logits (h, w) to the image size (H, W), cropping the padding."""
         planes = logits[None, None]
         if self.is_padded:
             planes = functional.interpolate(
@@ -97,9 +108,10 @@ class ImageSpace:
         ]
 
     def mask_logits(self, mask: Mask, low_side: int) -> NDArray[np.float32]:
-        """Return a mask prompt as logits from -10 (outside) to 10, float32 (low_side, low_side).
+        """Convert a mask prompt to logits from -10 (outside) to 10, float32 (low_side, low_side).
 
-        Padding is outside. Low-resolution pixels that the mask covers in part lie in between.
+        Padding is outside. Low-resolution pixels that the mask covers partly have values in
+        between.
         """
         planes = torch.from_numpy(mask.astype(np.float32))[None, None]
         if self.is_padded:
@@ -112,4 +124,5 @@ class ImageSpace:
         low = functional.interpolate(
             planes, (low_side, low_side), mode="bilinear", align_corners=False, antialias=True
         )
-        return (low[0, 0] * (2 * _MASK_LOGIT) - _MASK_LOGIT).numpy()
+        logits = low[0, 0] * (2 * _MASK_LOGIT) - _MASK_LOGIT
+        return logits.numpy()

@@ -1,7 +1,7 @@
-"""Options of the SAM family on which papers are silent or differ; see docs/segmenters.md."""
+"""Options of the SAM family that papers do not specify, or on which they differ; see docs/segmenters.md."""
 
-# Annotations are not postponed here: the options of subclasses in other modules are validated
-# by these annotations, which must be types at run time.
+# Annotations are not postponed here: options of subclasses in other modules are validated against
+# these annotations, which must therefore be types at run time.
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,7 @@ _MASK_CHOICES = {"best-iou": None, "first": 0, "second": 1, "third": 2}
 
 @dataclass(kw_only=True, eq=False)
 class ImageOptions:
-    """Options of a network for images: which masks it predicts and which one is the answer.
+    """Options of a network for images: which masks it predicts, and which of them it returns.
 
     Args:
         mask_choice: which of several masks is the answer: the "best-iou" by the network's own estimate
@@ -26,11 +26,11 @@ class ImageOptions:
             is the only prompt, "always" or "never".
         after_negative: "keep" always feeds back the previous logits; "published-reset" drops them as
             long as there is at most one click of each kind, as in the code of RClicks.
-        threshold: of the upsampled logits; pixels above it belong to the object. 0 is a probability
+        threshold: threshold of the upsampled logits; pixels above it belong to the object. 0 is a probability
             of one half.
 
     Raises:
-        PluginInvalid: a threshold that is not finite.
+        PluginInvalid: the threshold is not finite.
     """
 
     mask_choice: Literal["best-iou", "first", "second", "third"] = "best-iou"
@@ -42,13 +42,13 @@ class ImageOptions:
         check_logit(self.threshold)
 
     def wants_several(self, dialogue: Dialogue) -> bool:
-        """Tell whether the network should predict several masks, because the prompts are ambiguous."""
+        """Return whether the network should predict several masks, because the prompts are ambiguous."""
         if self.multimask == "first-click":
             return len(dialogue.prompts) == 1 and len(dialogue.clicks) == 1
         return self.multimask == "always"
 
     def forgets_logits(self, dialogue: Dialogue) -> bool:
-        """Tell whether to drop the previous logits, as published, while no kind has two clicks."""
+        """Return whether to drop the previous logits, as the published code does until one kind has two clicks."""
         if self.after_negative != "published-reset":
             return False
         positive = sum(click.is_positive for click in dialogue.clicks)
@@ -56,17 +56,17 @@ class ImageOptions:
         return max(positive, negative) == 1
 
     def choose(self, scores: NDArray[np.float32]) -> int:
-        """Return the index of the mask to answer; the first one on ties."""
+        """Return the index of the mask to return; the first one on ties."""
         index = _MASK_CHOICES[self.mask_choice]
         if index is None:
             return int(scores.argmax())
-        # A network that predicts a single mask has no second or third one.
+        # If a network predicts a single mask, there is no second or third mask to choose.
         return min(index, len(scores) - 1)
 
 
 @dataclass(kw_only=True, eq=False)
 class VideoOptions:
-    """Options of a network for videos: how prompts reach it and how it tracks.
+    """Options of a network for videos: how it receives prompts and how it tracks.
 
     Args:
         scribbles: "points" turns points along a scribble into clicks; with "mask", positive scribbles
@@ -78,10 +78,10 @@ class VideoOptions:
             or "alone".
         feed_logits: whether prompted frames also get the logits of the previous prediction.
         backwards: whether frames before the first prompted one are tracked too.
-        threshold: of the upsampled logits; pixels above it belong to the object.
+        threshold: threshold of the upsampled logits; pixels above it belong to the object.
 
     Raises:
-        PluginInvalid: a number out of range.
+        PluginInvalid: a number is out of range.
     """
 
     scribbles: Literal["points", "mask"] = "points"
@@ -100,6 +100,8 @@ class VideoOptions:
 
 
 def check_logit(threshold: float) -> None:
-    """Raise `PluginInvalid` unless a threshold of logits is finite."""
+    """Raise `PluginInvalid` unless a logit threshold is finite."""
     if not math.isfinite(threshold):
-        raise PluginInvalid(f"threshold={threshold!r}: expected a finite logit, 0.0 for one half")
+        raise PluginInvalid(
+            f"threshold={threshold!r}: expected a finite logit, 0.0 for a probability of one half"
+        )

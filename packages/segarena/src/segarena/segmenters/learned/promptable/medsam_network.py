@@ -1,4 +1,4 @@
-"""SAM's network with the input and output of MedSAM."""
+"""SAM's network with the preprocessing and postprocessing of MedSAM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 
 class MedSamNetwork(SamNetwork):
-    """SAM's network on images with values from 0 to 1; upsamples masks as probabilities."""
+    """SAM's network for images with values from 0 to 1, with masks upsampled as probabilities."""
 
     def __init__(self, model: Any, batches: BatchRunner) -> None:
         super().__init__(
@@ -28,20 +28,29 @@ class MedSamNetwork(SamNetwork):
         self.variant = replace(self.variant, is_padded=False)
 
     def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
-        """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically and stretched to 0..1.
+        """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically with values stretched to 0..1.
 
         Raises:
-            SegmenterError: out of memory.
+            SegmenterError: the device ran out of memory.
         """
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
         resized = resize_to_unit_square(image, self.side)
-        square = np.ascontiguousarray(resized.transpose(2, 0, 1))
+        planes = np.ascontiguousarray(resized.transpose(2, 0, 1))
         with encoding_context():
-            pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
-            return EmbeddedImage(space, self.variant.embed(self.model, pixels))
+            pixels = torch.from_numpy(planes)[None].to(self.device, self.dtype)
+            embeddings = self.variant.embed(self.model, pixels)
+        return EmbeddedImage(space, embeddings)
 
-    def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
-        check_finite(masks[0], f"as {self.dtype}")
-        probabilities = space.upsample(masks[0].sigmoid())
+    def _finish(
+        self,
+        space: ImageSpace,
+        masks: Tensor,
+        scores: NDArray[np.float32],
+    ) -> Prediction:
+        low = masks[0]
+        check_finite(low, f"as {self.dtype}")
+        # MedSAM's code applies the sigmoid before it resizes, so its interpolated borders differ
+        # from SAM's.
+        probabilities = space.upsample(low.sigmoid())
         mask = (probabilities > 0.5).cpu().numpy()
         return Prediction(mask=mask, score=float(scores[0]))

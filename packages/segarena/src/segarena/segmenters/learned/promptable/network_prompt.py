@@ -1,4 +1,4 @@
-"""Convert a dialogue to the prompt of a network of the SAM family."""
+"""Conversion of a dialogue to the prompt of a network of the SAM family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NetworkPrompt:
         points: float (n, 2), (x, y) of all clicks, in the order given.
         labels: int32 (n,), 1 positive, 0 negative.
         box: float (4,), x and y of its first and last pixel; None without a box.
-        logits: float32 (low, low), the previous logits or a drawn mask; None without either.
+        logits: float32 (low, low), the previous logits or a mask prompt; None without either.
         is_several: whether the network should predict several masks.
     """
 
@@ -38,21 +38,25 @@ class NetworkPrompt:
 
     @property
     def form(self) -> tuple[int, bool, bool, bool]:
-        """Key of prompts that fit into one batch without padding."""
+        """Batch key: prompts with equal keys can be stacked without padding."""
         return len(self.points), self.box is not None, self.logits is not None, self.is_several
 
 
 def build_network_prompt(
-    dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
+    dialogue: Dialogue,
+    space: ImageSpace,
+    low_side: int,
+    options: ImageOptions,
 ) -> NetworkPrompt:
     """Return the network's prompt for a dialogue.
 
-    It contains all clicks, the newest box, and one mask: the one drawn in this round, else the
-    previous logits, else the last one drawn.
+    The prompt contains all clicks, the newest box, and one mask: the mask drawn in this round, or
+    else the previous logits, or else the last mask drawn.
 
     Raises:
-        SegmenterError: no prompt in this round, one of another kind, or about another object than the first.
-        InvalidPrompt: a prompt outside of the image.
+        SegmenterError: no prompt in this round, one of another kind, or about an object other than
+            the first.
+        InvalidPrompt: a prompt is outside the image.
     """
     if not dialogue.rounds or not dialogue.rounds[-1]:
         raise SegmenterError(
@@ -73,7 +77,7 @@ def build_network_prompt(
 
 
 def _box_corners(boxes: Sequence[Box], space: ImageSpace) -> NDArray[np.floating] | None:
-    """Return the first and last pixel of the newest box in the square, float (4,)."""
+    """Return the first and last pixel of the newest box in the network's square, float (4,)."""
     if not boxes:
         return None
     newest = boxes[-1]
@@ -82,7 +86,10 @@ def _box_corners(boxes: Sequence[Box], space: ImageSpace) -> NDArray[np.floating
 
 
 def _mask_logits(
-    dialogue: Dialogue, space: ImageSpace, low_side: int, options: ImageOptions
+    dialogue: Dialogue,
+    space: ImageSpace,
+    low_side: int,
+    options: ImageOptions,
 ) -> NDArray[np.float32] | None:
     drawn = [prompt for prompt in dialogue.prompts if isinstance(prompt, MaskPrompt)]
     is_new = any(isinstance(prompt, MaskPrompt) for prompt in dialogue.rounds[-1])

@@ -13,13 +13,17 @@ def unit_vectors(features: Tensor) -> Tensor:
     return functional.normalize(features.float(), dim=-1)
 
 
-def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
+def find_prototypes(
+    features: Tensor,
+    weights: Tensor,
+    count: int,
+) -> Tensor:
     """Return at most `count` prototypes of the features, (m, c), of unit length.
 
-    A single prototype is the weighted mean (masked average pooling). Several are the centres of
-    weighted spherical k-means, deterministically initialized: first the feature nearest to the mean,
-    then in turn the one farthest from those chosen; ties go to the first. There are fewer than
-    `count` when there are fewer distinct features.
+    A single prototype is the weighted mean (masked average pooling). Several prototypes are the
+    centres of weighted spherical k-means, which starts deterministically from the feature nearest
+    to the mean and then repeatedly adds the feature farthest from the centres chosen so far; ties
+    go to the first. If there are fewer than `count` distinct features, there are fewer prototypes.
 
     Args:
         features: (n, c), of unit length.
@@ -36,25 +40,37 @@ def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
 
 
 def nearest_cosine(features: Tensor, prototypes: Tensor) -> Tensor:
-    """Return the cosine of each feature (n, c) with its nearest prototype (m, c), (n,); 0 if m is 0."""
+    """Return the cosine between each feature (n, c) and its nearest prototype (m, c), (n,); 0 if m is 0."""
     if not len(prototypes):
         return features.new_zeros(len(features))
     return (features @ prototypes.T).amax(1)
 
 
-def _initial_centres(features: Tensor, weights: Tensor, mean: Tensor, count: int) -> Tensor:
+def _initial_centres(
+    features: Tensor,
+    weights: Tensor,
+    mean: Tensor,
+    count: int,
+) -> Tensor:
     """Return the feature nearest to the mean, then the farthest by weighted distance, and so on."""
-    chosen = features[(features @ mean[0]).argmax()][None]
+    nearest_to_mean = (features @ mean[0]).argmax()
+    chosen = features[nearest_to_mean][None]
+    least_distance = _MIN_RELATIVE_DISTANCE * float(weights.max())
     while len(chosen) < min(count, len(features)):
         distances = (1 - nearest_cosine(features, chosen)) * weights
-        if float(distances.max()) <= _MIN_RELATIVE_DISTANCE * float(weights.max()):
+        if float(distances.max()) <= least_distance:
             break
-        chosen = torch.cat([chosen, features[distances.argmax()][None]])
+        farthest = features[distances.argmax()][None]
+        chosen = torch.cat([chosen, farthest])
     return chosen
 
 
-def _refine_centres(features: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
-    """Return the centres after k-means has converged; a centre without features stays in place."""
+def _refine_centres(
+    features: Tensor,
+    weights: Tensor,
+    centres: Tensor,
+) -> Tensor:
+    """Run k-means until it converges, and return the centres; a centre without features keeps its position."""
     nearest = None
     for _ in range(_MAX_ITERATIONS):
         before = nearest

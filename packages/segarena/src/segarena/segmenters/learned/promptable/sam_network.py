@@ -1,4 +1,4 @@
-"""Network of the SAM family: encode an image once, decode dialogues about it in batches."""
+"""Network of the SAM family: encodes an image once and decodes its dialogues in batches."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from segarena.segmenters.learned.promptable.network_prompt import (
     build_network_prompt,
 )
 
+# The image processor of SAM 3 uses these statistics instead of ImageNet's.
 _SAM3_STATISTICS = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamVariant:
-    """Differences between the members of the SAM family.
+    """Settings in which members of the SAM family differ.
 
     Attributes:
         is_padded: see `ImageSpace`.
         normalization: mean and standard deviation of each channel.
-        logits_limit: previous logits are clipped to plus and minus this value; None clips nothing.
-        embed: function from (model, pixels) to the decoder's arguments with the embeddings, of batch
+        logits_limit: previous logits are clipped to plus and minus this value; None does not clip.
+        embed: function that maps (model, pixels) to the decoder's embedding arguments with batch
             size 1: tensors, or lists of tensors.
     """
 
@@ -53,12 +54,17 @@ def _embed_with_layers(model: Any, pixels: Tensor) -> dict[str, Any]:
 
 
 SAM_VARIANTS = {
+    # SAM and SAM-HQ feed previous logits back unchanged; from SAM 2 on, the authors' code clamps
+    # them.
     "sam": SamVariant(is_padded=True, logits_limit=None, embed=_embed),
     "sam-hq": SamVariant(is_padded=True, logits_limit=None, embed=_embed_with_layers),
     "sam2": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
     "edgetam": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
     "sam3-tracker": SamVariant(
-        is_padded=False, logits_limit=32.0, embed=_embed, normalization=_SAM3_STATISTICS
+        is_padded=False,
+        logits_limit=32.0,
+        embed=_embed,
+        normalization=_SAM3_STATISTICS,
     ),
 }
 
@@ -69,7 +75,7 @@ class EmbeddedImage:
 
     Attributes:
         space: position of the image in the network's square input.
-        embeddings: the decoder's arguments, of batch size 1.
+        embeddings: embedding arguments of the decoder, with batch size 1.
     """
 
     space: ImageSpace
@@ -80,14 +86,18 @@ class SamNetwork:
     """A loaded network of the SAM family with its options.
 
     Args:
-        model: in evaluation mode, on its device.
+        model: model in evaluation mode, on its device.
         family: a key of `FAMILIES`.
-        options: which masks to predict and to answer.
-        batches: runs the decoder on several dialogues at once.
+        options: which masks to predict and which of them to return.
+        batches: runner of the decoder on several dialogues at once.
     """
 
     def __init__(
-        self, model: Any, family: str, options: ImageOptions, batches: BatchRunner
+        self,
+        model: Any,
+        family: str,
+        options: ImageOptions,
+        batches: BatchRunner,
     ) -> None:
         self.model = model
         self.variant = SAM_VARIANTS[family]
@@ -98,22 +108,24 @@ class SamNetwork:
         self.dtype = weight.dtype
         settings = model.config.prompt_encoder_config
         self.side = int(settings.image_size)
-        # The decoder upsamples its grid of patches four times.
+        # The decoder upsamples its patch grid by a factor of four.
         self.low_side = 4 * (self.side // int(settings.patch_size))
 
     def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
         """Return the embeddings of an image, uint8 (H, W, 3).
 
         Raises:
-            SegmenterError: out of memory.
+            SegmenterError: the device ran out of memory.
         """
+        mean, std = self.variant.normalization
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.variant.is_padded)
-        pixels = space.pixels(image, *self.variant.normalization).to(self.device, self.dtype)
+        pixels = space.pixels(image, mean, std).to(self.device, self.dtype)
         with encoding_context():
-            return EmbeddedImage(space, self.variant.embed(self.model, pixels))
+            embeddings = self.variant.embed(self.model, pixels)
+        return EmbeddedImage(space, embeddings)
 
     def pack(self, encoded: EmbeddedImage) -> dict[str, NDArray[Any]]:
-        """Return the encoding as named arrays, from which `unpack` restores every bit."""
+        """Convert the encoding to named arrays, from which `unpack` restores it bit for bit."""
         arrays: dict[str, NDArray[Any]] = {"shape": np.array(encoded.space.shape)}
         for name, value in encoded.embeddings.items():
             if isinstance(value, list):
@@ -124,7 +136,7 @@ class SamNetwork:
         return arrays
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EmbeddedImage:
-        """Return the encoding from arrays of `pack`, on this network's device."""
+        """Restore an encoding from the arrays of `pack`, on this network's device."""
         height, width = (int(length) for length in arrays["shape"])
         embeddings: dict[str, Any] = {}
         for name, array in arrays.items():
@@ -140,22 +152,27 @@ class SamNetwork:
         return EmbeddedImage(space, embeddings)
 
     def predict(self, encoded: EmbeddedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue, in order.
+        """Predict each dialogue, in order.
 
-        A batch contains dialogues with the same number of clicks that agree in having a box and a mask.
-        So no prompt needs padding, to which the decoder would attend.
+        A batch contains only dialogues with the same number of clicks that agree in whether they
+        have a box and a mask. Otherwise shorter prompts would need padding tokens, which change the
+        result because the decoder attends to them.
 
         Raises:
-            SegmenterError, InvalidPrompt: see `translate`; out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
+            SegmenterError, InvalidPrompt: see `translate`; or the device ran out of memory.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         prompts = [
             build_network_prompt(dialogue, encoded.space, self.low_side, self.options)
             for dialogue in dialogues
         ]
         predictions: dict[int, Prediction] = {}
-        order = sorted(range(len(prompts)), key=lambda index: prompts[index].form)
-        for _, group in groupby(order, key=lambda index: prompts[index].form):
+
+        def form_of(index: int) -> tuple[int, bool, bool, bool]:
+            return prompts[index].form
+
+        order = sorted(range(len(prompts)), key=form_of)
+        for _, group in groupby(order, key=form_of):
             indices = list(group)
             batch = [prompts[index] for index in indices]
             answers = self.batches.map(lambda part: self._decode(encoded, part), batch)
@@ -170,13 +187,13 @@ class SamNetwork:
                 multimask_output=prompts[0].is_several,
             )
             scores = answer.iou_scores[:, 0].float().cpu().numpy()
-            return [
-                self._finish(encoded.space, masks.float(), score)
-                for masks, score in zip(answer.pred_masks[:, 0], scores, strict=True)
-            ]
+            predictions: list[Prediction] = []
+            for masks, score in zip(answer.pred_masks[:, 0], scores, strict=True):
+                predictions.append(self._finish(encoded.space, masks.float(), score))
+            return predictions
 
     def _arguments(self, prompts: Sequence[NetworkPrompt]) -> dict[str, Any]:
-        """Return the prompts as the model's arguments: one image, one object per dialogue."""
+        """Return the prompts as arguments of the model: one image with one object per dialogue."""
         arguments: dict[str, Any] = {}
         first = prompts[0]
         if len(first.points):
@@ -190,24 +207,35 @@ class SamNetwork:
         return arguments
 
     def _stack(self, arrays: Sequence[Any]) -> Tensor:
-        return torch.from_numpy(np.stack(arrays)[:, None]).to(self.device)
+        """Stack arrays to one tensor on the device, with one object per dialogue."""
+        stacked = np.stack(arrays)[:, None]
+        return torch.from_numpy(stacked).to(self.device)
 
-    def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
-        """Return the prediction from the chosen one of k masks, (k, low, low), with its logits."""
+    def _finish(
+        self,
+        space: ImageSpace,
+        masks: Tensor,
+        scores: NDArray[np.float32],
+    ) -> Prediction:
+        """Choose one of k masks, (k, low, low), and return it as a prediction with its logits."""
         index = self.options.choose(scores)
         low = masks[index]
         tensor_serialization.check_finite(low, f"as {self.dtype}")
-        mask = (space.upsample(low) > self.options.threshold).cpu().numpy()
+        is_inside = space.upsample(low) > self.options.threshold
+        mask = is_inside.cpu().numpy()
+        # SAM 2 clamps the logits that it reuses as a mask prompt, but SAM does not.
         limit = self.variant.logits_limit
         if limit is not None:
             low = low.clamp(-limit, limit)
-        return Prediction(mask=mask, logits=low.cpu().numpy(), score=float(scores[index]))
+        score = float(scores[index])
+        return Prediction(mask=mask, logits=low.cpu().numpy(), score=score)
 
 
 def _expand(value: Any, count: int) -> Any:
-    """Return tensors of batch size 1, nested in dicts or lists, as views of batch size `count`."""
+    """Expand tensors with batch size 1, nested in dicts or lists, to views with batch size `count`."""
     if isinstance(value, dict):
         return {key: _expand(inner, count) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_expand(inner, count) for inner in value]
+    # Views, because copies of the embeddings would fill the memory.
     return value.expand(count, *value.shape[1:])

@@ -1,4 +1,4 @@
-"""Convert tensors to arrays and back, hash the weights of a network, and check its output."""
+"""Conversion of tensors to arrays and back, hash of a network's weights, and check of its output."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from segarena.pytorch import Tensor, torch
 
 
 def pack_tensor(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return the bytes of a tensor; its last axis grows by the bytes per number.
+    """Return a tensor as bytes; its last axis grows by the number of bytes per value.
 
-    As bytes, because NumPy has no bfloat16.
+    Bytes are needed because NumPy has no bfloat16.
     """
     return tensor.contiguous().cpu().view(torch.uint8).numpy()
 
 
-def unpack_tensor(array: NDArray[Any], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the tensor of `dtype` on `device` from the bytes of `pack_tensor`."""
+def unpack_tensor(
+    array: NDArray[Any],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Tensor:
+    """Restore a tensor of `dtype` on `device` from the bytes of `pack_tensor`."""
     return torch.from_numpy(array).view(dtype).to(device)
 
 
@@ -42,10 +46,10 @@ def check_finite(output: Tensor, where: object) -> None:
     """Raise `PredictionInvalid` if the output of a network contains NaN or infinity.
 
     Args:
-        output: of the network.
-        where: place for the message, such as "as bfloat16" or "in frame 3".
+        output: output of the network.
+        where: context for the message, such as "as bfloat16" or "in frame 3".
     """
     if not bool(torch.isfinite(output).all()):
         raise PredictionInvalid(
-            f"the network gave NaN or infinity {where}; take dtype='float32' or other weights"
+            f"the network returned NaN or infinity {where}; use dtype='float32' or other weights"
         )

@@ -1,4 +1,4 @@
-"""Network that tracks objects through a video, from the prompts of one dialogue."""
+"""Network that tracks the objects of one dialogue through a video."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from segarena.segmenters.learned.promptable.video_session import (
 
 VARIANT = SAM_VARIANTS["sam2"]
 BOX_LABELS = [2, 3]
-"""Point labels of the two corners of a box."""
+"""Point labels of the two corners of a box, as SAM 2 defines them."""
 
 LOGITS_LIMIT = 32.0
 """Previous logits are clipped to plus and minus this value, as in the authors' code."""
@@ -44,12 +44,17 @@ class TrackingNetwork:
     """A loaded SAM 2 for videos.
 
     Args:
-        model: in evaluation mode, on its device.
-        options: of prompts and tracking.
-        limit_bytes: size of the feature cache of one video.
+        model: model in evaluation mode, on its device.
+        options: options for prompts and tracking.
+        limit_bytes: size of the feature cache of a video.
     """
 
-    def __init__(self, model: Any, options: VideoOptions, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        options: VideoOptions,
+        limit_bytes: int,
+    ) -> None:
         self.model = model
         self.options = options
         self.limit_bytes = limit_bytes
@@ -61,21 +66,22 @@ class TrackingNetwork:
 
     def encode(self, sample: VideoSample) -> EncodedVideo:
         """Return the video; its frames are encoded on first use."""
+        mean, std = VARIANT.normalization
         space = ImageSpace.of(sample.frame_shape, self.side, is_padded=VARIANT.is_padded)
 
         def encode_frame(image: NDArray[np.uint8]) -> tuple[FeatureMaps, FeatureMaps]:
-            pixels = space.pixels(image, *VARIANT.normalization).to(self.device, self.dtype)
+            pixels = space.pixels(image, mean, std).to(self.device, self.dtype)
             features = self.model.get_image_features(pixels, return_dict=True)
             return features.fpn_hidden_states, features.fpn_position_encoding
 
         return EncodedVideo(sample, space, encode_frame, self.device, self.limit_bytes)
 
     def predict(self, encoded: EncodedVideo, dialogue: Dialogue) -> Prediction:
-        """Answer a dialogue: track every prompted object from scratch, with all rounds' prompts.
+        """Predict a dialogue by tracking every prompted object again, with the prompts of all rounds.
 
         Raises:
-            SegmenterError, InvalidPrompt: see `read_marks`; or out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
+            SegmenterError, InvalidPrompt: see `read_marks`; or the device ran out of memory.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         inputs = self._object_inputs(encoded, dialogue)
         last = 0
@@ -92,7 +98,7 @@ class TrackingNetwork:
         return Prediction(mask=result.mask, logits=result.logits)
 
     def _object_inputs(self, encoded: EncodedVideo, dialogue: Dialogue) -> ObjectInputs:
-        """Return the network's inputs of each object and frame from the prompts of all rounds."""
+        """Return the network's inputs for each object and frame, from the prompts of all rounds."""
         previous = self._previous_logits(dialogue, encoded.sample.shape[0])
         newest = len(dialogue.rounds) - 1
         inputs: dict[int, dict[int, FrameInputs]] = {}
@@ -103,7 +109,7 @@ class TrackingNetwork:
                 hint = None
                 if object_id in previous:
                     hint = previous[object_id][frame].astype(np.float32)
-                # A drawn mask replaces the previous logits only in the round that draws it.
+                # A mask prompt replaces the previous logits only in the round in which it is drawn.
                 if marks.drawn is not None and (hint is None or marks.drawn_in == newest):
                     hint = encoded.space.mask_logits(marks.drawn, self.low_side)
                 frame_inputs = self._frame_inputs(
@@ -132,9 +138,9 @@ class TrackingNetwork:
         )
 
     def _previous_logits(self, dialogue: Dialogue, frames: int) -> dict[int, NDArray[np.float16]]:
-        """Return the logits of the previous round, (frames, low, low), by object id.
+        """Return the logits of the previous round by object id, (frames, low, low).
 
-        Empty if there are none or the option `feed_logits` is off.
+        The result is empty if there are no logits, or if the option `feed_logits` is off.
         """
         if dialogue.previous is None or not self.options.feed_logits:
             return {}
@@ -152,42 +158,51 @@ class TrackingNetwork:
 
 
 class _VideoResult:
-    """Labels and logits of a video, filled frame by frame; frames that are never added stay empty.
+    """Labels and logits of a video, filled frame by frame; frames without results stay empty.
 
     Args:
         sample: the video.
-        ids: of the objects, ascending.
-        options: threshold, and whether to keep logits.
+        ids: ids of the objects, ascending.
+        options: threshold of the logits, and whether to keep them.
         low_side: side of the low-resolution logits.
     """
 
     def __init__(
-        self, sample: VideoSample, ids: list[int], options: VideoOptions, low_side: int
+        self,
+        sample: VideoSample,
+        ids: list[int],
+        options: VideoOptions,
+        low_side: int,
     ) -> None:
         self._ids = np.array(ids, dtype=np.uint8)
         self._threshold = options.threshold
         self._labels: Labels = np.zeros(sample.shape, dtype=np.uint8)
+        # Half precision suffices for a hint, and halves the memory of a whole video.
         self.logits: NDArray[np.float16] | None = None
         if options.feed_logits:
             shape = (len(ids), len(sample.frames), low_side, low_side)
+            # Logits of untracked frames default to a value far outside the object.
             self.logits = np.full(shape, -LOGITS_LIMIT, np.float16)
 
     @property
     def mask(self) -> Mask | Labels:
-        """Bool mask if object 1 is the only one, else labels."""
+        """Bool mask if object 1 is the only object, else labels."""
         if self._ids.tolist() == [1]:
             return self._labels.astype(np.bool_)
         return self._labels
 
     def add(self, tracked: TrackedFrame, space: ImageSpace) -> None:
-        """Enter a frame, replacing earlier labels; where objects overlap, the highest logit wins.
+        """Set the labels of a frame, replacing earlier ones; where objects overlap, the highest logit wins.
 
         Raises:
-            PredictionInvalid: NaN or infinity among the logits.
+            PredictionInvalid: a logit is NaN or infinite.
         """
         check_finite(tracked.logits, f"in frame {tracked.frame}")
-        low = tracked.logits[np.argsort(tracked.object_ids).tolist()]
-        full = torch.stack([space.upsample(plane) for plane in low]).cpu().numpy()
+        # The session lists objects in the order of their first prompt, while labels use ids.
+        by_id = np.argsort(tracked.object_ids).tolist()
+        low = tracked.logits[by_id]
+        planes = [space.upsample(plane) for plane in low]
+        full = torch.stack(planes).cpu().numpy()
         likeliest = self._ids[full.argmax(axis=0)]
         is_object = full.max(axis=0) > self._threshold
         self._labels[tracked.frame] = np.where(is_object, likeliest, 0)
@@ -197,7 +212,7 @@ class _VideoResult:
 
 
 def _resize_mask(mask: Mask, side: int) -> Tensor:
-    """Return the mask in the network's square as 0 and 1, as the library's video processor does."""
+    """Resize the mask to the network's square, as 0 and 1, like the library's video processor."""
     planes = torch.from_numpy(mask.astype(np.float32))[None, None]
     if mask.shape != (side, side):
         planes = functional.interpolate(

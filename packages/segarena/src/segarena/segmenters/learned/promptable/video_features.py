@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from segarena.pytorch import Tensor, torch
 from segarena.samples import VideoSample
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
-from segarena.segmenters.videos.tracking.working_video import read_frame
+from segarena.segmenters.videos.tracking.working_video import load_frame
 
 FeatureMaps = list[Tensor]
-"""Feature maps of one frame, fine to coarse."""
+"""Feature maps of one frame, from fine to coarse."""
 
 
 class EncodedVideo:
-    """Frames of a video with a cache of their features in main memory.
+    """A video's frames with a cache of their features in main memory.
 
-    The cache keeps the first frames that fit, permanently. Frames are visited in order, so a cache of
-    the latest ones would drop each frame just before its next use. The other frames are encoded
-    again each time. No result depends on the cache.
+    The cache permanently keeps the first frames that fit. Frames are visited in order, so a cache
+    of the most recent frames would drop each frame just before its next use. Frames that do not fit
+    are encoded again each time. Results do not depend on the cache.
 
     Args:
         sample: the video.
         space: position of each frame in the network's square input.
-        encode_frame: function from a frame, uint8 (H, W, 3), to its feature maps and their position
-            embeddings, on the device.
-        device: of the network.
+        encode_frame: function that maps a frame, uint8 (H, W, 3), to its feature maps and their
+            position embeddings, on the device.
+        device: device of the network.
         limit_bytes: size of the cache.
     """
 
@@ -59,10 +59,10 @@ class EncodedVideo:
     def get_vision_features(self, frame_idx: int) -> dict[str, FeatureMaps]:
         """Return the features of a frame, on the device.
 
-        The method name is that of the cache in the library's video session.
+        The library's video session looks up features of its cache under this method name.
 
         Raises:
-            InvalidImage: the frame is not an 8-bit image of the video's shape.
+            InvalidImage: the frame is not an 8-bit image with the video's shape.
         """
         if self._current[0] != frame_idx:
             cached = self._cache.get(frame_idx)
@@ -74,18 +74,21 @@ class EncodedVideo:
         return {"vision_feats": self._current[1], "vision_pos_embeds": self._position}
 
     def _encode(self, frame: int) -> FeatureMaps:
-        image = read_frame(self.sample, frame)
+        image = load_frame(self.sample, frame)
         started = time.perf_counter()
         maps, position = self._encode_frame(image)
         self._store(frame, maps)
         self.pass_seconds.append(time.perf_counter() - started)
-        # The position embeddings depend on the shape only, and are several times larger than the
-        # features, so one copy serves all frames.
+        # Position embeddings depend only on the shape and are several times larger than the
+        # features, so all frames share one copy.
         self._position = self._position or position
         return maps
 
     def _store(self, frame: int, maps: FeatureMaps) -> None:
-        size_bytes = sum(part.numel() * part.element_size() for part in maps)
+        """Store the features of a frame if they fit into the limit; stored frames are never evicted."""
+        size_bytes = 0
+        for part in maps:
+            size_bytes += part.numel() * part.element_size()
         if size_bytes <= self._free_bytes:
             self._free_bytes -= size_bytes
             self._cache[frame] = [part.cpu() for part in maps]

@@ -31,13 +31,14 @@ class FrameMarks:
 
     Attributes:
         points: (row, column), in the order given.
-        is_positive: for each point, whether it is on the object.
-        box: its first and last pixel; None without a box.
-        mask: bool (H, W), the object as drawn by the user and not corrected since; None without.
-        drawn: bool (H, W), drawings that are only a hint: a mask with later points, or scribbles that
-            do not become points; None without.
+        is_positive: whether each point is on the object.
+        box: first and last pixel of the box; None without a box.
+        mask: bool (H, W), the object as the user drew it, without later corrections; None if there
+            is none.
+        drawn: bool (H, W), drawings that are only a hint: a mask with later points, or scribbles
+            that are not converted to points; None if there are none.
         drawn_in: round of the newest drawing.
-        since: first round with a positive prompt; None without one.
+        since: first round with a positive prompt; None if there is none.
     """
 
     points: list[Point] = field(default_factory=list[Point])
@@ -48,8 +49,13 @@ class FrameMarks:
     drawn_in: int = -1
     since: int | None = None
 
-    def add_points(self, points: list[Point], is_positive: bool, round_: int) -> None:
-        """Add points, unless an earlier mask agrees with all of them; else the mask becomes a hint."""
+    def add_points(
+        self,
+        points: list[Point],
+        is_positive: bool,
+        round_: int,
+    ) -> None:
+        """Add points; an earlier mask that contradicts one of them becomes a hint."""
         if self.mask is not None:
             agreements = [self.mask[_pixel(point)] == is_positive for point in points]
             if all(agreements):
@@ -60,14 +66,19 @@ class FrameMarks:
         if is_positive:
             self._begin(round_)
 
-    def set_box(self, first: Point, last: Point, round_: int) -> None:
+    def set_box(
+        self,
+        first: Point,
+        last: Point,
+        round_: int,
+    ) -> None:
         """Replace the box; an earlier mask becomes a hint."""
         self._demote_mask()
         self.box = (first, last)
         self._begin(round_)
 
     def set_mask(self, mask: Mask, round_: int) -> None:
-        """Replace all earlier prompts by the mask of the object."""
+        """Replace all earlier prompts by a mask of the object."""
         self.points = []
         self.is_positive = []
         self.box = None
@@ -94,16 +105,18 @@ class FrameMarks:
 
 
 def read_marks(
-    dialogue: Dialogue, shape: Shape, options: VideoOptions
+    dialogue: Dialogue,
+    shape: Shape,
+    options: VideoOptions,
 ) -> dict[int, dict[int, FrameMarks]]:
-    """Return the prompts of all rounds by object id and frame, both ascending.
+    """Return the prompts of all rounds by object id and by frame, both ascending.
 
-    Prompts of the background are negative prompts of every object.
+    Prompts about the background become negative prompts of every object.
 
     Raises:
-        SegmenterError: no prompt in this round, one of another kind, nothing about an object, or a box or scribble
-            over several frames.
-        InvalidPrompt: a prompt outside of the video.
+        SegmenterError: no prompt in this round, one of an unsupported kind, no prompt about an
+            object, or a box or scribble over several frames.
+        InvalidPrompt: a prompt is outside the video.
     """
     check_round(dialogue, VIDEO_PROMPT_KINDS)
     for prompt in dialogue.prompts:
@@ -127,22 +140,20 @@ def read_marks(
 
 
 def _no_prompt_error(object_id: int) -> SegmenterError:
-    return SegmenterError(
-        f"nothing is said about object {object_id}; expected a mark of it in a frame"
-    )
+    return SegmenterError(f"no prompt marks object {object_id}; expected a mark of it in a frame")
 
 
 def prompted_object_ids(prompts: Iterable[Prompt]) -> list[int]:
-    """Return the ids of the prompted objects, ascending, without the background."""
+    """Return the ids of all prompted objects except the background, ascending."""
     return sorted({getattr(prompt, "object_id", 1) for prompt in prompts} - {BACKGROUND})
 
 
 def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> frozenset[int]:
-    """Return the frames whose prompts correct the tracked object; its other frames start tracking.
+    """Return the frames whose prompts correct the tracked object; tracking starts from its other prompted frames.
 
-    The prompts of the first round about the object start tracking, and so does every mask. Later
-    prompts, and frames with negative prompts only, are corrections. An object with negative prompts
-    only is tracked from these.
+    Tracking starts from the prompts of the object's first round and from every mask. Later prompts,
+    and frames with only negative prompts, are corrections. If an object has only negative prompts,
+    tracking starts from these.
     """
     first_rounds = [marks.since for marks in frames.values() if marks.since is not None]
     if options.corrections == "alone" or not first_rounds:
@@ -156,16 +167,16 @@ def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> fr
 
 
 def points_along(points: tuple[Point, ...], count: int) -> list[Point]:
-    """Return `count` points of a line, (row, column), in the middles of pieces of equal length.
+    """Return `count` points of a line, (row, column): the midpoints of pieces of equal length.
 
-    A line shorter than `count` pixels gives one point per pixel of its length and one more, so a dot
-    gives one.
+    A line of fewer than `count` pixels gives one point per pixel of its length plus one, so a dot
+    gives one point.
     """
     corners = np.asarray(points, dtype=np.float64)
+    lengths = np.zeros(0)
     if len(corners) > 1:
-        lengths = np.hypot(*np.diff(corners, axis=0).T)
-    else:
-        lengths = np.zeros(0)
+        row_steps, column_steps = np.diff(corners, axis=0).T
+        lengths = np.hypot(row_steps, column_steps)
     distances = np.concatenate([[0.0], np.cumsum(lengths)])
     total = distances[-1]
     count = min(count, 1 + int(total))
@@ -187,9 +198,13 @@ def _check(prompt: Prompt, shape: Shape) -> None:
 
 
 def _add_prompt(
-    frames: dict[int, FrameMarks], prompt: Prompt, shape: Shape, round_: int, options: VideoOptions
+    frames: dict[int, FrameMarks],
+    prompt: Prompt,
+    shape: Shape,
+    round_: int,
+    options: VideoOptions,
 ) -> None:
-    """Add a prompt to its frames of one object."""
+    """Add a prompt to the frames of one object that it covers."""
     is_background = getattr(prompt, "object_id", 1) == BACKGROUND
     is_positive = getattr(prompt, "is_positive", True) and not is_background
     for frame in _frames_of(prompt):
@@ -214,14 +229,15 @@ def _add_prompt(
 
 
 def _frames_of(prompt: Prompt) -> Iterator[int]:
-    """Yield the frames of a prompt: several for a mask, else one."""
+    """Yield the frames of a prompt: one, or several for a mask."""
     if isinstance(prompt, MaskPrompt):
-        yield from (int(frame) for frame in np.flatnonzero(prompt.mask.any(axis=(1, 2))))
+        has_mask = prompt.mask.any(axis=(1, 2))
+        yield from np.flatnonzero(has_mask).tolist()
     elif isinstance(prompt, Box):
         if prompt.stop[0] - prompt.start[0] != 1:
             frames = f"{prompt.start[0]} to {prompt.stop[0] - 1}"
             raise SegmenterError(
-                f"box: expected it in one frame, got frames {frames}; give one per frame"
+                f"box: expected all of it in one frame, got frames {frames}; give one per frame"
             )
         yield prompt.start[0]
     elif isinstance(prompt, Click | Scribble):
@@ -230,10 +246,11 @@ def _frames_of(prompt: Prompt) -> Iterator[int]:
 
 def _draw_line(line: tuple[Point, ...], shape: Shape) -> Mask:
     canvas: NDArray[np.uint8] = np.zeros(shape, np.uint8)
-    # OpenCV draws nothing for a single point, so the last one is repeated.
+    # OpenCV draws nothing for a line with a single point, so the point is repeated.
     pixels = [_pixel(point) for point in (*line, line[-1])]
-    corners = np.array(pixels, dtype=np.int32)[:, ::-1].copy()
-    cv2.polylines(canvas, [corners], isClosed=False, color=1, thickness=1)
+    row_column = np.array(pixels, dtype=np.int32)
+    x_y = row_column[:, ::-1].copy()
+    cv2.polylines(canvas, [x_y], isClosed=False, color=1, thickness=1)
     return canvas.astype(np.bool_)
 
 

@@ -18,10 +18,10 @@ class FrameInputs:
 
     Attributes:
         points: float (n, 2), (x, y) in the square; the corners of a box come first.
-        labels: int32 (n,), 1 positive, 0 negative, 2 and 3 the corners of a box.
-        hint: (low, low) logits that accompany the points; None without.
-        mask: (side, side) of 0 and 1, the object itself; None without.
-        is_correction: whether the frame is first tracked, then corrected.
+        labels: int32 (n,), 1 positive, 0 negative, 2 and 3 for the corners of a box.
+        hint: (low, low) logits that accompany the points; None if there are none.
+        mask: (side, side) of 0 and 1, the object itself; None if there is none.
+        is_correction: whether the frame is tracked first and then corrected.
     """
 
     points: Tensor
@@ -47,14 +47,19 @@ class TrackedFrame:
 class TrackingSession:
     """Tracks the objects of one dialogue through a video.
 
-    The library's session stores inputs and outputs by object index and frame. This class overrules it
-    in two respects. The library forgets the correction of a frame when it tracks that frame again;
-    here a corrected frame counts as a prompted one from then on. The library keeps masks in full
-    size that nothing reads again; here they are dropped. Each object needs at least one frame of
-    inputs that are no correction.
+    The library's session stores inputs and outputs by object index and frame. This class changes
+    two things. The library forgets the correction of a frame when it tracks that frame again; here
+    a corrected frame counts as a prompted frame afterwards. The library also keeps full-size masks
+    that are never read again; here they are dropped. Each object needs at least one frame whose
+    inputs are not a correction.
     """
 
-    def __init__(self, model: Any, encoded: EncodedVideo, inputs: ObjectInputs) -> None:
+    def __init__(
+        self,
+        model: Any,
+        encoded: EncodedVideo,
+        inputs: ObjectInputs,
+    ) -> None:
         self._model = model
         self._inputs = inputs
         self._session = _new_session(model, encoded)
@@ -62,11 +67,11 @@ class TrackingSession:
         self._corrections = self._frames(is_correction=True)
 
     def run(self, last: int) -> Generator[TrackedFrame]:
-        """Yield every frame, forwards from the first prompted one, then backwards from it to `last`.
+        """Yield every frame, forwards from the first prompted frame, then backwards from it to `last`.
 
-        The first prompted frame is yielded again on the way back, as in the library; the last result
-        counts. Corrections happen in a pass of their own first, so that earlier frames are tracked
-        with the memory of a corrected one.
+        As in the library, the backward pass yields the first prompted frame again, and the last
+        result counts. Corrections are applied in a separate first pass, so that earlier frames are
+        tracked with the memory of the corrected ones.
         """
         with self._hints_in_prompt_encoder():
             start = self._start()
@@ -77,7 +82,7 @@ class TrackingSession:
             yield from self._track(start, last)
 
     def _frames(self, *, is_correction: bool) -> dict[int, list[int]]:
-        """Return the ids of the objects with inputs of this kind, by frame, both ascending."""
+        """Return the object ids with inputs of this kind by frame, both ascending."""
         found: dict[int, list[int]] = {}
         for object_id, frames in sorted(self._inputs.items()):
             for frame, inputs in frames.items():
@@ -86,7 +91,7 @@ class TrackingSession:
         return dict(sorted(found.items()))
 
     def _start(self) -> int:
-        """Run the network on each prompted frame; return the first one."""
+        """Run the network on each prompted frame; return the first of these frames."""
         prompted = self._frames(is_correction=False)
         for frame, ids in prompted.items():
             self._add_inputs(ids, frame)
@@ -94,11 +99,11 @@ class TrackingSession:
         return min(prompted)
 
     def _track(self, start: int, last: int) -> Iterator[TrackedFrame]:
-        forwards = [(frame, False) for frame in range(start, self._session.num_frames)]
-        backwards: list[tuple[int, bool]] = []
+        """Track from `start` to the end, then backwards to `last` if it is before `start`."""
+        passes = [(frame, False) for frame in range(start, self._session.num_frames)]
         if last < start:
-            backwards = [(frame, True) for frame in range(start, last - 1, -1)]
-        for frame, reverse in forwards + backwards:
+            passes += [(frame, True) for frame in range(start, last - 1, -1)]
+        for frame, reverse in passes:
             corrected = self._corrections.pop(frame, [])
             self._add_inputs(corrected, frame)
             for object_id in corrected:
@@ -107,7 +112,8 @@ class TrackingSession:
                 tracked[frame] = {"reverse": reverse}
             output = self._model(self._session, frame_idx=frame, reverse=reverse)
             self._keep_corrections(corrected, frame)
-            yield TrackedFrame(frame, output.object_ids, output.pred_masks.float()[:, 0])
+            logits = output.pred_masks.float()[:, 0]
+            yield TrackedFrame(frame, output.object_ids, logits)
 
     def _add_inputs(self, ids: list[int], frame: int) -> None:
         """Add the inputs of these objects in a frame to the session."""
@@ -130,10 +136,12 @@ class TrackingSession:
         session.obj_with_new_inputs = list(ids)
 
     def _keep_corrections(self, corrected: list[int], frame: int) -> None:
-        """Store corrected frames as prompted ones, and drop the masks in full size."""
+        """Store corrected frames as prompted frames, and drop the full-size masks."""
         for object_id in corrected:
             outputs = self._session.output_dict_per_obj[self._index(object_id)]
-            outputs["cond_frame_outputs"][frame] = outputs["non_cond_frame_outputs"].pop(frame)
+            output = outputs["non_cond_frame_outputs"].pop(frame)
+            outputs["cond_frame_outputs"][frame] = output
+        # The library reads full-size masks only while it encodes the memory of their own frame.
         for outputs in self._session.output_dict_per_obj.values():
             for frames in outputs.values():
                 frames.get(frame, {}).pop("high_res_masks", None)
@@ -143,10 +151,12 @@ class TrackingSession:
 
     @contextmanager
     def _hints_in_prompt_encoder(self) -> Generator[None]:
-        """Add hints to the prompt encoder's arguments by a hook: the session has no field for them."""
+        """Add hints to the prompt encoder's arguments by a hook, because the session has no field for them."""
 
         def add_hint(
-            _module: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+            _module: Any,
+            arguments: tuple[Any, ...],
+            named: dict[str, Any],
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             for points, hint in self._hints:
                 if points is named.get("input_points"):
@@ -171,6 +181,6 @@ def _new_session(model: Any, encoded: EncodedVideo) -> Any:
         dtype=weight.dtype,
     )
     session.cache = encoded
-    # The session uses only the number of frames: their features come from the cache.
+    # The session uses only the number of frames, because features come from the cache.
     session.processed_frames = encoded.sample.frames
     return session

@@ -1,1 +1,1 @@
-"""Networks of one-shot segmenters in torch, outside of the folder whose modules every listing imports."""
+"""Networks of one-shot segmenters in torch, in a folder that listing the plug-ins does not import."""

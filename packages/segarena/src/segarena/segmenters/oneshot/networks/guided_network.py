@@ -1,4 +1,4 @@
-"""SAM network guided by a target embedding instead of clicks (PerSAM)."""
+"""SAM network that is guided by a target embedding instead of clicks (PerSAM)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class GuidedPrompt(NetworkPrompt):
     """Points, and the guidance of the decoder's attention.
 
     Attributes:
-        similarity: (1, 1, cells), 0 to 1, between each cell of the image's embedding and the target;
-            added to the attention scores of that cell before the softmax.
+        similarity: (1, 1, cells), 0 to 1, similarity of each cell of the image's embedding to the
+            target; added to the attention scores of that cell before the softmax.
         target: (1, 1, channels), added to every token.
     """
 
@@ -38,46 +38,54 @@ class GuidedPrompt(NetworkPrompt):
 
 
 class GuidedNetwork(SamNetwork):
-    """A loaded model that segments the objects similar to a vector of its embedding space.
+    """A loaded model that segments the objects similar to a vector in its embedding space.
 
-    The first, guided pass predicts one mask regardless of the options. The first refinement after it
-    gets its logits, the second one also the box of that mask.
+    The first pass is guided and always predicts one mask, whatever the options. The first
+    refinement uses the logits of this mask; the second refinement uses the logits and the box of
+    the refined mask.
     """
 
     def __init__(
-        self, model: Any, family: str, options: ImageOptions, batches: BatchRunner, refinements: int
+        self,
+        model: Any,
+        family: str,
+        options: ImageOptions,
+        batches: BatchRunner,
+        refinements: int,
     ) -> None:
         super().__init__(model, family, options, batches)
         self.refinements = refinements
 
     def target_in(self, encoded: EmbeddedImage, mask: Mask) -> Tensor:
-        """Return the mean embedding of a mask, float32 (channels,); cells weigh by their covered part."""
+        """Return the mean embedding inside a mask, float32 (channels,); cells are weighted by their covered share."""
         features = _features(encoded)
         _, height, width = features.shape
         grid = (height, width)
-        coverage = torch.from_numpy(cell_coverage(mask, grid, _image_extent(encoded.space, grid)))
-        weights = (coverage / coverage.sum()).flatten().to(features)
-        return features.flatten(1) @ weights
+        extent = _image_extent(encoded.space, grid)
+        coverage = torch.from_numpy(cell_coverage(mask, grid, extent))
+        weights = coverage / coverage.sum()
+        return features.flatten(1) @ weights.flatten().to(features)
 
     def segment(self, encoded: EmbeddedImage, targets: Sequence[Tensor]) -> list[Prediction]:
         """Return the mask of each target, (channels,).
 
-        The first pass is guided and predicts one mask. The second gets its logits, the third also its
-        box; these two are not guided, and the answer is their best mask by the network's own
-        estimate. An empty mask has no box, so it is the answer.
+        The first pass is guided and predicts one mask. The second pass receives the logits of this
+        mask, and the third pass receives the logits and the bounding box of the second pass's mask.
+        Both refinement passes are not guided, and the prediction is their best mask by the
+        network's own estimate. An empty mask has no box, so it is returned unchanged.
 
         Raises:
-            SegmenterError: out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
+            SegmenterError: the device ran out of memory.
+            PredictionInvalid: the network returned NaN or infinity.
         """
         prompts: list[NetworkPrompt] = [self._guided(encoded, target) for target in targets]
         answers = self._decode_all(encoded, prompts)
         plain = [_without_guidance(prompt) for prompt in prompts]
         if self.refinements > 0:
-            plain = [
-                replace(prompt, logits=answer.logits)
-                for prompt, answer in zip(plain, answers, strict=True)
-            ]
+            earlier = plain
+            plain = []
+            for prompt, answer in zip(earlier, answers, strict=True):
+                plain.append(replace(prompt, logits=answer.logits))
             answers = self._decode_all(encoded, plain)
         if self.refinements > 1:
             indices = [index for index, answer in enumerate(answers) if answer.mask.any()]
@@ -106,11 +114,13 @@ class GuidedNetwork(SamNetwork):
         return arguments
 
     def _guided(self, encoded: EmbeddedImage, target: Tensor) -> GuidedPrompt:
-        """Return a positive point at the highest similarity to the target, a negative one at the lowest."""
+        """Return the guided prompt, with points at the highest (positive) and lowest (negative) similarity."""
         features = _features(encoded)
+        _, height, width = features.shape
         directions = functional.normalize(features.flatten(1), dim=0)
         cosines = functional.normalize(target, dim=0) @ directions
-        cells = cosines.reshape(1, 1, *features.shape[1:])
+        cells = cosines.reshape(1, 1, height, width)
+        # PerSAM's code selects the points from similarities at the resolution of SAM's masks.
         low = functional.interpolate(cells, scale_factor=4, mode="bilinear", align_corners=False)
         full = encoded.space.upsample(low[0, 0])
         similarities: NDArray[np.float32] = full.cpu().numpy()
@@ -118,7 +128,8 @@ class GuidedNetwork(SamNetwork):
         for index in (similarities.argmax(), similarities.argmin()):
             row, column = np.unravel_index(int(index), similarities.shape)
             extremes.append((int(row), int(column)))
-        standardized = (cosines - full.mean()) / full.std(unbiased=False).clamp(min=_MIN_DEVIATION)
+        deviation = full.std(unbiased=False).clamp(min=_MIN_DEVIATION)
+        standardized = (cosines - full.mean()) / deviation
         return GuidedPrompt(
             points=encoded.space.to_network(extremes),
             labels=np.array([1, 0], np.int32),
@@ -132,23 +143,29 @@ class GuidedNetwork(SamNetwork):
 
 def _without_guidance(prompt: NetworkPrompt) -> NetworkPrompt:
     return NetworkPrompt(
-        points=prompt.points, labels=prompt.labels, box=None, logits=None, is_several=True
+        points=prompt.points,
+        labels=prompt.labels,
+        box=None,
+        logits=None,
+        is_several=True,
     )
 
 
 def _features(encoded: EmbeddedImage) -> Tensor:
     """Return the embedding for the decoder's attention, float32 (channels, height, width)."""
     embeddings = encoded.embeddings["image_embeddings"]
-    # SAM 2 and later give several levels, of which the last is the coarsest.
+    # SAM 2 and later models return several levels, of which the last is the coarsest.
     features = embeddings[-1] if isinstance(embeddings, (list, tuple)) else embeddings
-    # Contiguous, because sums round differently in another memory layout, as after `unpack`.
+    # Contiguous, because sums round differently in other memory layouts, such as the one after
+    # `unpack`.
     return features[0].float().contiguous()
 
 
 def _image_extent(space: ImageSpace, grid: tuple[int, int]) -> tuple[float, float]:
     """Return the size of the image along each axis, in cells of the square's grid."""
     height, width = space.inner
-    return grid[0] * height / space.side, grid[1] * width / space.side
+    rows, columns = grid
+    return rows * height / space.side, columns * width / space.side
 
 
 def _bounding_box(mask: Mask, space: ImageSpace) -> NDArray[np.floating[Any]]:

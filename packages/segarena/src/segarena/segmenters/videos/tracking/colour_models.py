@@ -9,37 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = (16, 32, 32)
+# Right shifts that map 8 bits to the bins: 256 / 16 lightness levels, 256 / 32 per colour axis.
 _SHIFTS = (4, 3, 3)
 _MIN_SHARE = 5e-5
-"""Share of a label's samples added to every bin, so that single outliers decide nothing."""
+"""Share of a label's samples added to every bin, so that single outliers have little effect."""
 
 
 def colour_bins(lab: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """Return the number of each pixel's histogram bin, uint16, from 8-bit CIELAB (..., 3)."""
-    parts = [lab[..., channel].astype(np.uint16) >> shift for channel, shift in enumerate(_SHIFTS)]
-    return ((parts[0] * BINS[1] + parts[1]) * BINS[2] + parts[2]).astype(np.uint16)
+    """Return the index of each pixel's histogram bin, uint16, from 8-bit CIELAB (..., 3)."""
+    # There are 16384 bins, which 8 bits cannot index.
+    wide = lab.astype(np.uint16)
+    lightness = wide[..., 0] >> _SHIFTS[0]
+    green_red = wide[..., 1] >> _SHIFTS[1]
+    blue_yellow = wide[..., 2] >> _SHIFTS[2]
+    bins = (lightness * BINS[1] + green_red) * BINS[2] + blue_yellow
+    return bins.astype(np.uint16)
 
 
 class ColourModels:
-    """Colour histograms of labels; one without samples gets the mean of the others."""
+    """Colour histograms of labels; a label without samples gets the mean of the others."""
 
     def __init__(self, labels: int) -> None:
-        self._counts = np.zeros((labels, int(np.prod(BINS))), dtype=np.float64)
+        bins = int(np.prod(BINS))
+        self._counts = np.zeros((labels, bins), dtype=np.float64)
 
     def learn(self, label: int, bins: NDArray[np.uint16]) -> None:
-        """Add the pixels of one frame; together they have weight 1."""
+        """Add the pixels of one frame with a total weight of 1."""
         if bins.size:
-            self._counts[label] += (
-                np.bincount(bins.ravel(), minlength=self._counts.shape[1]) / bins.size
-            )
+            counts = np.bincount(bins.ravel(), minlength=self._counts.shape[1])
+            self._counts[label] += counts / bins.size
 
     def log_table(self) -> NDArray[np.float32]:
-        """Return the log share of each label in each bin, float32 (labels, bins); shares sum to 1."""
+        """Return the logarithm of each label's share in each bin, float32 (labels, bins); shares sum to 1."""
         from scipy.ndimage import gaussian_filter
 
-        smooth: Sequence[Any] = [
-            gaussian_filter(counts.reshape(BINS), 1.0).ravel() for counts in self._counts
-        ]
+        smooth: list[Any] = []
+        for counts in self._counts:
+            blurred = gaussian_filter(counts.reshape(BINS), 1.0)
+            smooth.append(blurred.ravel())
         totals = self._counts.sum(axis=1)
         likelihood = np.stack(smooth) / np.maximum(totals, 1e-12)[:, None] + _MIN_SHARE
         has_samples = totals > 0
@@ -56,13 +63,13 @@ def colour_table(
     marks: Mapping[int, NDArray[np.int16]],
     found: Mapping[int, NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """Return `ColourModels.log_table` of strokes and label probabilities, with equal weight per frame.
+    """Return `ColourModels.log_table` for strokes and label probabilities, with equal weight per frame.
 
     Args:
         bins: colour bin of each pixel, (T, h, w).
-        ids: of the labels.
+        ids: ids of the labels.
         marks: strokes by frame, (h, w).
-        found: label probabilities by frame, (labels, h, w); pixels above one half are learned.
+        found: label probabilities by frame, (labels, h, w); pixels above one half are samples.
     """
     models = ColourModels(len(ids))
     for number, label in enumerate(ids):

@@ -1,4 +1,4 @@
-"""Strokes in a video: clicks and scribbles of single frames, and the pixels they mark."""
+"""Strokes in a video: clicks and scribbles in single frames, and the pixels that they mark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HIGHEST_OBJECT = 255
 UNMARKED = -1
 
 LabelMarks: TypeAlias = NDArray[np.int16]
-"""(H, W): the label of each marked pixel, else `UNMARKED`."""
+"""(H, W): the label of each marked pixel, `UNMARKED` elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class FrameStroke:
     """A click or scribble in one frame.
 
     Attributes:
-        frame: its frame.
-        corners: (row, column), sub-pixel.
-        label: of the marked pixels; background for negative prompts of any object.
-        object_id: the prompted object.
+        frame: index of the frame.
+        corners: (row, column), with sub-pixel precision.
+        label: label of the marked pixels; background for negative prompts of any object.
+        object_id: id of the prompted object.
     """
 
     frame: int
@@ -42,17 +42,17 @@ class FrameStroke:
 
 
 def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[FrameStroke]:
-    """Return the prompts as strokes, in the order given.
+    """Convert the prompts to strokes, in the order given.
 
     Raises:
-        SegmenterError: a prompt of another kind, or a scribble over several frames.
-        InvalidPrompt: a prompt outside of the video, or an object id that labels cannot hold.
+        SegmenterError: a prompt has an unsupported kind, or a scribble spans several frames.
+        InvalidPrompt: a prompt is outside the video, or labels cannot represent an object id.
     """
     return [_stroke(prompt, shape) for prompt in prompts]
 
 
 def stroke_object_ids(strokes: Iterable[FrameStroke]) -> tuple[int, ...]:
-    """Return the ids of the objects with strokes, ascending, without the background."""
+    """Return the ids of all objects with strokes except the background, ascending."""
     return tuple(sorted({stroke.object_id for stroke in strokes} - {BACKGROUND}))
 
 
@@ -66,24 +66,27 @@ def draw_strokes(
     """Draw the strokes of one frame; where they cross, the later one wins.
 
     Args:
-        strokes: of one frame.
+        strokes: strokes of one frame.
         shape: (H, W) of the result.
         scale: size of the result relative to the frame, along rows and columns.
-        width_px: of the lines in the result.
+        width_px: width of the lines in the result.
     """
     marks = np.full(shape, UNMARKED, dtype=np.int16)
+    # Rounding may move a stroke at the border outside the frame.
+    last = np.asarray(shape) - 1
     for stroke in strokes:
-        # Whole numbers are pixel centres, which scale with a shift of half a pixel.
+        # Integers are pixel centres, so scaling shifts positions by half a pixel.
         corners = (np.asarray(stroke.corners) + 0.5) * scale - 0.5
-        pixels = np.rint(corners).astype(np.int32).clip(0, np.asarray(shape) - 1)[:, ::-1]
-        # OpenCV draws nothing for a single point, so the last one is repeated.
-        line = np.ascontiguousarray(np.concatenate([pixels, pixels[-1:]]))
+        row_column = np.rint(corners).astype(np.int32).clip(0, last)
+        x_y = row_column[:, ::-1]
+        # OpenCV draws nothing for a line with a single point, so the point is repeated.
+        line = np.ascontiguousarray(np.concatenate([x_y, x_y[-1:]]))
         cv2.polylines(marks, [line], isClosed=False, color=stroke.label, thickness=width_px)
     return marks
 
 
 def apply_marks_to_labels(labels: Labels, marks: LabelMarks) -> Labels:
-    """Return labels with the marked pixels set to their marks."""
+    """Return a copy of labels in which marked pixels have the label of their marks."""
     return np.where(marks == UNMARKED, labels, marks).astype(np.uint8)
 
 
@@ -96,8 +99,9 @@ def check_round(dialogue: Dialogue, kinds: Iterable[str] = STROKE_PROMPT_KINDS) 
 
 
 def group_by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
-    """Return the strokes by frame; frames ascending, strokes in the order given."""
+    """Group the strokes by frame, frames ascending, strokes in the order given."""
     frames: dict[int, list[FrameStroke]] = {}
+    # Sorting is stable, so strokes of the same frame keep their order.
     for stroke in sorted(strokes, key=lambda stroke: stroke.frame):
         frames.setdefault(stroke.frame, []).append(stroke)
     return frames

@@ -1,4 +1,4 @@
-"""One round of strokes: new strokes change their own frame, and others up to the next stroked frame."""
+"""One round of strokes, which changes the frames up to the next frame with earlier strokes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from segarena.segmenters.videos.tracking.working_video import Field, WorkingVide
 
 Rounds: TypeAlias = Sequence[Sequence[FrameStroke]]
 Advance: TypeAlias = Callable[[Labels | None, Rounds], Labels]
-"""Function from the previous labels (T, H, W), None in round one, and all strokes to new labels."""
+"""Function that maps the previous labels (T, H, W), None in the first round, and all strokes to new labels."""
 
 
 class FrameRange(NamedTuple):
-    """Frames `first` to `last` to solve again, and the frames with strokes before and after, if any."""
+    """Frames `first` to `last` to solve again, and the nearest frames with strokes before and after, if any."""
 
     first: int
     last: int
@@ -40,15 +40,20 @@ class FrameRange(NamedTuple):
     after: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class StrokeRound:
     """Strokes and previous labels of one round.
 
     Attributes:
-        video: at working size.
-        previous: uint8 (T, H, W), labels of the previous round; None in the first.
-        strokes: of all rounds, by frame.
-        marks: the same, drawn at working size; in the first round with `mark_border`.
+        video: the video at working size.
+        previous: uint8 (T, H, W), labels of the previous round; None in the first round.
+        strokes: strokes of all rounds, by frame.
+        marks: strokes of all rounds drawn at working size; in the first round with `mark_border`.
         fresh: strokes of this round, drawn at working size.
         ids: 0 and the object ids, ascending; layers are in this order.
     """
@@ -75,8 +80,10 @@ class StrokeRound:
 
         def draw(frames: Mapping[int, Sequence[FrameStroke]]) -> dict[int, LabelMarks]:
             drawn: dict[int, LabelMarks] = {}
-            for frame, said in frames.items():
-                drawn[frame] = draw_strokes(said, video.size, scale=video.scale, width_px=stroke_px)
+            for frame, of_frame in frames.items():
+                drawn[frame] = draw_strokes(
+                    of_frame, video.size, scale=video.scale, width_px=stroke_px
+                )
             return drawn
 
         frames = group_by_frame(strokes)
@@ -86,13 +93,19 @@ class StrokeRound:
             marks = {frame: mark_border(drawn, reach=reach) for frame, drawn in marks.items()}
         ids = (BACKGROUND, *stroke_object_ids(strokes))
         return cls(
-            video=video, previous=previous, strokes=frames, marks=marks, fresh=fresh, ids=ids
+            video=video,
+            previous=previous,
+            strokes=frames,
+            marks=marks,
+            fresh=fresh,
+            ids=ids,
         )
 
     @property
     def has_object(self) -> bool:
-        """Whether the prompts so far contain a positive stroke."""
-        return any(stroke.label != BACKGROUND for stroke in chain(*self.strokes.values()))
+        """Whether at least one stroke so far is positive."""
+        strokes = chain(*self.strokes.values())
+        return any(stroke.label != BACKGROUND for stroke in strokes)
 
     def empty(self) -> Labels:
         """Return labels without any object."""
@@ -102,7 +115,9 @@ class StrokeRound:
         """Return the previous labels of a frame, at working size; None in the first round."""
         if self.previous is None:
             return None
-        return np.asarray(self.ids, dtype=np.uint8)[self.layers(frame).argmax(axis=0)]
+        ids = np.asarray(self.ids, dtype=np.uint8)
+        likeliest = self.layers(frame).argmax(axis=0)
+        return ids[likeliest]
 
     def layers(self, frame: int) -> Field:
         """Return the previous labels of a frame as layers, float32 (labels, h, w)."""
@@ -111,14 +126,15 @@ class StrokeRound:
         else:
             labels = self.previous[frame]
         size = self.video.size[::-1]
-        stack = [
-            cv2.resize((labels == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)
-            for label in self.ids
-        ]
+        stack: list[cv2.typing.MatLike] = []
+        for label in self.ids:
+            is_label = (labels == label).astype(np.float32)
+            stack.append(cv2.resize(is_label, size, interpolation=cv2.INTER_AREA))
         return np.stack(stack).astype(np.float32)
 
     def open_ranges(self) -> Iterator[FrameRange]:
-        """Yield the ranges between neighbouring frames with strokes, at least one of them fresh."""
+        """Yield the ranges between neighbouring frames with strokes, of which at least one has fresh strokes."""
+        # None stands for the start and for the end of the video.
         ends: list[int | None] = [None, *sorted(self.marks), None]
         for before, after in pairwise(ends):
             first = 0 if before is None else before + 1
@@ -127,19 +143,18 @@ class StrokeRound:
                 yield FrameRange(first, last, before, after)
 
     def merge(self, layers: Mapping[int, Field]) -> Labels:
-        """Return new labels: the highest layer in these frames, previous labels elsewhere, then strokes."""
+        """Return new labels: the highest layer in these frames, the previous labels elsewhere, and strokes on top."""
         labels = self.empty() if self.previous is None else self.previous.copy()
         shape = (self.video.shape[1], self.video.shape[2])
         for frame, stack in layers.items():
             if self.video.size == shape:
                 full = stack
             else:
-                full = np.stack(
-                    [
-                        cv2.resize(layer, shape[::-1], interpolation=cv2.INTER_LINEAR)
-                        for layer in stack
-                    ]
-                )
+                size = shape[::-1]
+                resized = [
+                    cv2.resize(layer, size, interpolation=cv2.INTER_LINEAR) for layer in stack
+                ]
+                full = np.stack(resized)
             labels[frame] = np.asarray(self.ids, dtype=np.uint8)[full.argmax(axis=0)]
         for frame in self.fresh:
             labels[frame] = apply_marks_to_labels(
@@ -148,14 +163,18 @@ class StrokeRound:
         return labels
 
 
-def answer_round(dialogue: Dialogue, shape: Shape, advance: Advance) -> Prediction:
+def answer_round(
+    dialogue: Dialogue,
+    shape: Shape,
+    advance: Advance,
+) -> Prediction:
     """Return the prediction of the newest round; without a previous prediction, solve all rounds in order.
 
-    The mask is bool if all prompts are about object 1 or the background, else labels.
+    The mask is bool if all prompts are about object 1 or the background, and labels otherwise.
 
     Raises:
         SegmenterError: no prompt in this round, or one of a wrong kind.
-        InvalidPrompt: a prompt outside of the video.
+        InvalidPrompt: a prompt is outside the video.
     """
     check_round(dialogue)
     rounds = [read_strokes(prompts, shape) for prompts in dialogue.rounds]

@@ -1,7 +1,7 @@
-"""Base class of video segmenters that answer strokes with labels of all frames."""
+"""Base class of video segmenters that predict labels of all frames from strokes."""
 
-# Annotations are not postponed here: the options of subclasses in other modules are validated
-# by these annotations, which must be types at run time.
+# Annotations are not postponed here: options of subclasses in other modules are validated against
+# these annotations, which must therefore be types at run time.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from segarena.segmenters.videos.tracking.working_video import Field, WorkingVide
 
 @dataclass(kw_only=True, eq=False)
 class StrokeSegmenter(ABC):
-    """Answers clicks and scribbles in some frames of a video with labels of all of them.
+    """Predicts labels of all frames of a video from clicks and scribbles in some of them.
 
     Args:
         work_px: maximum number of pixels of a shrunk frame.
         stroke_px: width of a stroke, in working pixels.
-        reach: maximum distance from a stroke at which previous labels may be in doubt, as a share of
+        reach: maximum distance from a stroke at which it contradicts previous labels, as a share of
             the frame's longer side.
-        radius_px: of the windows that smooth along edges, or move borders to them.
+        radius_px: half the width of the windows that smooth along edges, or move borders to them.
         edge: step in lightness, of 0 to 255, that counts as an edge.
     """
 
@@ -38,12 +38,12 @@ class StrokeSegmenter(ABC):
     sample_kinds: ClassVar[frozenset[str]] = frozenset({"video"})
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue with masks of all frames; empty if no object is marked.
+        """Predict each dialogue with masks of all frames; empty if no object is marked.
 
         Raises:
             SegmenterError: no prompt in this round, one of another kind, or a scribble over several
                 frames.
-            InvalidPrompt: a prompt outside of the video.
+            InvalidPrompt: a prompt is outside the video.
         """
         video: WorkingVideo = encoded.video
 
@@ -57,11 +57,17 @@ class StrokeSegmenter(ABC):
 
         return [answer_round(dialogue, video.shape, advance) for dialogue in dialogues]
 
-    def smooth(self, video: WorkingVideo, frame: int, layers: Field) -> Field:
-        """Smooth layers (n, h, w) of a frame, moving their borders to its edges."""
+    def smooth(
+        self,
+        video: WorkingVideo,
+        frame: int,
+        layers: Field,
+    ) -> Field:
+        """Smooth layers (n, h, w) of a frame, which moves their borders to its edges."""
         lightness = video.lab[frame, :, :, 0]
-        return GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)(layers)
+        guided_filter = GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)
+        return guided_filter(layers)
 
     @abstractmethod
     def _advance(self, encoded: Any, drawn: StrokeRound) -> Labels:
-        """Return new labels of all frames for a round in which an object is marked."""
+        """Return new labels of all frames for a round with at least one object."""

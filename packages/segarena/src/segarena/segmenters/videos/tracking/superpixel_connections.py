@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.segmenters.drawing.superpixels import SuperpixelGraph
-from segarena.segmenters.videos.tracking.working_video import WorkingVideo
+from segarena.segmenters.videos.tracking.working_video import (
+    FLOW_TOLERANCE,
+    MIN_FLOW_TOLERANCE,
+    WorkingVideo,
+)
 
 _COLOUR_STEP = 12.0
-"""Colour difference between frames, in 8-bit CIELAB, equivalent to the median contrast in a frame."""
+"""Colour difference between frames, in 8-bit CIELAB, that has the effect of the median contrast in a frame."""
 
 
 def connect_superpixels(
@@ -25,10 +29,10 @@ def connect_superpixels(
 ) -> Any:
     """Return the conductances between all superpixels of a video, sparse (n, n), symmetric.
 
-    Within a frame, the conductance is the length of the common border in units of the mean, and falls
-    with contrast. Between neighbouring frames it is the share of pixels that the flow connects, falls
-    with the colour difference by `beta`, and is weighted by `through_time`. `starts` as in
-    `EncodedWalk`.
+    Within a frame, the conductance is proportional to the length of the common border, relative to
+    the mean length, and falls with contrast. Between neighbouring frames it is proportional to the
+    share of pixels that the flow connects, falls with the colour difference by `beta`, and is
+    multiplied by `through_time`. `starts` is described in `EncodedWalk`.
     """
     from scipy import sparse
 
@@ -39,7 +43,8 @@ def connect_superpixels(
             float(graph.border_px.sum()) / max(len(graph.edges), 1), 1.0
         )
         pairs.append(graph.edges + starts[frame])
-        # The small constant keeps every superpixel reachable, so the system has a unique solution.
+        # A small constant keeps every superpixel reachable, so that the system has a unique
+        # solution.
         values.append((relative * np.exp(-beta * graph.contrasts) + 1e-6).astype(np.float64))
         if frame:
             follow, shares = _following(video, graphs, frame - 1, beta)
@@ -54,21 +59,26 @@ def connect_superpixels(
 
 
 def superpixel_means(graph: SuperpixelGraph, layer: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean of a layer (H, W) in each superpixel."""
-    return (
-        np.bincount(graph.labels.ravel(), layer.ravel().astype(np.float64), minlength=graph.size)
-        / graph.areas_px
-    )
+    """Return the mean of a layer (H, W) over each superpixel."""
+    labels = graph.labels.ravel()
+    values = layer.ravel().astype(np.float64)
+    totals = np.bincount(labels, values, minlength=graph.size)
+    return totals / graph.areas_px
 
 
 def _mean_colours(graph: SuperpixelGraph, lab: NDArray[np.uint8]) -> NDArray[np.float64]:
-    return np.stack([superpixel_means(graph, lab[:, :, channel]) for channel in range(3)], axis=1)
+    channels = np.moveaxis(lab, 2, 0)
+    means = [superpixel_means(graph, channel) for channel in channels]
+    return np.stack(means, axis=1)
 
 
 def _following(
-    video: WorkingVideo, graphs: Sequence[SuperpixelGraph], frame: int, beta: float
+    video: WorkingVideo,
+    graphs: Sequence[SuperpixelGraph],
+    frame: int,
+    beta: float,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return pairs of superpixels that the flow connects from `frame` to the next, with weights."""
+    """Return weighted pairs of superpixels that the flow connects from `frame` to the next frame."""
     here = graphs[frame]
     there = graphs[frame + 1]
     height, width = video.size
@@ -76,19 +86,28 @@ def _following(
     flow = video.flows[0, frame].astype(np.float32)
     to_rows = np.rint(rows + flow[..., 1]).astype(np.intp)
     to_columns = np.rint(columns + flow[..., 0]).astype(np.intp)
-    back = video.flows[1, frame + 1].astype(np.float32)
-    is_inside = (to_rows >= 0) & (to_rows < height) & (to_columns >= 0) & (to_columns < width)
+    in_rows = (to_rows >= 0) & (to_rows < height)
+    in_columns = (to_columns >= 0) & (to_columns < width)
     to_rows = to_rows.clip(0, height - 1)
     to_columns = to_columns.clip(0, width - 1)
-    apart = np.square(flow + back[to_rows, to_columns]).sum(axis=2)
-    is_followed = is_inside & (apart < 2.0 + 0.05 * np.square(flow).sum(axis=2))
-    keys, counts = np.unique(
-        here.labels[is_followed] * there.size + there.labels[to_rows, to_columns][is_followed],
-        return_counts=True,
-    )
-    ends = np.stack([keys // there.size, keys % there.size], axis=1)
-    shares = counts / np.sqrt(here.areas_px[ends[:, 0]] * there.areas_px[ends[:, 1]])
+
+    # A pixel counts only if the backward flow from its destination returns near to it.
+    back = video.flows[1, frame + 1].astype(np.float32)
+    error = np.square(flow + back[to_rows, to_columns]).sum(axis=2)
+    tolerance = MIN_FLOW_TOLERANCE + FLOW_TOLERANCE * np.square(flow).sum(axis=2)
+    is_followed = in_rows & in_columns & (error < tolerance)
+
+    # Pairs are encoded as single integers, because `unique` is much faster on integers than on
+    # rows.
+    labels_there = there.labels[to_rows, to_columns]
+    pairs = here.labels[is_followed] * there.size + labels_there[is_followed]
+    keys, counts = np.unique(pairs, return_counts=True)
+    first = keys // there.size
+    second = keys % there.size
+    # Divided by the sizes of both, so that large superpixels are not connected more strongly.
+    shares = counts / np.sqrt(here.areas_px[first] * there.areas_px[second])
     before = _mean_colours(here, video.lab[frame])
     after = _mean_colours(there, video.lab[frame + 1])
-    contrast = np.linalg.norm(before[ends[:, 0]] - after[ends[:, 1]], axis=1)
-    return ends, shares * np.exp(-beta * contrast / _COLOUR_STEP)
+    contrast = np.linalg.norm(before[first] - after[second], axis=1)
+    similarity = np.exp(-beta * contrast / _COLOUR_STEP)
+    return np.stack([first, second], axis=1), shares * similarity

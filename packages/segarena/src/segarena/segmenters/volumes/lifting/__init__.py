@@ -1,1 +1,1 @@
-"""Slice-wise use of image segmenters on volumes."""
+"""Slice-wise application of image segmenters to volumes."""

@@ -16,17 +16,17 @@ from segarena.prompts import Box, Click, Prompt
 from segarena.segmenters.volumes.lifting.slice_prompts import SlicePrompts
 
 SliceDialogues: TypeAlias = dict[int, Dialogue]
-"""Dialogues for an image segmenter by slice; predictions have the same keys."""
+"""Dialogues for an image segmenter, by slice; predictions have the same keys."""
 
 SlicePredictions: TypeAlias = dict[int, Prediction]
 
 PUBLISHED_POINTS = 5
-"""Number of points that the published code assumes in the prompted slice."""
+"""Number of points that the published code expects in the prompted slice."""
 
 
 @dataclass(slots=True)
 class _Front:
-    """A propagation from slice `seed` that has reached `plane` and continues to `end`."""
+    """One direction of a propagation from slice `seed`, which has reached `plane` and continues to `end`."""
 
     seed: int
     plane: int
@@ -37,19 +37,23 @@ class _Front:
 
 
 def propagate(
-    seeds: SlicePrompts, first: int, last: int, protocol: Protocol = "careful"
+    seeds: SlicePrompts,
+    first: int,
+    last: int,
+    protocol: Protocol = "careful",
 ) -> Generator[SliceDialogues, SlicePredictions, tuple[SlicePredictions, SlicePrompts]]:
-    """Predict the seeds, then their neighbours, and so on; return all predictions and prompts by slice.
+    """Predict the seed slices, then their neighbours, and so on; return all predictions and prompts by slice.
 
-    The prediction of a slice becomes the prompt of the next one: its tight box if the seed has a box,
-    else one click in its middle. An empty prediction ends its direction. Between two seeds, each
-    covers half of the slices. Both directions advance in the same step, as they are independent.
+    The prediction of a slice determines the prompt of the next slice: its bounding box if the seed
+    has a box, otherwise one click in its middle. An empty prediction ends its direction. Between
+    two seeds, each covers half of the slices. Both directions advance in the same step, because
+    they are independent.
 
-    "careful": the middle is the mean of the largest component, moved into it, as in the paper.
-    "published": it is the centre of the component's bounding box; a seed's box prompts both
-    neighbours unchanged; for a seed with n < 5 points, the 5 - n slices below it are dropped in the
-    end. The published code predicts most slices twice, without any effect; here each is predicted
-    once.
+    With "careful", the middle is the centre of mass of the largest component, moved into it, as in
+    the paper. With "published", it is the centre of the component's bounding box; a seed's box
+    prompts both neighbours unchanged; and for a seed with n < 5 points, the 5 - n slices below it
+    are dropped at the end. The published code predicts most slices twice, without any effect; here
+    each slice is predicted once.
 
     Args:
         seeds: prompts by slice, all within the limits.
@@ -87,11 +91,21 @@ def _dialogue(prompts: tuple[Prompt, ...]) -> Dialogue:
     return Dialogue((prompts,))
 
 
-def _fronts(seeds: list[int], first: int, last: int) -> list[_Front]:
-    """Return a front for each direction from a seed; between two seeds both cover half of the slices."""
-    middles = [(lower + upper) // 2 for lower, upper in pairwise(seeds)]
-    lows = [first, *(middle + 1 for middle in middles)]
-    highs = [*middles, last]
+def _fronts(
+    seeds: list[int],
+    first: int,
+    last: int,
+) -> list[_Front]:
+    """Return a front for each direction from each seed; between two seeds, each covers half of the slices."""
+    lows = [first]
+    highs: list[int] = []
+    for lower, upper in pairwise(seeds):
+        # The midpoint divides the slices between two seeds, so that each starts from the nearer
+        # one.
+        middle = (lower + upper) // 2
+        highs.append(middle)
+        lows.append(middle + 1)
+    highs.append(last)
     fronts: list[_Front] = []
     for seed, low, high in zip(seeds, lows, highs, strict=True):
         for end in (low, high):
@@ -101,25 +115,36 @@ def _fronts(seeds: list[int], first: int, last: int) -> list[_Front]:
 
 
 def _next_prompts(
-    front: _Front, seed: tuple[Prompt, ...], answer: Prediction, *, is_published: bool
+    front: _Front,
+    seed: tuple[Prompt, ...],
+    answer: Prediction,
+    *,
+    is_published: bool,
 ) -> tuple[Prompt, ...]:
-    """Return the prompts of the slice after `front.plane`; none if the prediction is empty."""
+    """Return the prompts of the slice after `front.plane`; empty if the prediction is empty."""
     boxes = tuple(prompt for prompt in seed if isinstance(prompt, Box))
+    # The published code prompts the slices next to the seed with its unchanged box.
     if boxes and is_published and front.plane == front.seed:
         return boxes
     mask = answer.mask.astype(np.bool_, copy=False)
     if boxes:
         corners = tight_box(mask)
-        return () if corners is None else (Box(*corners, boxes[-1].object_id),)
+        if corners is None:
+            return ()
+        return (Box(*corners, boxes[-1].object_id),)
+    # The paper propagates the centre of mass, but its code the centre of the bounding box.
     middle = snapped_box_centre(mask) if is_published else snapped_mean(mask)
-    return () if middle is None else (Click(middle),)
+    if middle is None:
+        return ()
+    return (Click(middle),)
 
 
 def _dropped_planes(seeds: SlicePrompts) -> set[int]:
-    """Return the slices whose prompts the published code loses, as it assumes five points per seed."""
+    """Return the slices whose prompts the published code loses, because it assumes five points per seed."""
     lost: set[int] = set()
     for plane, prompts in seeds.items():
         clicks = sum(isinstance(prompt, Click) for prompt in prompts)
+        # Other code propagates boxes, and loses none.
         if clicks and clicks == len(prompts):
             lost |= set(range(plane - PUBLISHED_POINTS + clicks, plane))
     return lost - set(seeds)

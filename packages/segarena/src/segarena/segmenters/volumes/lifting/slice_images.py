@@ -1,4 +1,4 @@
-"""Slices of a scan as grey images, and their encodings, made on first use."""
+"""Slices of a scan as grey images, and their encodings, which are created on first use."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ class SliceImages:
 
     Args:
         sample: the scan.
-        intensity: one of `Intensity`; "none" takes the voxels unchanged, which must be 0 to 255.
-        percentiles: for the rules that use them.
+        intensity: one of `Intensity`; "none" uses the voxels unchanged, which must be 0 to 255.
+        percentiles: lower and upper percentile, for the kinds of `intensity` that use them.
     """
 
-    def __init__(self, sample: VolumeSample, intensity: str, percentiles: Range) -> None:
+    def __init__(
+        self,
+        sample: VolumeSample,
+        intensity: str,
+        percentiles: Range,
+    ) -> None:
         # The value may come from a third-party segmenter's `slice_intensity`.
         if intensity not in get_args(Intensity):
             raise PluginInvalid(
@@ -54,8 +59,8 @@ class SliceImages:
         """Return slice `plane`, uint8 (H, W, 3) with equal channels.
 
         Raises:
-            InvalidImage: NaN in the scan.
-            SegmenterError: voxels outside of 0 to 255 with intensity "none".
+            InvalidImage: a voxel is NaN.
+            SegmenterError: with intensity "none", a voxel is outside 0 to 255.
         """
         grey = self._grey(self.sample.voxels[plane])
         image = np.repeat(grey[:, :, None], 3, axis=2)
@@ -90,18 +95,19 @@ class SliceImages:
 
 
 class SliceEncodings:
-    """Encodings of a scan's slices, each made on first use, in a cache of the last ones used.
+    """Encodings of a scan's slices, created on first use and kept in a least-recently-used cache.
 
-    The cache keeps at least one; slices that it dropped are encoded again. No result depends on it.
+    The cache keeps at least one encoding; evicted slices are encoded again. Results do not depend
+    on the cache.
 
     Args:
         images: the slices.
-        segmenter: encodes them.
+        segmenter: segmenter that encodes them.
         keep_bytes: size of the cache.
-        clock: returns seconds since a fixed moment.
+        clock: function that returns seconds since a fixed moment.
 
     Attributes:
-        pass_seconds: duration of each encoding so far.
+        pass_seconds: duration of each encoder pass so far.
     """
 
     def __init__(
@@ -115,7 +121,7 @@ class SliceEncodings:
         self.pass_seconds: list[float] = []
         self._segmenter = segmenter
         self._clock = clock
-        self._cache = LruCache[int, tuple[Any]](max_bytes=keep_bytes, keeps_last=True)
+        self._cache = LruCache[int, tuple[Any]](max_bytes=keep_bytes, min_entries=1)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,6 +137,6 @@ class SliceEncodings:
         started = self._clock()
         encoded = self._segmenter.encode(self.images.image(plane))
         self.pass_seconds.append(self._clock() - started)
-        # In a tuple, because None is a valid encoding.
+        # Wrapped in a tuple, because None is a valid encoding.
         self._cache.put(plane, (encoded,), memory_bytes(encoded))
         return encoded

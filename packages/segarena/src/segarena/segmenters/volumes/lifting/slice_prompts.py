@@ -1,4 +1,4 @@
-"""Convert prompts of a volume to prompts of its slices, in kinds that an image segmenter takes."""
+"""Conversion of a volume's prompts to prompts on its slices, in kinds that an image segmenter accepts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SlicePrompts = dict[int, tuple[Prompt, ...]]
 """Prompts by slice."""
 
 DEFAULT_PROMPT_KINDS = frozenset({"click", "box"})
-"""Assumed prompt kinds of an image segmenter that declares none."""
+"""Prompt kinds assumed for an image segmenter that declares none."""
 
 
 def kinds_in_volume(kinds: Collection[str]) -> frozenset[str]:
-    """Return the prompt kinds of a volume that convert to these kinds of an image segmenter."""
+    """Return the prompt kinds of a volume that can be converted to these kinds of an image segmenter."""
     convertible = {"limits", "mask"} | (set(kinds) & {"box", "scribble", "lasso"})
     if "click" in kinds:
-        # Scribbles and lassos can become clicks.
+        # Scribbles and lassos can be converted to clicks.
         convertible |= {"click", "scribble", "lasso"}
     return frozenset(convertible)
 
@@ -44,45 +44,51 @@ def draw_on_slices(
     """Return the prompts of one round by slice, in the order given.
 
     - A click belongs to its slice. A box becomes the same box on each of its slices.
-    - A scribble in a slice stays a scribble if the segmenter takes scribbles; otherwise, and where it
-      meets a slice in a single point, its points become clicks. Slices that a line crosses between
-      two of its points get clicks too; under "published" only those with points.
-    - A lasso stays a lasso if the segmenter takes lassos. Otherwise, a positive one in the first round
-      is the outline of the object: a mask, or else its bounding box. Any other one is a click in the
-      middle of its region, on each of its slices.
+    - A scribble within a slice stays a scribble if the segmenter accepts scribbles. Otherwise, and where
+      it meets a slice in a single point, its points become clicks. Slices that a line crosses between
+      two of its points get clicks too; with "published", only slices that contain points do.
+    - A lasso stays a lasso if the segmenter accepts lassos. Otherwise, a positive lasso in the first
+      round is the outline of the object: a mask, or else its bounding box. Any other lasso becomes a
+      click in the middle of its region, on each of its slices.
     - A mask becomes a mask prompt on slices with other prompts, and nothing elsewhere.
-    - Limits have no effect here. Duplicates count once, except under "published".
+    - Limits have no effect here. Duplicates count once, except with "published".
 
     Args:
-        prompts: of one round.
+        prompts: prompts of one round.
         kinds: prompt kinds of the image segmenter.
         shape: (D, H, W).
-        is_opening: whether it is the first round.
+        is_opening: whether this is the first round.
         protocol: "careful" or "published".
 
     Raises:
-        InvalidPrompt: a lasso that does not lie in a plane.
+        InvalidPrompt: a lasso is not planar.
     """
-    said: dict[int, list[Prompt]] = defaultdict(list)
+    by_plane: dict[int, list[Prompt]] = defaultdict(list)
     is_published = protocol == "published"
     for prompt in prompts:
         for plane, drawn in _convert(
             prompt, kinds, shape, is_opening=is_opening, is_published=is_published
         ):
-            if is_published or drawn not in said[plane]:
-                said[plane].append(drawn)
+            if is_published or drawn not in by_plane[plane]:
+                by_plane[plane].append(drawn)
     masks = [prompt for prompt in prompts if isinstance(prompt, MaskPrompt)]
     if masks and "mask" in kinds:
-        for plane, there in said.items():
-            if masks[-1].mask[plane].any():
-                there.append(MaskPrompt(masks[-1].mask[plane], masks[-1].object_id))
-    return {plane: tuple(there) for plane, there in sorted(said.items())}
+        newest = masks[-1]
+        for plane, on_plane in by_plane.items():
+            if newest.mask[plane].any():
+                on_plane.append(MaskPrompt(newest.mask[plane], newest.object_id))
+    return {plane: tuple(on_plane) for plane, on_plane in sorted(by_plane.items())}
 
 
 def _convert(
-    prompt: Prompt, kinds: Collection[str], shape: Shape, *, is_opening: bool, is_published: bool
+    prompt: Prompt,
+    kinds: Collection[str],
+    shape: Shape,
+    *,
+    is_opening: bool,
+    is_published: bool,
 ) -> Iterator[tuple[int, Prompt]]:
-    """Yield (slice, prompt on it)."""
+    """Yield pairs of a slice and a prompt on it."""
     match prompt:
         case Click(position=(plane, *pixel)):
             yield plane, Click(tuple(pixel), prompt.is_positive, prompt.object_id)
@@ -98,60 +104,83 @@ def _convert(
 
 
 def _convert_scribble(
-    scribble: Scribble, kinds: Collection[str], *, is_published: bool
+    scribble: Scribble,
+    kinds: Collection[str],
+    *,
+    is_published: bool,
 ) -> Iterator[tuple[int, Prompt]]:
     points = np.asarray(scribble.points, dtype=np.float64)
-    points = points if is_published else _with_crossings(points)
+    # The published code prompts only those slices that contain a point.
+    if not is_published:
+        points = _with_crossings(points)
     for plane, piece in groupby(points.tolist(), key=lambda point: round(point[0])):
         pixels = [(row, column) for _, row, column in piece]
-        if "scribble" in kinds and (len(pixels) > 1 or "click" not in kinds):
+        # A scribble with a single point becomes a click, if the segmenter accepts clicks.
+        is_line = len(pixels) > 1 or "click" not in kinds
+        if "scribble" in kinds and is_line:
             yield plane, Scribble(tuple(pixels), scribble.is_positive, scribble.object_id)
-        else:
-            for row, column in pixels:
-                pixel = (round(row), round(column))
-                yield plane, Click(pixel, scribble.is_positive, scribble.object_id)
+            continue
+        for row, column in pixels:
+            pixel = (round(row), round(column))
+            yield plane, Click(pixel, scribble.is_positive, scribble.object_id)
 
 
 def _with_crossings(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the points of a line, and its crossings of slices between them."""
+    """Return the points of a line, and the points where it crosses slices between them."""
     line = [points[:1]]
     for first, last in pairwise(points):
-        here = round(first[0])
-        there = round(last[0])
-        planes = np.arange(here, there, 1 if there > here else -1)[1:]
-        if len(planes):
-            parts = (planes - first[0]) / (last[0] - first[0])
-        else:
-            parts = planes.astype(np.float64)
-        line += [first + parts[:, None] * (last - first), last[None]]
+        start = round(first[0])
+        end = round(last[0])
+        direction = 1 if end > start else -1
+        crossed = np.arange(start, end, direction)[1:]
+        # Without this check, two points in the same slice would give a ratio of 0/0.
+        if len(crossed):
+            parts = (crossed - first[0]) / (last[0] - first[0])
+            line.append(first + parts[:, None] * (last - first))
+        line.append(last[None])
     return np.concatenate(line)
 
 
 def _convert_lasso(
-    lasso: Lasso, kinds: Collection[str], shape: Shape, *, is_opening: bool
+    lasso: Lasso,
+    kinds: Collection[str],
+    shape: Shape,
+    *,
+    is_opening: bool,
 ) -> Iterator[tuple[int, Prompt]]:
     axis, index, region = lasso_region(lasso, shape)
+    sign = lasso.is_positive
+    number = lasso.object_id
     if axis != 0:
+        # A lasso that extends across slices gives each of them one click, in the middle of its
+        # section.
         for plane in np.flatnonzero(region.any(axis=1)).tolist():
-            there = np.flatnonzero(region[plane])
-            middle = int(there[len(there) // 2])
+            section = np.flatnonzero(region[plane])
+            middle = int(section[len(section) // 2])
             pixel = (index, middle) if axis == 1 else (middle, index)
-            yield plane, Click(pixel, lasso.is_positive, lasso.object_id)
-    elif "lasso" in kinds:
-        yield (
-            index,
-            Lasso(tuple(point[1:] for point in lasso.points), lasso.is_positive, lasso.object_id),
-        )
-    elif is_opening and lasso.is_positive and "mask" in kinds:
-        yield index, MaskPrompt(region, lasso.object_id)
-    elif is_opening and lasso.is_positive and "box" in kinds and (corners := tight_box(region)):
-        yield index, Box(*corners, lasso.object_id)
-    elif (middle := snapped_mean(region)) is not None:
-        yield index, Click(middle, lasso.is_positive, lasso.object_id)
+            yield plane, Click(pixel, sign, number)
+        return
+    if "lasso" in kinds:
+        outline = tuple(point[1:] for point in lasso.points)
+        yield index, Lasso(outline, sign, number)
+        return
+    # In the first round, a positive lasso is the outline of the object; later lassos enclose
+    # errors.
+    is_outline = is_opening and sign
+    if is_outline and "mask" in kinds:
+        yield index, MaskPrompt(region, number)
+        return
+    corners = tight_box(region)
+    if is_outline and "box" in kinds and corners:
+        yield index, Box(*corners, number)
+        return
+    middle_pixel = snapped_mean(region)
+    if middle_pixel is not None:
+        yield index, Click(middle_pixel, sign, number)
 
 
 def limits_window(prompts: Iterable[Prompt], shape: Shape) -> Window:
-    """Return the window of the newest limits of each axis; the whole volume without any."""
+    """Return the window of the newest limits of each axis, or the whole volume without limits."""
     window = [slice(0, length) for length in shape]
     for prompt in prompts:
         if isinstance(prompt, Limits):
@@ -160,18 +189,20 @@ def limits_window(prompts: Iterable[Prompt], shape: Shape) -> Window:
 
 
 def lasso_region(lasso: Lasso, shape: Shape) -> tuple[int, int, Mask]:
-    """Return (axis, index, region): the plane of a lasso and its region there, including the outline.
+    """Return the plane of a lasso as (axis, index), and its region in this plane, including the outline.
 
     Raises:
-        InvalidPrompt: its points lie in no plane of the volume.
+        InvalidPrompt: the points are not in one plane of the volume.
     """
     points = np.rint(np.asarray(lasso.points, dtype=np.float64)).astype(np.int32)
-    flat = [axis for axis in range(3) if np.ptp(points[:, axis]) == 0]
-    if not flat:
+    flat_axes = np.flatnonzero(np.ptp(points, axis=0) == 0)
+    if not len(flat_axes):
         raise InvalidPrompt(
             "a lasso must lie in one axial, coronal or sagittal plane of the volume; "
             "draw one per plane"
         )
-    axis = flat[0]
-    plane = tuple(n for other, n in enumerate(shape) if other != axis)
-    return axis, int(points[0, axis]), fill_outline(np.delete(points, axis, axis=1).tolist(), plane)
+    axis = int(flat_axes[0])
+    plane_shape = (*shape[:axis], *shape[axis + 1 :])
+    outline = np.delete(points, axis, axis=1)
+    region = fill_outline(outline.tolist(), plane_shape)
+    return axis, int(points[0, axis]), region

@@ -1,8 +1,8 @@
-"""Answer a dialogue about a volume by dialogues about its slices.
+"""Predicts a dialogue about a volume by dialogues about its slices.
 
 `answer_by_slices` is a generator: it yields dialogues about slices, receives their predictions, and
-returns the volume's prediction. So a caller that drives several of them can predict each slice for
-all of them in one call.
+returns the prediction of the volume. A caller that runs several of these generators can predict
+each slice for all of them in one call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class SliceLogits(TypedDict):
     """Logits of a slice-wise prediction.
 
     Attributes:
-        logits: of the image segmenter, by slice predicted so far.
-        propagated: prompts by slice from a propagation, which only new predictions could restore.
+        logits: logits of the image segmenter, by slice predicted so far.
+        propagated: prompts by slice that a propagation created; restoring them would require new
+            predictions.
     """
 
     logits: dict[int, Any]
@@ -44,7 +45,7 @@ class SliceLogits(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _PreviousRound:
-    """State before this round: the volume's mask, and logits and propagated prompts by slice."""
+    """State before this round: the mask of the volume, and logits and propagated prompts by slice."""
 
     mask: Mask
     logits: Mapping[int, Any]
@@ -52,45 +53,52 @@ class _PreviousRound:
 
     @classmethod
     def of(cls, dialogue: Dialogue, shape: Shape) -> _PreviousRound:
+        """Return the mask and logits before this round; a mask prompt replaces the previous mask."""
         drawn = [prompt for prompt in dialogue.rounds[-1] if isinstance(prompt, MaskPrompt)]
-        handed: Any = None if dialogue.previous is None else dialogue.previous.logits
-        # A previous mask may come from another segmenter, without logits of this form.
-        kept = handed if isinstance(handed, dict) else {}
-        propagated = kept.get("propagated", {})
+        earlier: Any = None if dialogue.previous is None else dialogue.previous.logits
+        # The previous mask may come from another segmenter, whose logits have another form.
+        stored = earlier if isinstance(earlier, dict) else {}
+        propagated = stored.get("propagated", {})
         if drawn:
             return cls(drawn[-1].mask, {}, propagated)
         previous = dialogue.previous_mask(shape).astype(np.bool_, copy=False)
-        return cls(previous, kept.get("logits", {}), propagated)
+        return cls(previous, stored.get("logits", {}), propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
-        """Return the last prediction of a slice; None without one."""
-        known = plane in self.logits
-        if known or (self.mask[plane].any() and not is_published):
-            return Prediction(self.mask[plane], self.logits.get(plane))
+        """Return the previous prediction of a slice; None if there is none."""
+        mask = self.mask[plane]
+        logits = self.logits.get(plane)
+        # The published code passes on logits only, so a slice without logits has no mask prompt.
+        has_mask = bool(mask.any()) and not is_published
+        if plane in self.logits or has_mask:
+            return Prediction(mask, logits)
         return None
 
 
 def answer_by_slices(
-    dialogue: Dialogue, shape: Shape, kinds: Collection[str], lift: Lift
+    dialogue: Dialogue,
+    shape: Shape,
+    kinds: Collection[str],
+    lift: Lift,
 ) -> Generator[SliceDialogues, SlicePredictions, Prediction]:
     """Yield dialogues about slices until this round is answered.
 
-    In the first round prompts are spread according to `lift`. Later prompts stay on their slices,
-    which are predicted again: with `lift.keeps_prompts` from all their prompts so far, otherwise from
-    the new ones. All other slices stay unchanged. Slices and pixels outside of the newest limits of
-    each axis are neither predicted nor part of the answer. A mask drawn in this round replaces the
-    previous one.
+    In the first round, prompts are spread according to `lift`. Later prompts stay on their slices,
+    and only these slices are predicted again, from all their prompts so far with
+    `lift.keeps_prompts`, otherwise from the new ones. All other slices stay unchanged. Slices and
+    pixels outside the newest limits of each axis are not predicted, and are empty in the result. A
+    mask drawn in this round replaces the previous mask.
 
-    "careful": a slice gets the mask and logits of its last prediction, of whatever round.
-    "published": only if it was predicted in the previous round; and with `lift.keeps_prompts` every
-    slice prompted so far is predicted again, with or without new prompts (the paper says only slices
-    with new prompts).
+    With "careful", a slice gets the mask and logits of its last prediction, of whatever round. With
+    "published", it gets them only if it was predicted in the previous round; and with
+    `lift.keeps_prompts` every slice prompted so far is predicted again, even without new prompts
+    (the paper says only slices with new prompts are).
 
     Args:
-        dialogue: about the volume.
+        dialogue: dialogue about the volume.
         shape: (D, H, W).
         kinds: prompt kinds of the image segmenter.
-        lift: spreading, protocol and memory of prompts.
+        lift: how prompts spread, the protocol, and whether earlier prompts are kept.
     """
     is_published = lift.protocol == "published"
     before = _PreviousRound.of(dialogue, shape)
@@ -105,10 +113,10 @@ def answer_by_slices(
         asked = _within_limits(
             _rounds_by_slice(dialogue, shape, kinds, lift, propagated), limits[0]
         )
-        dialogues = {
-            plane: Dialogue(rounds, previous=before.on(plane, is_published=is_published))
-            for plane, rounds in asked.items()
-        }
+        dialogues: dict[int, Dialogue] = {}
+        for plane, rounds in asked.items():
+            previous = before.on(plane, is_published=is_published)
+            dialogues[plane] = Dialogue(rounds, previous=previous)
         answers = yield dialogues
     logits = {} if is_published else dict(before.logits)
     logits |= {plane: answer.logits for plane, answer in sorted(answers.items())}
@@ -120,25 +128,38 @@ def answer_by_slices(
 
 
 def _rounds_by_slice(
-    dialogue: Dialogue, shape: Shape, kinds: Collection[str], lift: Lift, propagated: SlicePrompts
+    dialogue: Dialogue,
+    shape: Shape,
+    kinds: Collection[str],
+    lift: Lift,
+    propagated: SlicePrompts,
 ) -> dict[int, tuple[tuple[Prompt, ...], ...]]:
-    """Return the slices to predict: one tuple of prompts per round with prompts on that slice."""
+    """Return, for each slice to predict, one tuple of prompts per round with prompts on it."""
     newest = len(dialogue.rounds) - 1
     numbers = range(newest + 1) if lift.keeps_prompts else (newest,)
-    said = [
-        propagated
-        if number == 0 and propagated
-        else _prompts_by_slice(dialogue, number, shape, kinds, lift)
-        for number in numbers
-    ]
-    planes = sorted(set[int]().union(*said) if lift.protocol == "published" else said[-1])
-    return {plane: tuple(there[plane] for there in said if plane in there) for plane in planes}
+    rounds: list[SlicePrompts] = []
+    for number in numbers:
+        if number == 0 and propagated:
+            rounds.append(propagated)
+        else:
+            rounds.append(_prompts_by_slice(dialogue, number, shape, kinds, lift))
+    # The published code predicts every slice prompted so far again, but the paper only slices with
+    # a new prompt.
+    changed = set[int]().union(*rounds) if lift.protocol == "published" else set(rounds[-1])
+    by_slice: dict[int, tuple[tuple[Prompt, ...], ...]] = {}
+    for plane in sorted(changed):
+        by_slice[plane] = tuple(prompts[plane] for prompts in rounds if plane in prompts)
+    return by_slice
 
 
 def _prompts_by_slice(
-    dialogue: Dialogue, number: int, shape: Shape, kinds: Collection[str], lift: Lift
+    dialogue: Dialogue,
+    number: int,
+    shape: Shape,
+    kinds: Collection[str],
+    lift: Lift,
 ) -> SlicePrompts:
-    """Return the prompts of a round by slice; those of the first round are spread."""
+    """Return the prompts of a round by slice; prompts of the first round are spread."""
     is_opening = number == 0
     prompts = dialogue.rounds[number]
     prompts = spread_prompts(prompts, lift.spread) if is_opening else prompts
@@ -148,12 +169,18 @@ def _prompts_by_slice(
 _OnPlanes = TypeVar("_OnPlanes")
 
 
-def _within_limits(said: Mapping[int, _OnPlanes], limits: slice) -> dict[int, _OnPlanes]:
-    return {plane: there for plane, there in said.items() if limits.start <= plane < limits.stop}
+def _within_limits(prompts: Mapping[int, _OnPlanes], limits: slice) -> dict[int, _OnPlanes]:
+    planes = range(limits.start, limits.stop)
+    return {plane: on_plane for plane, on_plane in prompts.items() if plane in planes}
 
 
-def _merge_slices(before: Mask, answers: SlicePredictions, limits: Window) -> Mask:
-    """Return the new slices, and the previous mask elsewhere; empty outside of the limits."""
+def _merge_slices(
+    before: Mask,
+    answers: SlicePredictions,
+    limits: Window,
+) -> Mask:
+    """Merge the new slices with the previous mask; the result is empty outside the limits."""
+    # As published, slices that were not predicted in this round keep their mask.
     merged = np.zeros(before.shape, dtype=np.bool_)
     merged[limits] = before[limits]
     for plane, answer in answers.items():
@@ -163,4 +190,6 @@ def _merge_slices(before: Mask, answers: SlicePredictions, limits: Window) -> Ma
 
 def _mean_score(answers: SlicePredictions) -> float | None:
     scores = [answer.score for answer in answers.values() if answer.score is not None]
-    return sum(scores) / len(scores) if scores else None
+    if not scores:
+        return None
+    return sum(scores) / len(scores)

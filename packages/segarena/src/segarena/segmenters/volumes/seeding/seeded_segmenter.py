@@ -1,4 +1,4 @@
-"""Base class of volume segmenters that grow seeds in blocks of voxels."""
+"""Base class of volume segmenters that grow regions from seeds in blocks of voxels."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from segarena.segmenters.volumes.seeding.seed_layout import (
 
 @dataclass(kw_only=True, eq=False)
 class SeededSegmenter(SeedingOptions, ABC):
-    """Base class: prompts become seeds, and subclasses solve which blocks of a window are inside."""
+    """Base class that converts prompts to seeds; subclasses decide which blocks of a window are inside."""
 
     name: ClassVar[str]
     prompt_kinds: ClassVar[frozenset[str]] = VOLUME_KINDS
     sample_kinds: ClassVar[frozenset[str]] = frozenset({"volume"})
 
     def encode(self, sample: Sample) -> VolumeSample:
-        """Return the scan; there is nothing to prepare.
+        """Return the scan itself; no preparation is needed.
 
         Raises:
             SegmenterError: the sample is not a volume.
@@ -41,14 +41,14 @@ class SeededSegmenter(SeedingOptions, ABC):
         return require_volume(sample, self.name)
 
     def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue; `seed_layout.plan_round` describes the part of a scan that changes.
+        """Predict each dialogue; `seed_layout.plan_round` describes the part of a scan that changes.
 
-        Clicks and limits are exact to the voxel.
+        Clicks and limits are exact to a single voxel.
 
         Raises:
-            SegmenterError: a prompt of another kind, or about another object than the first.
-            InvalidPrompt: a prompt outside of the scan.
-            InvalidImage: NaN or infinity among the intensities.
+            SegmenterError: a prompt has an unsupported kind, or refers to an object other than the first.
+            InvalidPrompt: a prompt is outside the scan.
+            InvalidImage: an intensity is NaN or infinite.
         """
         return [self._answer(encoded, dialogue) for dialogue in dialogues]
 
@@ -71,4 +71,4 @@ class SeededSegmenter(SeedingOptions, ABC):
 
     @abstractmethod
     def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
-        """Return a level for each block, above 0 inside."""
+        """Return a level for each block; inside blocks have levels above 0."""

@@ -1,1 +1,1 @@
-"""Adapter template and the function that writes it."""
+"""Template of an adapter, and the function that writes it."""

@@ -1,4 +1,4 @@
-"""Write a first adapter, and beside it the worker file that it imports."""
+"""Writes a first adapter, and next to it the worker file that the adapter imports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TEMPLATE = Path(__file__).with_name("adapter.py.txt")
 
 
 def write_adapter(name: str, folder: Path) -> tuple[Path, bool]:
-    """Write `folder`/`name`.py unless it exists, and segarena_worker.py.
+    """Write `folder`/`name`.py unless it exists, and write segarena_worker.py.
 
     Returns:
         The path of the adapter, and whether it is new.
 
     Raises:
-        InvalidInput: Python cannot import a module of this name, or the folder does not exist.
-        StoreError: the folder cannot be written to.
+        InvalidInput: the name is not a valid module name, or the folder does not exist.
+        StoreError: the folder is not writable.
     """
     stem = name.removesuffix(".py")
     if not re.fullmatch(r"[A-Za-z_]\w*", stem) or stem == "segarena_worker":
@@ -29,7 +29,7 @@ def write_adapter(name: str, folder: Path) -> tuple[Path, bool]:
         )
     if not folder.is_dir():
         raise InvalidInput(
-            f"{folder}: there is no such folder; make it, or give the one of the model"
+            f"{folder}: the folder does not exist; create it, or pass the model's folder"
         )
     adapter = folder / f"{stem}.py"
     is_new = not adapter.exists()

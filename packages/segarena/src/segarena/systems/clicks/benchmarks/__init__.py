@@ -1,1 +1,1 @@
-"""The click benchmark, and RClicks, its extension to many users."""
+"""The click benchmark, and RClicks, which extends it to many users."""

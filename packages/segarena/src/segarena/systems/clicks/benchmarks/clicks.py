@@ -1,8 +1,8 @@
-"""The click benchmark: number of clicks until the mask is good enough.
+"""The click benchmark: number of clicks needed to reach a target IoU.
 
-The field's standard protocol for interactive segmentation of images (RITM and its descendants; the
-baseline of RClicks): one click a round, up to 20, by a user that clicks the middle of the largest
-error.
+The standard protocol of interactive image segmentation (used by RITM and its successors, and the
+baseline of RClicks). In each round the simulated user clicks once, at the point of the largest
+error that is farthest from the error's edge. A dialogue has up to 20 rounds.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from segarena.roles import Benchmark
 
 @benchmark("clicks")
 def click_benchmark(
-    *, rounds: int = 20, stop_at_iou: float | None = None, protocol: Protocol = "careful"
+    *,
+    rounds: int = 20,
+    stop_at_iou: float | None = None,
+    protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Evaluate click by click: NoC, NoF, AuC and IoU after chosen clicks.
+    """Evaluate click by click: NoC, NoF, AuC, and the IoU after selected numbers of clicks.
 
     Args:
         rounds: the maximum number of clicks per dialogue.
-        stop_at_iou: end a dialogue once its IoU is this high; statistics at higher thresholds are
-            then not defined, so the default goes on to the last click.
-        protocol: "careful": a dialogue ends when no error is left, and a target solved exactly at
-            the last click is solved. "published": the user goes on clicking (0, 0) after
-            perfection, and a target that needs the last click counts as failed, as in the published
-            tables.
+        stop_at_iou: end a dialogue once its IoU reaches this value. Statistics at higher thresholds
+            are then undefined, so by default dialogues continue to the last click.
+        protocol: "careful" ends a dialogue when no error is left, and counts a target that reaches
+            the threshold at the last click as solved. "published" reproduces the published tables:
+            after a perfect mask the user keeps clicking (0, 0), and a target that needs the last
+            click counts as failed.
 
-    Source: RClicks, sections 3 and 4; `docs/benchmarks.md` names every difference to the published
-    code.
+    Source: RClicks, sections 3 and 4; `docs/benchmarks.md` lists every difference from the
+    published code.
     """
     user_options: dict[str, str] = {}
     solved_at_last = "solved"
@@ -55,10 +58,30 @@ def _summary(rounds: int) -> tuple[Statistic, ...]:
     iou_rounds = sorted({1, min(5, rounds), rounds})
     ious = [Statistic(name=f"IoU@{k}", kind="at_round", round=k) for k in iou_rounds]
     return (
-        Statistic(name="NoC@85", kind="noc", threshold=0.85, higher_is_better=False),
-        Statistic(name="NoC@90", kind="noc", threshold=0.90, higher_is_better=False),
-        Statistic(name="NoF@90", kind="nof", threshold=0.90, higher_is_better=False),
+        Statistic(
+            name="NoC@85",
+            kind="noc",
+            threshold=0.85,
+            higher_is_better=False,
+        ),
+        Statistic(
+            name="NoC@90",
+            kind="noc",
+            threshold=0.90,
+            higher_is_better=False,
+        ),
+        Statistic(
+            name="NoF@90",
+            kind="nof",
+            threshold=0.90,
+            higher_is_better=False,
+        ),
         *ious,
         Statistic(name="AuC", kind="auc"),
-        Statistic(name=f"BIoU@{rounds}", kind="at_round", metric="boundary_iou", round=rounds),
+        Statistic(
+            name=f"BIoU@{rounds}",
+            kind="at_round",
+            metric="boundary_iou",
+            round=rounds,
+        ),
     )

@@ -1,8 +1,8 @@
-"""RClicks: dependence of the result on where people click.
+"""RClicks: how strongly the result depends on where people click.
 
-This is the click benchmark with many users: the standard one, which clicks the centre; ten clicking
-groups, from unlikely to likely clicks; and, with a clicks table, the first clicks of real people
-and as many sampled from the click model.
+This is the click benchmark with many users: the standard user, which clicks the centre of the
+error; ten clicking groups, from unlikely to likely clicks; and, if a clicks table is given, the
+first clicks of real people and an equal number of clicks sampled from the click model.
 """
 
 from __future__ import annotations
@@ -30,25 +30,27 @@ def rclicks(
     rounds: int = 20,
     protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Evaluate as `clicks` does, for the base user and for each clicking group.
+    """Run the `clicks` evaluation for the base user and for each clicking group.
 
-    Records call the users "centre", "G1" (least likely clicks) to "G10" (most likely), "real" and
-    "sampled"; the benchmark's options name them by their role: `base`, `groups` (each with `low`
-    and `high`), `real`, `sampled`.
+    Records name the users "centre", "G1" (least likely clicks) to "G10" (most likely clicks),
+    "real" and "sampled". The benchmark's options name them by their role: `base`, `groups` (each
+    with `low` and `high`), `real`, `sampled`.
 
     Args:
-        click_model: where people click, as written: `depth`, `network(path='weights.pt')`, ...
-        clicks: path of a clicks table, which adds users for real and sampled first clicks, with one
-            round each.
-        clicks_dataset: only rows of this dataset of the table; by default all.
-        groups: number of clicking groups of equal mass; even, so that they can be halved.
+        click_model: the click model to sample from, in plug-in notation: `depth`,
+            `network(path='weights.pt')`, ...
+        clicks: path of a clicks table. It adds two users, for real and for sampled first clicks;
+            their dialogues have one round.
+        clicks_dataset: use only the table rows of this dataset; by default all rows.
+        groups: number of clicking groups of equal probability mass; must be even, because AHH
+            compares two halves.
         rounds: the maximum number of clicks per dialogue.
-        protocol: "careful" or "published": clicks at (0, 0) after perfection, whole pixels in
-            groups, a target that needs the last click has failed, AHH group by group, real clicks
-            not scaled with the image.
+        protocol: "careful" or "published". "published" keeps clicking (0, 0) after a perfect mask,
+            assigns whole pixels to groups, counts a target that needs the last click as failed,
+            computes AHH group by group, and does not scale real clicks with the image.
 
-    Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` names every difference to
-    the published code.
+    Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` lists every difference
+    from the published code.
     """
     if groups < 2 or groups % 2:
         raise InvalidInput(f"groups: expected an even number of at least 2, got {groups}")
@@ -66,7 +68,7 @@ def rclicks(
         options = {"click_model": click_model, "low": low, "high": high, **published}
         users[name] = PluginSpec("group", options)
         group_options.append({"user": name, "low": low, "high": high})
-    # Stored as None rather than omitted, so that a run's options state that no user has this role.
+    # Stored as None rather than omitted, so that the run's options show that no user has this role.
     real = None
     sampled = None
     clicks_file = None
@@ -102,9 +104,9 @@ def rclicks(
 
 
 def _sha256(file: Path | None) -> str | None:
-    """Return the hash of an input file; it distinguishes runs after a file was replaced."""
+    """Return the hash of an input file, so that runs before and after a file was replaced differ."""
     if file is None:
         return None
     if not file.is_file():
-        raise InvalidInput(f"there is no file {file}")
+        raise InvalidInput(f"{file}: expected an existing file, found none")
     return sha256_of_file(file)

@@ -1,1 +1,1 @@
-"""Commands of `segarena clicks`."""
+"""Commands of `segarena click-data`."""

@@ -1,4 +1,4 @@
-"""Options and readers shared by the commands of `segarena clicks`."""
+"""Command-line options and input readers shared by the commands of `segarena click-data`."""
 
 from __future__ import annotations
 
@@ -31,31 +31,42 @@ T = TypeVar("T")
 
 TableOption = Annotated[Path, typer.Argument(help="A clicks table (CSV).")]
 DatasetOption = Annotated[
-    str, typer.Option("--dataset", "-d", help="The images and objects, as for `segarena run`.")
+    str,
+    typer.Option(
+        "--dataset",
+        "-d",
+        help="Dataset with the images and objects, in the notation of `segarena run`.",
+    ),
 ]
 RowsOption = Annotated[
-    str | None, typer.Option("--rows-of", help="Only rows with this value in the column `dataset`.")
+    str | None,
+    typer.Option("--rows-of", help="Use only rows with this value in the column `dataset`."),
 ]
 PreviousOption = Annotated[
     Path | None,
     typer.Option(
-        "--previous-masks", help="Folder with FULL_STEM.png for the rounds after the first."
+        "--previous-masks",
+        help="Folder with the previous masks, FULL_STEM.png, for rounds after the first.",
     ),
 ]
 TableFileOption = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Write the table here, .csv or .tex.")
+    Path | None, typer.Option("--out", "-o", help="Write the table to this file, .csv or .tex.")
 ]
 
 
 def build_dataset(text: str) -> Dataset:
-    """Return the dataset written as `text`."""
+    """Build the dataset described by the command-line argument `text`."""
     # Imported late, like the other modules below, so that --help stays fast.
 
     return build("dataset", text)
 
 
-def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> DatasetMatch:
-    """Select the rows on images of the dataset, and report mismatches on stderr."""
+def match_and_report(
+    table: pl.DataFrame,
+    dataset: Dataset,
+    rows_of: str | None,
+) -> DatasetMatch:
+    """Select the rows that refer to images of the dataset, and report mismatches on stderr."""
     matched = match_dataset(table, dataset, rows_of=rows_of)
     if matched.elsewhere or matched.without:
         typer.echo(str(matched), err=True)
@@ -63,24 +74,31 @@ def match_and_report(table: pl.DataFrame, dataset: Dataset, rows_of: str | None)
 
 
 def read_clicked_instances(
-    table: Path, dataset: Dataset, rows_of: str | None, previous_masks: Path | None
+    table: Path,
+    dataset: Dataset,
+    rows_of: str | None,
+    previous_masks: Path | None,
 ) -> tuple[pl.DataFrame, ClickedInstances]:
-    """Read the rows of a clicks table on images of the dataset, and their instances."""
+    """Read the rows of a clicks table that refer to images of the dataset, and their instances."""
     matched = match_and_report(read_clicks(table), dataset, rows_of)
     return matched.table, clicked_instances(matched.table, dataset, previous_masks=previous_masks)
 
 
-def track_progress(items: Iterable[T], total: int, description: str) -> Iterator[T]:
-    """Yield the items while showing a progress bar on stderr."""
+def track_progress(
+    items: Iterable[T],
+    total: int,
+    description: str,
+) -> Iterator[T]:
+    """Yield the items and show a progress bar on stderr."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         yield from progress.track(items, total=total, description=description)
 
 
 def read_first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
-    """Yield every target of a dataset as an instance without clicks, with a progress bar."""
+    """Yield every target of a dataset as an instance without clicks, and show a progress bar."""
     total = len(list(dataset.sample_ids)[:limit])
     instances = dataset_instances.first_rounds(dataset, limit=limit)
-    # The bar counts images, not instances, because their number is known in advance.
+    # The bar counts images, not instances, because only the number of images is known in advance.
     by_image = groupby(instances, attrgetter("image_stem"))
     for _, of_image in track_progress(by_image, total, "reading images"):
         yield from of_image

@@ -15,7 +15,7 @@ from segarena.systems.clicks.crowd.instances import Instance
 
 LONG_SIDE_PX = 1024
 HEAT_SHARE = 0.6
-"""Opacity of the heat where the map is highest."""
+"""Opacity of the heat map at its maximum."""
 TITLE_PX = 26
 GAP_PX = 6
 
@@ -26,13 +26,14 @@ def save_click_picture(
     values: NDArray[Any],
     models: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write the photograph with a click map as heat, the error's outline, and the clicks as rings.
+    """Write a photograph with its click map as heat, the error's outline, and the clicks as rings.
 
     Args:
-        path: of the picture.
-        instance: with its clicks.
-        values: their map.
-        models: further maps by name, each in a picture to the right, without clicks.
+        path: the file to write.
+        instance: the instance to draw, with its clicks.
+        values: the click map of the instance.
+        models: maps of click models by name; each is drawn in a further panel to the right, without
+            clicks.
 
     Raises:
         StoreError: the file cannot be written.
@@ -52,7 +53,7 @@ def save_click_picture(
 
 
 def _heat_picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the photograph (BGR), at most 1024 pixels a side, with heat and outline."""
+    """Return the photograph (BGR) with heat and outline, reduced to at most 1024 pixels a side."""
     scale = min(1.0, LONG_SIDE_PX / max(values.shape))
     width = max(1, round(values.shape[1] * scale))
     height = max(1, round(values.shape[0] * scale))
@@ -61,7 +62,7 @@ def _heat_picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]
     photograph = np.asarray(cv2.resize(image_bgr, size, interpolation=cv2.INTER_AREA))
     density = np.asarray(values, dtype=np.float32)
     heat = cv2.resize(density, size, interpolation=cv2.INTER_AREA)
-    # The lower limit keeps an empty map from dividing by zero.
+    # The lower limit avoids division by zero for an empty map.
     highest = max(float(heat.max()), np.finfo(np.float32).tiny)
     # The square root makes low densities visible.
     heat = np.sqrt(heat / highest)
@@ -78,7 +79,7 @@ def _heat_picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]
 
 
 def _add_title(picture: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
-    """Return the picture with its name above it and a gap to its right."""
+    """Return the picture with its title above it and a gap to its right."""
     white = (255, 255, 255)
     titled = cv2.copyMakeBorder(picture, TITLE_PX, 0, 0, GAP_PX, cv2.BORDER_CONSTANT, value=white)
     origin = (2, TITLE_PX - 8)

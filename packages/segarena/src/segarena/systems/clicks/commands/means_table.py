@@ -1,4 +1,4 @@
-"""Tables of means with intervals: on the terminal, and as CSV or LaTeX by the file's suffix."""
+"""Tables of means with confidence intervals, for the terminal and for CSV or LaTeX files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def show_means(
     formats: dict[str, str],
     out: Path | None = None,
 ) -> None:
-    """Print means with their intervals, and optionally write them to a file.
+    """Print means with their intervals, and write them to a file if `out` is given.
 
-    CSV files have the ends of the intervals in columns of their own.
+    CSV files have separate columns for the low and high end of each interval.
 
     Args:
-        title: of the table.
+        title: title of the table.
         names: headings of the key columns.
-        rows: the means.
-        formats: number format by metric, a column for each.
-        out: the file, .csv or .tex.
+        rows: one entry per table row.
+        formats: number format for each metric; each metric is one column.
+        out: the output file, .csv or .tex.
     """
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -52,9 +52,12 @@ def show_means(
 
 
 def _csv_sheet(
-    sheet: Sheet, names: Sequence[str], rows: Sequence[MeanRow], metrics: Sequence[str]
+    sheet: Sheet,
+    names: Sequence[str],
+    rows: Sequence[MeanRow],
+    metrics: Sequence[str],
 ) -> Sheet:
-    """Return the table with three number columns per metric: mean, low and high end."""
+    """Return the table with three columns per metric: mean, low end and high end."""
     columns: list[str] = []
     for metric in metrics:
         columns += [metric, f"{metric}_low", f"{metric}_high"]

@@ -1,4 +1,4 @@
-"""`segarena clicks` commands that train click models and compare models, modes and devices."""
+"""`segarena click-data` commands that train click models and compare models, display modes and devices."""
 
 from __future__ import annotations
 
@@ -57,34 +57,39 @@ def judge_command(
     dataset: DatasetOption,
     model: Annotated[
         list[str],
-        typer.Option("--model", "-m", help="A click model, or NAME=MODEL; repeat for several."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="A click model, or NAME=MODEL; repeat the option for several models.",
+        ),
     ],
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
-    draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
-    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
+    draws: Annotated[int, typer.Option(help="Number of click sets sampled from each map.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed for sampling.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Use only the first N instances.")] = None,
     protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
     against: Annotated[
         str | None,
         typer.Option(
-            help="Also show the difference of each other model to this one, paired by instance."
+            help="Also show the difference between each other model and this one, paired by instance."
         ),
     ] = None,
     out: TableFileOption = None,
     instances_out: Annotated[
         Path | None,
-        typer.Option("--instances", help="Write the values of every instance here (CSV)."),
+        typer.Option("--instances", help="Write the values of every instance to this CSV file."),
     ] = None,
 ) -> None:
-    """Compare click models with real clicks: PL1, WD, KS, NSS and PDE by round.
+    """Compare click models with real clicks by PL1, WD, KS, NSS and PDE for each kind of round.
 
-    Intervals are 95 % over images. For PL1 and WD lower is better, for KS, NSS and PDE higher. KS
-    is the share of draws that a statistical test cannot distinguish from the real clicks.
+    Intervals are 95 % confidence intervals over images. Lower is better for PL1 and WD, higher for
+    KS, NSS and PDE. KS is the share of sampled click sets that a Kolmogorov-Smirnov test cannot
+    distinguish from the real clicks.
 
-        segarena clicks judge clicks.csv --dataset demo --model depth --model uniform
+        segarena click-data judge clicks.csv --dataset demo --model depth --model uniform
 
-        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth
+        segarena click-data judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth
         --against mine -o q.csv
     """
     with one_line_errors():
@@ -105,7 +110,12 @@ def judge_command(
         skipped, on_skip = _skip_recorder()
         tracked = track_progress(chosen, len(chosen), "judging")
         evaluations = evaluate_click_models(
-            tracked, models, draws=draws, seed=seed, protocol=rules, on_skip=on_skip
+            tracked,
+            models,
+            draws=draws,
+            seed=seed,
+            protocol=rules,
+            on_skip=on_skip,
         )
         _report_skipped(skipped)
         title = f"Click models on {images.name} ({rules} protocol, {draws} draws)"
@@ -115,7 +125,7 @@ def judge_command(
             differences = difference_rows(evaluations, against)
             differences_out = out and out.with_stem(f"{out.stem}-differences")
             show_means(
-                f"Their values minus those of {against}",
+                f"Differences from {against}",
                 names,
                 differences,
                 DIFFERENCE_FORMATS,
@@ -130,14 +140,14 @@ def judge_command(
 
 def compare_modes_command(
     table: Annotated[
-        Path, typer.Argument(help="Clicks whose column `dataset` names the display mode.")
+        Path, typer.Argument(help="Clicks table whose column `dataset` contains the display mode.")
     ],
     dataset: DatasetOption,
     out: TableFileOption = None,
 ) -> None:
-    """Compare the clicks under each display mode of the target with those under a text description.
+    """Compare the clicks in each display mode of the target with those after a text description.
 
-    segarena clicks compare-modes previews.csv --dataset "tetris(path='TETRIS')"
+    segarena click-data compare-modes previews.csv --dataset "tetris(path='TETRIS')"
     """
     with one_line_errors():
         check_table_path(out)
@@ -152,19 +162,19 @@ def compare_devices_command(
     dataset: DatasetOption,
     rows_of: RowsOption = None,
     least_clicks: Annotated[
-        int, typer.Option(help="Leave out instances with fewer of either device.")
+        int, typer.Option(help="Skip instances with fewer clicks of either device.")
     ] = 10,
     protocol: Annotated[
         str,
         typer.Option(
-            help="careful; or published, which uses the columns of PC clicks as their rows too."
+            help="careful, or published, which also uses the columns of PC clicks as their rows."
         ),
     ] = "careful",
     out: TableFileOption = None,
 ) -> None:
-    """Compare clicks made with a mouse with clicks on a phone, on the same instances.
+    """Compare mouse clicks with clicks on a phone, on the same instances.
 
-    segarena clicks compare-devices clicks.csv --dataset demo
+    segarena click-data compare-devices clicks.csv --dataset demo
     """
     with one_line_errors():
         check_table_path(out)
@@ -193,15 +203,18 @@ def train_command(
     dataset: DatasetOption,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Folder for the checkpoints; resumes from those there."),
+        typer.Option(
+            "--out", "-o", help="Folder for the checkpoints; training resumes from existing ones."
+        ),
     ],
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     size: Annotated[
-        str, typer.Option(help="b (the paper's), s, t, or tiny, which trains on a CPU in minutes.")
+        str, typer.Option(help="b (the paper's), s, t, or tiny, which trains in minutes on a CPU.")
     ] = "b",
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the instances. [default: 20; tiny: 14]")
+        int | None,
+        typer.Option(help="Number of passes over the instances. [default: 20; tiny: 14]"),
     ] = None,
     batch_size: Annotated[int | None, typer.Option(help="[default: 16; tiny: 8]")] = None,
     rate: Annotated[
@@ -210,19 +223,21 @@ def train_command(
     sigma: Annotated[
         list[float] | None,
         typer.Option(
-            help="Blur of the click maps; repeat to train one network for each. [default: 5; tiny: 20]"
+            help="Blur of the click maps; repeat to train one network per value. [default: 5; tiny: 20]"
         ),
     ] = None,
     validation_share: Annotated[
-        float, typer.Option(help="Share of the images that select the best epoch.")
+        float,
+        typer.Option(help="Share of images used for validation, which selects the best epoch."),
     ] = 0.2,
-    initial: Annotated[Path | None, typer.Option(help="A checkpoint to start from.")] = None,
+    initial: Annotated[Path | None, typer.Option(help="Checkpoint to start from.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     seed: Annotated[
-        int, typer.Option(help="Seed of weights, order, flips and the choice of validation images.")
+        int,
+        typer.Option(help="Seed for weights, order, flips and the choice of validation images."),
     ] = 0,
     workers: Annotated[
-        int, typer.Option("--workers", "-w", help="Processes that load images ahead.")
+        int, typer.Option("--workers", "-w", help="Number of processes that prefetch images.")
     ] = 0,
     cached: Annotated[
         bool,
@@ -232,18 +247,22 @@ def train_command(
     ] = True,
     published: Annotated[
         bool,
-        typer.Option("--published", help="Schedule and map smoothing of the published script."),
+        typer.Option(
+            "--published",
+            help="Use the learning-rate schedule and map smoothing of the published script.",
+        ),
     ] = False,
 ) -> None:
     """Train the clickability network on a clicks table. Needs torch.
 
-    After each epoch FOLDER holds last.pt and best.pt; the same command resumes a stopped training.
-    At the end history.csv and curves.svg show losses and validation measures.
+    After each epoch, FOLDER contains last.pt and best.pt. Running the same command again resumes an
+    interrupted training. At the end, history.csv and curves.svg show losses and validation
+    measures.
 
-        segarena clicks train clicks.csv --dataset demo --out network --size tiny
+        segarena click-data train clicks.csv --dataset demo --out network --size tiny
     """
     with one_line_errors(
-        "stopped; finished epochs are kept, and the same command goes on after them"
+        "stopped; completed epochs are kept, and the same command continues after them"
     ):
         import polars as pl
 
@@ -265,10 +284,10 @@ def train_command(
             chosen = rows.filter(rows["image_stem"].is_in(stems))
             parts.append(clicked_instances(chosen, images, previous_masks=previous_masks))
         typer.echo(
-            f"training on {len(parts[0])} instances, {len(parts[1])} select the best epoch",
+            f"training on {len(parts[0])} instances, validating on {len(parts[1])}",
             err=True,
         )
-        # One sigma trains in the folder itself, several in a folder each.
+        # A single sigma trains in the folder itself; several sigmas get one subfolder each.
         sigmas = sigma or [options.sigma]
         folders = [out] if len(sigmas) == 1 else [out / f"sigma_{value:g}" for value in sigmas]
         results: dict[Path, TrainingResult] = {}
@@ -293,12 +312,16 @@ def train_command(
             typer.echo(f"best epoch: {result.best}   curves: {curves}")
             model = f"network(path='{result.best}')"
             typer.echo(
-                f'compare it with clicks on other images: segarena clicks judge ... -m "{model}"'
+                f'compare it with real clicks on other images: segarena click-data judge ... -m "{model}"'
             )
 
 
-def _split_images(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
-    """Split the images at random into training and validation images, at least one of each."""
+def _split_images(
+    stems: Sequence[str],
+    share: float,
+    seed: int,
+) -> tuple[list[str], list[str]]:
+    """Split the images at random into training and validation sets, each with at least one image."""
     import numpy as np
 
     images = sorted(set(stems))
@@ -319,7 +342,7 @@ def _print_epoch(row: dict[str, float]) -> None:
 
 
 def _skip_recorder() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:
-    """Return a list of (instance, reason), and a callback that fills it."""
+    """Return an empty list, and a callback that appends (instance, reason) to it."""
     skipped: list[tuple[str, str]] = []
 
     def on_skip(name: str, reason: str) -> None:
@@ -329,10 +352,10 @@ def _skip_recorder() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]
 
 
 def _report_skipped(skipped: Sequence[tuple[str, str]], common_reason: str = "") -> None:
-    """Report skipped instances on stderr: one line per reason, with the first as an example."""
+    """Report skipped instances on stderr: one line per reason, with the first instance as an example."""
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in skipped:
         names_by_reason.setdefault(common_reason or reason, []).append(name)
     for reason, names in names_by_reason.items():
-        text = f"left out {len(names)} of the instances, {names[0]} the first: {reason}"
+        text = f"skipped {len(names)} instances, for example {names[0]}: {reason}"
         typer.secho(text, fg="yellow", err=True)

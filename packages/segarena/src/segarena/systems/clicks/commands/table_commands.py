@@ -1,4 +1,4 @@
-"""`segarena clicks` commands on clicks tables: create, check, count, filter and map clicks."""
+"""`segarena click-data` commands for clicks tables: create, check, count, filter and map clicks."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def check_command(
 ) -> None:
     """Report the contents and the problems of a clicks table.
 
-        segarena clicks check clicks.csv --dataset demo
+        segarena click-data check-table clicks.csv --dataset demo
 
-    Exit code 0: usable; 1: the table has errors; 2: the table is unreadable.
+    Exit code 0: the table is usable; 1: the table has errors; 2: the table is unreadable.
     """
     with one_line_errors():
         clicks = read_clicks(table, is_checked=False)
@@ -86,9 +86,9 @@ def check_command(
 
 
 def counts_command(table: TableOption, out: TableFileOption = None) -> None:
-    """Count the clicks of each dataset, in the first round and in later ones.
+    """Count the clicks of each dataset, separately for first and later rounds.
 
-    segarena clicks counts clicks.csv
+    segarena click-data counts clicks.csv
     """
     with one_line_errors():
         check_table_path(out)
@@ -104,28 +104,32 @@ def counts_command(table: TableOption, out: TableFileOption = None) -> None:
 
 def filter_command(
     raw: Annotated[
-        Path, typer.Argument(help="A clicks table with a column `batch`: clicks made together.")
+        Path,
+        typer.Argument(
+            help="A clicks table with a column `batch`, equal for clicks made in one task."
+        ),
     ],
     dataset: DatasetOption,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the valid clicks here.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the valid clicks to this file.")],
     dropped: Annotated[
-        Path | None, typer.Option(help="Write the invalid clicks here, with a column `reason`.")
+        Path | None,
+        typer.Option(help="Write the invalid clicks to this file, with a column `reason`."),
     ] = None,
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     required_share: Annotated[
-        float, typer.Option(help="Share of a batch that must fall inside.")
+        float, typer.Option(help="Share of a batch's clicks that must fall inside their objects.")
     ] = 0.7,
     radius_share: Annotated[
         float, typer.Option(help="Click radius as a share of the image diagonal.")
     ] = 0.01,
 ) -> None:
-    """Keep the valid clicks of a raw collection, and report the dropped ones with the reason.
+    """Keep the valid clicks of a raw collection, and report the dropped clicks with the reason.
 
-    A batch is valid when 7 of 10 clicks fall inside their object; a click, when it is at most one
-    radius from it.
+    A batch is valid if at least 7 of its 10 clicks fall inside their objects. A click of a valid
+    batch is valid if it is inside its object or at most one click radius away.
 
-        segarena clicks filter raw.csv --dataset demo --out clicks.csv
+        segarena click-data filter raw.csv --dataset demo --out clicks.csv
     """
     import numpy as np
 
@@ -160,31 +164,34 @@ def maps_command(
         float, typer.Option(help="Blur in pixels of a Full-HD image; scales with the diagonal.")
     ] = 5.0,
     radius: Annotated[
-        str, typer.Option(help="Smoothing of the error: paper or published.")
+        str,
+        typer.Option(
+            help="Smoothing radius of the error: paper (as in the paper) or published (as in the published code)."
+        ),
     ] = "paper",
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             "-m",
-            help="Also draw this click model's map; or NAME=MODEL, repeat for several.",
+            help="Also draw the map of this click model, or NAME=MODEL; repeat for several models.",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only the first N instances.")] = None,
 ) -> None:
-    """Compute a click map of each instance, and draw it over the photograph.
+    """Compute a click map for each instance, and draw it over the photograph.
 
-    Maps are FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; pictures are
-    FOLDER/pictures/FULL_STEM.jpg, which can also show the maps of click models.
+    Maps are written to FOLDER/maps/FULL_STEM.npz as the array `map`, which sums to 1. Pictures are
+    written to FOLDER/pictures/FULL_STEM.jpg and can also show the maps of click models.
 
-        segarena clicks maps clicks.csv --dataset demo --out maps --limit 20
+        segarena click-data maps clicks.csv --dataset demo --out maps --limit 20
 
-        segarena clicks maps clicks.csv -d demo -o maps -m depth -m
+        segarena click-data maps clicks.csv -d demo -o maps -m depth -m
         "mine=network(path='run/best.pt')"
     """
     import numpy as np
 
-    with one_line_errors("stopped; the maps made so far are there"):
+    with one_line_errors("stopped; the maps computed so far are kept"):
         if radius not in ("paper", "published"):
             raise InvalidInput(f"--radius {radius}: expected paper or published")
         specs = [PluginSpec.parse_named(text) for text in model or ()]
@@ -206,20 +213,21 @@ def maps_command(
 
 def crowd_command(
     dataset: DatasetOption,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks table here.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks table to this file.")],
     clicks: Annotated[int, typer.Option(help="Clicks per instance.")] = 48,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for all random numbers.")] = 0,
     previous_masks: Annotated[
         Path | None,
         typer.Option(
-            "--previous-masks", help="Also make later rounds; their masks go into this folder."
+            "--previous-masks",
+            help="Also simulate later rounds, and write their previous masks to this folder.",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N images.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only the first N images.")] = None,
 ) -> None:
-    """Let a synthetic crowd click on a dataset, as a raw collection for trials. Not real behaviour.
+    """Simulate a crowd that clicks on a dataset, as a raw collection for trials. Not real behaviour.
 
-    segarena clicks crowd --dataset demo --out raw.csv --previous-masks masks
+    segarena click-data crowd --dataset demo --out raw.csv --previous-masks masks
     """
     import cv2
     import numpy as np
@@ -237,7 +245,8 @@ def crowd_command(
                     grey = np.rint(255 * instance.previous).astype(np.uint8)
                     png = cv2.imencode(".png", grey)[1]
                     write_atomic(file, png.tobytes())
-        # First rounds stay in front: the order of the instances is the order of the table's rows.
+        # First rounds come before later rounds, because the table's rows are in the order of the
+        # instances.
         instances = [*first_rounds, *later]
         with Console(stderr=True).status("the crowd clicks"):
             table = collect_clicks(instances, clicks=clicks, seed=seed)
@@ -247,7 +256,7 @@ def crowd_command(
 
 
 def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
-    """Count first-round instances whose image has another size, or whose object is missing."""
+    """Count first-round instances whose image has a different size or whose object is missing."""
     import polars as pl
 
     load = target_loader(dataset)

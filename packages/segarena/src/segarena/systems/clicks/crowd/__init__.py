@@ -1,1 +1,1 @@
-"""Clicks tables: human clicks, their checks and filters, and a synthetic crowd."""
+"""Clicks tables of human clicks, checks and filters for them, and a synthetic crowd."""

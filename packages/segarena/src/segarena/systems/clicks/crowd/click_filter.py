@@ -1,8 +1,8 @@
-"""Filter that keeps the valid clicks of a collection.
+"""Filter that keeps the valid clicks of a crowdsourced collection.
 
-People are paid by the batch, and some click anywhere. A batch is valid when at least 7 of its 10
-clicks fall inside their object. A click of a valid batch is valid when it falls inside the object
-or at most one click radius from it.
+People are paid by the batch, and some click without looking. A batch is valid if at least 7 of its
+10 clicks fall inside their objects. A click of a valid batch is valid if it falls inside its object
+or at most one click radius away from it.
 
 Source: RClicks, section 3.2. The authors published no code for this rule.
 """
@@ -25,16 +25,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ValidClicks:
-    """A collection, split into valid and invalid clicks.
+    """A click collection, split into valid and invalid clicks.
 
     Attributes:
-        kept: the valid clicks, columns and order as given.
+        kept: the valid clicks, with columns and order unchanged.
         dropped: the invalid clicks, with a column `reason`: "batch" (too few clicks of the batch
-            inside) or "far" (more than one radius from the object, or outside the image).
+            fall inside their objects) or "far" (the click is more than one radius from the object,
+            or outside the image).
         batches: number of batches in the collection.
-        dropped_batches: number of batches with too few clicks inside.
+        dropped_batches: number of batches with too few clicks inside their objects.
     """
 
     kept: pl.DataFrame
@@ -48,7 +54,7 @@ class ValidClicks:
         return (
             f"kept {self.kept.height} of {self.kept.height + self.dropped.height} clicks; dropped "
             f"{self.dropped.height - far} in {self.dropped_batches} of {self.batches} batches, "
-            f"and {far} far clicks"
+            f"and {far} clicks too far from their objects"
         )
 
 
@@ -59,28 +65,26 @@ def filter_valid(
     required_share: float = 0.7,
     radius_share: float = 0.01,
 ) -> ValidClicks:
-    """Split a collection into valid clicks and invalid clicks with the reason.
+    """Split a collection into valid clicks and invalid clicks, and record the reason for each invalid one.
 
     Args:
-        collection: a clicks table with one more column, `batch`, equal for clicks made in one go.
-            The same share is required of batches with fewer than 10 clicks.
-        masks: full stem to the mask to click, bool (h, w) of the table's w and h.
-        required_share: share of a batch that must fall inside.
+        collection: a clicks table with an additional column `batch`, which has the same value for
+            all clicks that a person made in one task. Batches with fewer than 10 clicks need the
+            same share of hits.
+        masks: the mask to click for each full stem, bool (h, w), of the size given in the table.
+        required_share: share of a batch's clicks that must fall inside their objects.
         radius_share: the click radius as a share of the image diagonal.
 
     Raises:
-        InvalidInput: no column `batch`, or a mask of another size.
+        InvalidInput: the column `batch` is missing, or a mask has a different size.
     """
     import polars as pl
 
     if "batch" not in collection.columns:
-        raise InvalidInput(
-            "a collection needs a column 'batch' that says which clicks were made in one go"
-        )
+        raise InvalidInput("a collection needs a column 'batch', equal for clicks made in one task")
     located = _locate(collection.with_row_index("_index"), masks, radius_share)
     shares = located.group_by("batch", maintain_order=True).agg(share=pl.col("_inside").mean())
-    # The share is a ratio of small whole numbers; the tolerance lets 7 / 10 pass 0.7 despite
-    # rounding.
+    # The share is a ratio of small integers; the tolerance lets 7 / 10 pass 0.7 despite rounding.
     valid_batches = shares.filter(pl.col("share") >= required_share - 1e-9)["batch"]
     reason = (
         pl.when(~pl.col("batch").is_in(valid_batches.implode()))
@@ -96,8 +100,12 @@ def filter_valid(
     )
 
 
-def _locate(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: float) -> pl.DataFrame:
-    """Add the boolean columns `_inside` and `_near`."""
+def _locate(
+    table: pl.DataFrame,
+    masks: Callable[[str], Mask],
+    radius_share: float,
+) -> pl.DataFrame:
+    """Add the boolean columns `_inside` and `_near` to the table."""
     import polars as pl
 
     inside = np.zeros(table.height, dtype=np.bool_)
@@ -108,7 +116,7 @@ def _locate(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: flo
         size = (clicks["h"][0], clicks["w"][0])
         if mask.shape != size:
             raise InvalidInput(
-                f"{full_stem}: its clicks are for a size of {size}, the mask has {mask.shape}"
+                f"{full_stem}: expected a mask of the table's size {size}, got {mask.shape}"
             )
         rows = clicks["_index"].to_numpy()
         positions = clicks.select("y", "x").to_numpy()
@@ -118,8 +126,12 @@ def _locate(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: flo
     return table.with_columns(pl.Series("_inside", inside), pl.Series("_near", near))
 
 
-def is_near(mask: Mask, position: Sequence[int] | NDArray[np.int64], radius_px: float) -> bool:
-    """Test whether a (row, column) lies in the image and at most `radius_px` from the mask."""
+def is_near(
+    mask: Mask,
+    position: Sequence[int] | NDArray[np.int64],
+    radius_px: float,
+) -> bool:
+    """Test whether a (row, column) lies in the image and at most `radius_px` away from the mask."""
     row = int(position[0])
     column = int(position[1])
     if not (0 <= row < mask.shape[0] and 0 <= column < mask.shape[1]):

@@ -1,12 +1,13 @@
-"""The clicks table, one row per human click: reading, checking, writing and counting.
+"""The clicks table, which has one row per human click: reading, checking, writing and counting.
 
-Columns (strings, empty where they do not apply): `dataset`, `image_stem`, `object_stem` (the
+The string columns, empty where they do not apply, are `dataset`, `image_stem`, `object_stem` (the
 object's code, empty when the image has one object), `model_type` (the model whose mask is
-corrected, empty in the first round), `click_type` (first, fn, fp), `full_stem` (the *instance*:
-one object in one round, the unit of all statistics), `device` (pc, mobile); and whole numbers `x`,
-`y` from the top-left corner of an image of `w` x `h` pixels. Further columns are kept.
+corrected, empty in the first round), `click_type` (first, fn, fp), `full_stem` (the *instance*: one
+object in one round, the unit of all statistics) and `device` (pc, mobile). The integer columns are
+`x`, `y`, measured from the top-left corner of the image, and `w`, `h`, the size of the image in
+pixels. Additional columns are kept.
 
-Source: RClicks, the published clicks.csv; the paper does not describe it.
+Source: the published clicks.csv of RClicks; the paper does not describe its columns.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ DISPLAY_MODES = (
     "Silhouette_Mask",
     "Highlighted_Instance",
 )
+# The published stems separate image and object by exactly seven underscores.
 OBJECT_SEPARATOR = "_" * 7
-# The models whose masks were corrected; the paper does not name MiVOS, but the data has it.
+# The models whose masks were corrected. The paper does not mention MiVOS, but the data contains it.
 MODEL_MARKS = ("_ritm", "_sam", "_simple", "_mivos")
 
 Stems = Literal["columns", "published"]
@@ -53,20 +55,20 @@ Stems = Literal["columns", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClicksTableReport:
-    """Counts of a clicks table and of its problems; `findings` describes each count.
+    """Counts of rows and problems in a clicks table; `findings` describes each count.
 
     Attributes:
         rows: number of clicks.
         instances: distinct (dataset, full_stem).
-        duplicates: rows that repeat an earlier one in all columns. This is no error: two people
-            may click the same pixel, and the table does not identify people.
-        outside: clicks outside [0, w - 1] x [0, h - 1]; readers clip them.
+        duplicates: rows that repeat an earlier row in all columns. This is not an error, because
+            two people may click the same pixel, and the table does not identify people.
+        outside: number of clicks outside [0, w - 1] x [0, h - 1], which readers clip.
         changing_sizes: instances whose rows differ in w or h.
         changing_instances: instances whose rows differ in image, object, model or click type.
         without_size: rows with w or h below 1.
         without_stem: rows with an empty dataset, image_stem or full_stem.
-        unknown_click_types: value to number of rows.
-        unknown_devices: value to number of rows.
+        unknown_click_types: number of rows for each unknown value.
+        unknown_devices: number of rows for each unknown value.
         without_clicks: expected instances that have no row.
     """
 
@@ -84,7 +86,7 @@ class ClicksTableReport:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All problems with a count above 0, errors first."""
+        """All problems that occur at least once, errors before warnings."""
         types = self.unknown_click_types
         devices = self.unknown_devices
         examples = ", ".join(self.without_clicks[:3])
@@ -107,10 +109,10 @@ class ClicksTableReport:
         warnings = [
             (
                 self.changing_sizes,
-                "instances whose rows differ in w or h; the first row's are used",
+                "instances whose rows differ in w or h; the values of the first row are used",
             ),
             (self.outside, "clicks outside the image; they are clipped"),
-            (self.duplicates, "rows that repeat an earlier one"),
+            (self.duplicates, "rows that repeat an earlier row"),
             (len(self.without_clicks), f"instances without clicks: {examples}"),
         ]
         findings: list[Finding] = []
@@ -122,26 +124,29 @@ class ClicksTableReport:
 
 
 def read_clicks(
-    path: Path | str, *, stems: Stems = "columns", is_checked: bool = True
+    path: Path | str,
+    *,
+    stems: Stems = "columns",
+    is_checked: bool = True,
 ) -> pl.DataFrame:
     """Read a clicks table from a CSV file.
 
     Args:
-        path: the file.
-        stems: "columns" reads the column image_stem. "published" derives it from full_stem as the
-            published code does: it cuts at the first model name after an underscore, so that
-            `my_simple_photo` becomes `my`.
-        is_checked: False does not raise the errors of `check_clicks`, so that a caller can list
-            them all.
+        path: the CSV file.
+        stems: source of the image names. "columns" reads the column image_stem. "published" derives
+            the name from full_stem by the rule of the published code, which cuts at the first model
+            name after an underscore, so that `my_simple_photo` becomes `my`.
+        is_checked: if False, errors found by `check_clicks` are not raised, so that the caller can
+            list them all.
 
     Raises:
-        InvalidInput: missing file or columns, coordinates that are not whole numbers, or any
-            error of `check_clicks`; its warnings, such as duplicates, are not raised.
+        InvalidInput: missing file or columns, coordinates that are not whole numbers, or any error
+            of `check_clicks`; warnings, such as duplicates, are not raised.
     """
     import polars as pl
 
     if not Path(path).is_file():
-        raise InvalidInput(f"there is no clicks table {path}")
+        raise InvalidInput(f"{path}: expected a clicks table, found no file")
     types: dict[str, Any] = {
         **dict.fromkeys(TEXT_COLUMNS, pl.String),
         **dict.fromkeys(CLICK_NUMBER_COLUMNS, pl.Int32),
@@ -151,6 +156,7 @@ def read_clicks(
         _require_columns(header, str(path))
         known = {column: types[column] for column in header if column in types}
         table = pl.read_csv(path, schema_overrides=known)
+        # Empty cells mean "does not apply", as in the published reader, which keeps empty strings.
         table = table.with_columns(pl.col(*TEXT_COLUMNS).fill_null(""))
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
@@ -158,6 +164,8 @@ def read_clicks(
     if stems == "published":
         marks = "|".join((*MODEL_MARKS, OBJECT_SEPARATOR))
         table = table.with_columns(
+            # This rule cuts too much off stems that contain a model name themselves, which is why
+            # the column is the default.
             image_stem=pl.col("full_stem").str.replace(f"(?s)({marks}).*", "")
         )
     if is_checked:
@@ -187,7 +195,7 @@ def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
     In this table the column `dataset` names the display mode of the target.
 
     Raises:
-        InvalidInput: see `read_clicks`; or a mode that is not in `DISPLAY_MODES`.
+        InvalidInput: as in `read_clicks`, or a mode that is not in `DISPLAY_MODES`.
     """
     table = read_clicks(path)
     unknown = sorted(set(table["dataset"].unique()) - set(DISPLAY_MODES))
@@ -204,10 +212,10 @@ def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
 
 
 def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> ClicksTableReport:
-    """Check a clicks table and report counts and problems; the table is not changed.
+    """Check a clicks table and report counts and problems, without changing the table.
 
     Args:
-        table: the clicks.
+        table: the clicks table.
         expected: full stems that should have clicks.
 
     Raises:
@@ -245,9 +253,9 @@ def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> Clicks
 
 
 def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
-    """Count the clicks of each dataset: columns dataset, first, subsequent, sum.
+    """Count the clicks of each dataset, in the columns dataset, first, subsequent and sum.
 
-    The last row is "all".
+    The last row has the totals, with the dataset "all".
 
     Source: RClicks, table 2.
     """
@@ -260,7 +268,7 @@ def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
         sum=pl.len().cast(pl.Int64),
     )
     paper_order = {name: i for i, name in enumerate(DATASETS)}
-    # Datasets that the paper lacks follow its own in order of first appearance.
+    # Datasets that the paper does not list follow the paper's, in order of first appearance.
     rank = pl.col("dataset").replace_strict(
         paper_order, default=len(paper_order), return_dtype=pl.Int64
     )

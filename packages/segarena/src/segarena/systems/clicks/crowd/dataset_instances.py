@@ -1,7 +1,7 @@
-"""Clicks tables matched with datasets: rows on a dataset's images, and the instances of both.
+"""Matching of clicks tables with datasets: rows that refer to a dataset's images, and their instances.
 
-A clicks table names an image by `image_stem`, which is the sample's id, and an object by
-`object_stem`, which is the target's id, or empty when the image has one object.
+In a clicks table, `image_stem` is the id of a sample and `object_stem` is the id of a target.
+`object_stem` is empty when the image has one object.
 """
 
 from __future__ import annotations
@@ -25,19 +25,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 CACHED_IMAGES = 16
-"""Images kept in memory, because training loads the instances of an image in random order."""
+"""Number of images cached in memory, because training loads the instances of an image in random order."""
 NO_CLICKS = np.zeros((0, 2), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class DatasetMatch:
     """Result of matching a clicks table with a dataset.
 
     Attributes:
-        table: the rows on images of the dataset.
+        table: the rows that refer to images of the dataset.
         instances: number of instances in `table`.
-        elsewhere: number of instances on images that the dataset lacks.
-        without: ids of the dataset's samples without a row.
+        elsewhere: number of instances on images that are not in the dataset.
+        without: ids of the dataset's samples that have no row in the table.
     """
 
     table: pl.DataFrame
@@ -53,17 +58,20 @@ class DatasetMatch:
 
 
 def match_dataset(
-    table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None = None
+    table: pl.DataFrame,
+    dataset: Dataset,
+    *,
+    rows_of: str | None = None,
 ) -> DatasetMatch:
-    """Select the rows of a clicks table on images of a dataset.
+    """Select the rows of a clicks table that refer to images of a dataset.
 
     Args:
         table: the clicks table.
-        dataset: its sample ids are compared with the column `image_stem`.
+        dataset: the dataset whose sample ids are compared with the column `image_stem`.
         rows_of: select only rows with this value in the column `dataset`; None selects all.
 
     Raises:
-        InvalidInput: no row is left, or the rows left belong to several datasets.
+        InvalidInput: no row matches, or the matching rows belong to several datasets.
     """
     import polars as pl
 
@@ -74,11 +82,11 @@ def match_dataset(
         examples = candidates["image_stem"].unique(maintain_order=True).head(3)
         listed = ", ".join(map(repr, examples)) or "no rows"
         raise InvalidInput(
-            f"no click is on an image of {dataset.name}; the table's images are: {listed}"
+            f"no row of the table refers to an image of {dataset.name}; its images are: {listed}"
         )
     if len(names) > 1:
         raise InvalidInput(
-            f"clicks of several datasets are on images of {dataset.name}: {names}; "
+            f"rows of several datasets refer to images of {dataset.name}: {names}; "
             "name the one you mean"
         )
     clicked_images = set(matched["image_stem"].unique())
@@ -95,12 +103,15 @@ def match_dataset(
 
 
 def clicked_instances(
-    table: pl.DataFrame, dataset: Dataset, *, previous_masks: Path | str | None = None
+    table: pl.DataFrame,
+    dataset: Dataset,
+    *,
+    previous_masks: Path | str | None = None,
 ) -> ClickedInstances:
-    """Return the instances of a clicks table whose rows all lie on images of `dataset`.
+    """Return the instances of a clicks table whose rows all refer to images of `dataset`.
 
     Args:
-        table: the rows, see `match_dataset`.
+        table: the rows of the clicks table, see `match_dataset`.
         dataset: provides images and targets.
         previous_masks: the folder of previous masks; None when the table has only first rounds.
     """
@@ -112,23 +123,27 @@ def clicked_instances(
 
 
 def target_loader(dataset: Dataset) -> TargetLoader:
-    """Return a function that loads an image and a target by the names of a clicks table.
+    """Return a function that loads an image and a target by their names in a clicks table.
 
-    It caches the last few images.
+    The function caches the most recently used images.
     """
 
     @lru_cache(maxsize=CACHED_IMAGES)
     def load_image(image_stem: str) -> ImageSample:
         return _require_image(dataset.load(image_stem))
 
-    def load(_: str, image_stem: str, object_stem: str) -> tuple[NDArray[np.uint8], Mask]:
+    def load(
+        _: str,
+        image_stem: str,
+        object_stem: str,
+    ) -> tuple[NDArray[np.uint8], Mask]:
         sample = load_image(image_stem)
         chosen = [target for target in sample.targets if object_stem in ("", target.id)]
         masks = [np.asarray(target.mask > 0) for target in chosen]
         if not masks:
             ids = ", ".join(target.id for target in sample.targets) or "none"
             raise SampleInvalid(
-                f"{image_stem}: the table has clicks on object {object_stem!r}, the image has {ids}"
+                f"{image_stem}: expected object {object_stem!r} of the table, the image has {ids}"
             )
         return sample.image, np.logical_or.reduce(masks)
 

@@ -1,8 +1,9 @@
-"""Probability maps of the clicks of the synthetic crowd, one per habit.
+"""Click probability maps of the synthetic crowd, one for each clicking habit.
 
-The habits are our own. They quantify the real clicks that the paper shows (figures 1 and 10 to
-12): people do not always click the centre, often click a part that stands out, seldom click near
-the edge, prefer the upper part of upright objects, and in later rounds click the largest error.
+The habits are defined by this project, not by the paper. They model the real clicks shown in the
+paper's figures 1 and 10 to 12: people do not always click the centre, often click a conspicuous
+part, seldom click near the edge, prefer the upper part of upright objects, and in later rounds
+click the largest error.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from segarena.arrays.connected_components import label_components
 from segarena.samples import Mask
 
 Habit = Callable[[NDArray[np.uint8], Mask], NDArray[np.float64]]
-"""From an RGB crop and its error mask to unnormalised click weights, (h, w)."""
+"""Function from an RGB crop and its error mask to unnormalised click weights, (h, w)."""
 
 WORK_SIDE_PX = 256
 UPRIGHT_RATIO = 1.2
-"""Height over width above which an object counts as upright."""
+"""Ratio of height to width above which an object counts as upright."""
 INTERIOR_DEPTH = 0.35
-"""Share of the largest depth from which on a pixel counts as away from the edge."""
+"""A pixel counts as away from the edge if its depth is at least this share of the maximum depth."""
 
 
 def depth_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh pixels by the cube of their distance to the edge, for people who aim for the centre."""
+    """Weight pixels by the cube of their distance to the edge, for people who aim at the centre."""
     return _relative_depth(error) ** 3
 
 
 def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh pixels by local colour contrast and by colour difference to the surroundings."""
+    """Weight pixels by local colour contrast and by colour difference from the surroundings."""
     lab = rgb_to_lab(crop).astype(np.float64)
     surroundings = ~error
     if surroundings.any():
@@ -55,12 +56,12 @@ def salience_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 
 
 def interior_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh equally all pixels deeper than about a third of the maximum depth."""
+    """Give equal weight to all pixels deeper than about a third of the maximum depth."""
     return (_relative_depth(error) >= INTERIOR_DEPTH).astype(np.float64)
 
 
 def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Prefer the head of upright objects, and the upper middle of other objects."""
+    """Prefer the head of upright objects, and the upper middle of all others."""
     box = bounding_window(error)
     height, width = window_shape(box)
     if height > UPRIGHT_RATIO * width:
@@ -77,7 +78,7 @@ def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64
 
 
 def uniform_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Weigh all pixels equally, for people in a hurry."""
+    """Give equal weight to all pixels, for people in a hurry."""
     return np.ones(error.shape)
 
 
@@ -93,20 +94,21 @@ HABITS: dict[str, Habit] = {
 def habit_maps(
     image: NDArray[np.uint8], error: NDArray[Any]
 ) -> tuple[Window, dict[str, NDArray[np.float64]]]:
-    """Return the window around the error and, for each habit, a click map on it that sums to 1.
+    """Return a window around the error and one click map per habit; each map sums to 1 on the window.
 
-    In an error of several connected parts, the share of the clicks on a part grows with its area
-    to the power of 1.5. Windows above 256 pixels a side are reduced to that size. Without an error
-    the window is empty and there are no maps.
+    If the error has several connected parts, the share of clicks on a part grows with its area to
+    the power of 1.5. Windows larger than 256 pixels a side are reduced to that size. Without an
+    error, the window is empty and there are no maps.
 
     Args:
         image: uint8 (H, W, 3).
-        error: bool or float in [0, 1] (H, W); pixels from 0.5 on are errors.
+        error: bool or float in [0, 1] (H, W); pixels with a value of at least 0.5 are errors.
     """
     is_error = np.asarray(error) >= 0.5
     box = bounding_window(is_error)
     if is_empty(box):
         return box, {}
+    # The salience habit compares the error with its surroundings, so the window needs some.
     margin = max(4, max(window_shape(box)) // 4)
     window = grow_window(box, margin, is_error.shape)
     crop, mask = _reduce_size(image[window], is_error[window])
@@ -128,14 +130,15 @@ def _reduce_size(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8]
     small = cv2.resize(crop, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
     covered_share = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
     half_covered = covered_share >= 0.5
-    # A thin mask covers no reduced pixel by half; then any covered part of a pixel counts.
+    # A reduced pixel normally counts as error if at least half of it is covered. A thin mask may
+    # cover no pixel by half; then any coverage counts.
     if half_covered.any():
         return small, half_covered
     return small, covered_share > 0
 
 
 def _weigh_parts(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Scale the weights so that each part gets the share its area deserves and all sum to 1."""
+    """Scale the weights so that each part receives its share of the clicks and all weights sum to 1."""
     part_of_pixel = parts.ravel()
     areas = np.bincount(part_of_pixel).astype(np.float64)
     sums = np.bincount(part_of_pixel, weights.ravel())
@@ -147,8 +150,8 @@ def _weigh_parts(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDAr
 
 
 def _relative_depth(mask: Mask) -> NDArray[np.float64]:
-    """Return the distance to the edge divided by the largest distance; 0 outside the mask."""
-    # The padding makes the frame count as an edge.
+    """Return the distance to the edge divided by the maximum distance; 0 outside the mask."""
+    # The padding makes the image border count as an edge.
     padded = np.pad(mask, 1).astype(np.uint8)
     distances = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     depth = np.asarray(distances[1:-1, 1:-1], dtype=np.float64)
@@ -156,10 +159,10 @@ def _relative_depth(mask: Mask) -> NDArray[np.float64]:
 
 
 def _rescale(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
-    """Map the range of the values on the mask to [0, 1], and clip the other values to it."""
+    """Scale values linearly so that their range on the mask becomes [0, 1], and clip all others to it."""
     on_mask = values[mask]
     low = on_mask.min()
-    # The lower limit keeps a constant image from dividing by zero.
+    # The lower limit avoids division by zero for a constant image.
     spread = max(on_mask.max() - low, 1e-9)
     return np.clip((values - low) / spread, 0, 1)
 

@@ -1,8 +1,8 @@
-"""Instances: one object of one image in one round, with the clicks that people made on it.
+"""Instances: one object of one image in one round, with the human clicks on it.
 
 An *instance* is what an annotator saw: the image, the target and, after the first round, the mask
-to correct. Its clicks come from the clicks table, clipped to the image and scaled to the size in
-which the image is loaded.
+to correct. Its clicks are read from the clicks table, clipped to the image, and scaled to the size
+at which the image is loaded.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_SIDE_PX: Mapping[str, int] = {"TETRIS": 2048}
-"""Upper limit of the longer side, for the datasets that load their images reduced."""
+"""Maximum length in pixels of the longer side, for datasets whose images are loaded at reduced size."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Instance:
     """One object of one image in one round.
 
     Attributes:
-        full_stem: its name, unique within the dataset.
+        full_stem: the instance's name, unique within the dataset.
         image: uint8 (H, W, 3), RGB.
         target: bool (H, W).
         previous: the mask to correct, float in [0, 1] (H, W); None in the first round.
@@ -74,18 +79,18 @@ INSTANCE_COLUMNS = (
 )
 
 TargetLoader = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
-"""From (dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
+"""Function from (dataset, image_stem, object_stem) to the image and the object's mask, of equal size."""
 
 
 class ClickedInstances(Sequence[Instance]):
     """The instances of a clicks table in order of first appearance, loaded lazily.
 
     Args:
-        table: the clicks.
-        load: returns the image and the object's mask; without an object code, the mask holds every
-            label above 0.
-        previous_masks: dataset to its folder of previous masks; may be empty when the table has
-            only first rounds.
+        table: the clicks table.
+        load: function that returns the image and the object's mask; without an object code, the
+            mask contains every label above 0.
+        previous_masks: folder of previous masks for each dataset; may be empty if the table
+            contains only first rounds.
     """
 
     def __init__(
@@ -102,7 +107,7 @@ class ClickedInstances(Sequence[Instance]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short hash of the instances' names and clicks."""
+        """Short hash of the names and clicks of all instances."""
         return fingerprint(repr(self._rows))
 
     def __len__(self) -> int:
@@ -126,33 +131,37 @@ class ClickedInstances(Sequence[Instance]):
         size = (row["height"], row["width"])
         if target.shape != size:
             raise SampleInvalid(
-                f"{row['full_stem']}: its clicks are for a size of {size}, "
-                f"the mask has {target.shape}"
+                f"{row['full_stem']}: expected a mask of the table's size {size}, "
+                f"got {target.shape}"
             )
         previous = None
         if row["click_type"] != "first":
             if row["dataset"] not in self._folders:
                 raise DatasetMissing(
-                    f"{row['full_stem']}: no folder of previous masks was given "
-                    f"for {row['dataset']}"
+                    f"{row['full_stem']}: expected a folder of previous masks "
+                    f"for {row['dataset']}, got none"
                 )
             previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
         names = {column: row[column] for column in INSTANCE_COLUMNS}
         return Instance(
-            image=image, target=target, previous=previous, positions=click_positions(row), **names
+            image=image,
+            target=target,
+            previous=previous,
+            positions=click_positions(row),
+            **names,
         )
 
 
 def place_clicks(
     table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX
 ) -> pl.DataFrame:
-    """Add the columns `row`, `column`, `height`, `width`: clicks in the image as it is loaded.
+    """Add the columns `row`, `column`, `height`, `width`, with click positions in the loaded image.
 
-    Clicks are clipped to the image size in the first row of their instance, scaled with the image
-    and truncated to whole pixels. The longer side of an image becomes at most the `max_side_px` of
-    its dataset; the shorter side keeps the ratio, rounded.
+    Clicks are clipped to the image size given in the first row of their instance, scaled with the
+    image, and truncated to whole pixels. If the dataset has a `max_side_px`, images with a longer
+    side are reduced to it; the shorter side keeps the aspect ratio and is rounded.
 
-    Source: RClicks, published code.
+    Source: the published code of RClicks.
     """
     import polars as pl
 
@@ -177,7 +186,7 @@ def place_clicks(
         new_width=pl.when(is_tall).then(new_shorter).otherwise(new_longer),
     )
     table = table.with_columns(
-        # Truncated and not rounded, so that a click never leaves the scaled image.
+        # Truncated rather than rounded, so that a click never leaves the scaled image.
         row=row * pl.col("new_height") // height,
         column=column * pl.col("new_width") // width,
         height=pl.col("new_height"),
@@ -200,21 +209,25 @@ def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def click_positions(row: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the clicks in a row of `group_clicks`, int (n, 2), as (row, column)."""
+    """Return the clicks of one row of `group_clicks` as (row, column), int (n, 2)."""
     return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
 
 
-def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Read the mask that people were asked to correct, float32 (H, W) in [0, 1].
+def read_previous_mask(
+    folder: Path,
+    full_stem: str,
+    shape: tuple[int, int],
+) -> NDArray[np.float32]:
+    """Read the mask that people were asked to correct; float32 (H, W) in [0, 1].
 
     Raises:
         DatasetMissing: there is no `<full_stem>.png` in the folder.
-        DatasetError: the name leads out of the folder.
-        SampleInvalid: the file is unreadable, or the mask has another size.
+        DatasetError: the file name points outside the folder.
+        SampleInvalid: the file is unreadable, or the mask has a different size.
     """
     path = safe_join(folder, f"{full_stem}.png")
     if not path.is_file():
-        raise DatasetMissing(f"there is no previous mask {path}")
+        raise DatasetMissing(f"expected the previous mask {path}, found no file")
     try:
         pixels = read_image(path)
     except InvalidImage as error:

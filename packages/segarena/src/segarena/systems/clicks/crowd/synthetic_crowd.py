@@ -1,15 +1,16 @@
-"""Synthetic crowd: simulated annotators with habits who click on errors.
+"""Synthetic crowd: simulated annotators with individual clicking habits.
 
-With it you can try and test collection, filtering, training and evaluation without human data.
+With it you can try out collection, filtering, training and evaluation without human data.
 
 Each person has a device, a steady or unsteady hand, and a mixture of habits (`habit_maps.py`) that
-varies around the crowd's mixture. A click samples one of the person's habits, a position from that
-habit's map, and a jitter. On a mobile device the jitter is larger and clicks fall a little low.
-Careless people click anywhere in the image; other people's clicks sometimes slip off the error.
-People work in batches of 10 different images, about three batches each, and nobody sees an image
-twice, as in the paper's collection.
+varies around the crowd's mixture. For each click, one of the person's habits is sampled, then a
+position from that habit's map, then a jitter. On a mobile device the jitter is larger and clicks
+land slightly too low. Careless people click anywhere in the image; other people's clicks sometimes
+slip off the error. As in the paper's collection, people work in batches of 10 different images,
+about three batches each, and nobody sees an image twice.
 
-This is a model for exercises, not a model of real people: do not report it as real behaviour.
+The crowd is meant for experiments. It does not model real people, so do not report its clicks as
+real behaviour.
 """
 
 from __future__ import annotations
@@ -35,13 +36,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 CROWD_HABITS = {"deep": 0.2, "conspicuous": 0.4, "off_edge": 0.05, "upper": 0.3, "anywhere": 0.05}
-"""Mean weight of each habit in the crowd."""
+"""Mean weight of each habit in the crowd's mixture."""
 JITTER_SHARE = {"pc": 0.0015, "mobile": 0.004}
 """Standard deviation of the jitter, as a share of the image diagonal."""
 LOW_SHARE = {"pc": 0.0, "mobile": 0.0015}
 """Downward shift of clicks, as a share of the image diagonal."""
 HABIT_CONCENTRATION = 4
-"""Scale of the Dirichlet distribution of habits: the higher, the more alike people are."""
+"""Concentration of the Dirichlet distribution of habits: the higher it is, the more alike people are."""
+# Batches of 10 images and about three batches per person are those of the paper's collection
+# (section 3.2).
 BATCH_SIZE = 10
 BATCHES_PER_PERSON = 3
 
@@ -53,7 +56,7 @@ class SyntheticPerson:
     Attributes:
         device: "pc" or "mobile".
         habits: weight of each habit; the weights sum to 1.
-        unsteadiness: factor on the jitter.
+        unsteadiness: factor by which the jitter is multiplied.
         is_careless: whether the person clicks anywhere in the image.
     """
 
@@ -64,7 +67,7 @@ class SyntheticPerson:
 
 
 class _ClickJob(NamedTuple):
-    """Assignment of one click to a person, a batch and an instance, each by number."""
+    """Assignment of one click to a person, a batch and an instance, each given by its index."""
 
     person: int
     batch: int
@@ -74,24 +77,25 @@ class _ClickJob(NamedTuple):
 def collect_clicks(
     instances: Sequence[Instance],
     *,
+    # The published first rounds have 48 to 49 clicks per instance.
     clicks: int = 48,
     seed: int = 0,
     mobile_share: float = 0.5,
     careless_share: float = 0.04,
     slip_share: float = 0.02,
 ) -> pl.DataFrame:
-    """Let the crowd click, and return an unfiltered clicks table with `batch` and `person`.
+    """Simulate the crowd's clicks, and return an unfiltered clicks table with `batch` and `person`.
 
     Rows are in the order of the instances. Equal arguments give equal tables.
 
     Args:
-        instances: the errors to click; their own positions are ignored. Instances of one dataset
-            and image_stem (full stem when that is empty) count as one image.
-        clicks: per instance.
-        seed: of all randomness.
+        instances: the errors to click; clicks that they already have are ignored. Instances of one
+            dataset and image_stem (full stem when that is empty) count as one image.
+        clicks: number of clicks per instance.
+        seed: seed of all random numbers.
         mobile_share: share of people with a mobile device.
         careless_share: share of people who click anywhere in the image.
-        slip_share: share of the other people's clicks that the model places off the error.
+        slip_share: share of the other people's clicks that slip off the error.
 
     Raises:
         InvalidInput: `clicks` is below 1, or a share is outside [0, 1].
@@ -100,17 +104,18 @@ def collect_clicks(
 
     shares = (mobile_share, careless_share, slip_share)
     if clicks < 1 or not all(0 <= share <= 1 for share in shares):
-        raise InvalidInput("the crowd needs clicks >= 1 and shares in [0, 1]")
+        raise InvalidInput("the crowd: expected clicks >= 1 and all shares in [0, 1]")
     jobs_by_instance: list[list[_ClickJob]] = [[] for _ in instances]
     for job in _assign_clicks(instances, clicks, np.random.default_rng([seed, 0])):
         jobs_by_instance[job.instance].append(job)
     rows: list[dict[str, Any]] = []
     for instance, jobs in zip(instances, jobs_by_instance, strict=True):
         sampler = _ClickSampler(instance, slip_share)
+        # crc32 instead of `hash`, which differs between processes for strings.
         instance_key = zlib.crc32(f"{instance.dataset}/{instance.full_stem}".encode())
         for i, job in enumerate(jobs):
-            # Each decision has its own random stream, so that other instances do not
-            # change them.
+            # Each decision has its own random stream, so that adding instances does not change the
+            # clicks on others.
             person_rng = np.random.default_rng([seed, 1, job.person])
             click_rng = np.random.default_rng([seed, 2, instance_key, i])
             person = _sample_person(person_rng, mobile_share, careless_share)
@@ -119,11 +124,15 @@ def collect_clicks(
     return pl.DataFrame(rows)
 
 
-def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the crowd's mean click map, which a perfect click model would predict.
+def crowd_map(
+    image: NDArray[np.uint8],
+    target: Mask,
+    error: NDArray[Any],
+) -> NDArray[np.float32]:
+    """Return the crowd's mean click map, which a perfect click model of the crowd would predict.
 
-    Careless people and slips are left out. The map is zero outside the error and sums to 1; it is
-    all zero without an error.
+    Clicks of careless people and slips are excluded. The map is zero outside the error and sums to
+    1; without an error it is zero everywhere.
     """
     window, maps = habit_maps(image, error)
     result = np.zeros(np.shape(error), dtype=np.float32)
@@ -133,7 +142,7 @@ def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> ND
     mean = np.asarray(sum(weighted), dtype=np.float64)
     height, width = window_shape(window)
     result[window] = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
-    # Half of the people use each device, and the jitter of a device blurs the map.
+    # Half of the people use each device; the map is blurred by the jitter of both devices.
     blurred = [_blur(result, share) for share in JITTER_SHARE.values()]
     is_error = np.asarray(error) >= 0.5
     result = np.where(is_error, sum(blurred), 0).astype(np.float32)
@@ -141,11 +150,11 @@ def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> ND
 
 
 def later_rounds(instance: Instance, *, seed: int = 0) -> tuple[Instance, ...]:
-    """Return the fn and the fp instance of a synthetic wrong mask.
+    """Generate a wrong mask, and return the instances for its missing (fn) and surplus (fp) pixels.
 
-    The wrong mask lacks a part of the target and has a surplus part beside it. An instance without
-    missing (fn) or surplus (fp) pixels is left out. The parts depend on `seed` and the instance's
-    name.
+    The wrong mask lacks a part of the target and has a surplus part next to it. An instance is
+    omitted if the mask has no missing or no surplus pixels, respectively. The parts depend on
+    `seed` and on the instance's name.
     """
     rng = np.random.default_rng([seed, 3, zlib.crc32(instance.full_stem.encode())])
     target = instance.target
@@ -174,13 +183,15 @@ def later_rounds(instance: Instance, *, seed: int = 0) -> tuple[Instance, ...]:
 
 
 class _ClickSampler:
-    """Samples clicks on one instance; the habit maps are computed once."""
+    """Sampler of clicks on one instance, which computes the habit maps once."""
 
     def __init__(self, instance: Instance, slip_share: float) -> None:
         self._error = instance.error >= 0.5
         self._window, maps = habit_maps(instance.image, self._error)
         if not maps:
-            raise InvalidInput(f"{instance.full_stem}: there is no error to click on")
+            raise InvalidInput(
+                f"{instance.full_stem}: expected an error to click on, got an empty mask"
+            )
         self._sums = {name: np.cumsum(weights.ravel()) for name, weights in maps.items()}
         self._size = next(iter(maps.values())).shape
         self._slip_share = slip_share
@@ -211,14 +222,15 @@ class _ClickSampler:
         mass = rng.random() * sums[-1]
         cell = int(np.searchsorted(sums, mass, side="right"))
         row_column = np.array(np.unravel_index(cell, self._size), dtype=np.float64)
-        # Maps may be reduced: a cell stands for several pixels, of which any may be clicked.
+        # Maps may be reduced in size; each cell then stands for several pixels, and any of them may
+        # be clicked.
         relative = (row_column + rng.random(2)) / self._size
         start = np.array(window_start(self._window))
         extent = np.array(window_shape(self._window))
         return start + relative * extent
 
     def _sample_slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return a position off the error; any position if almost no pixel is off it."""
+        """Return a position off the error, or any position if nearly all pixels belong to the error."""
         candidates = rng.random((100, 2)) * self._error.shape
         rows, columns = candidates.astype(int).T
         first_off_error = int(np.argmin(self._error[rows, columns]))
@@ -226,11 +238,13 @@ class _ClickSampler:
 
 
 def _assign_clicks(
-    instances: Sequence[Instance], clicks: int, rng: np.random.Generator
+    instances: Sequence[Instance],
+    clicks: int,
+    rng: np.random.Generator,
 ) -> Iterator[_ClickJob]:
     """Assign every click to a person and a batch.
 
-    All images differ within a batch, and so do all images of a person.
+    The images within a batch all differ, and no person gets the same image twice.
     """
     images: dict[tuple[str, str], list[int]] = {}
     for i, instance in enumerate(instances):
@@ -243,7 +257,8 @@ def _assign_clicks(
     for _ in range(clicks):
         remaining = [rng.permutation(members).tolist() for members in images.values()]
         while any(remaining):
-            # Starting with the images that have most instances left keeps late batches full.
+            # Starting with the images that have the most unassigned instances keeps late batches
+            # full.
             shuffled = rng.permutation(len(remaining)).tolist()
             order = sorted(shuffled, key=lambda image: -len(remaining[image]))
             chosen = [image for image in order[:BATCH_SIZE] if remaining[image]]
@@ -259,12 +274,14 @@ def _assign_clicks(
 
 
 def _sample_person(
-    rng: np.random.Generator, mobile_share: float, careless_share: float
+    rng: np.random.Generator,
+    mobile_share: float,
+    careless_share: float,
 ) -> SyntheticPerson:
     concentrations = [HABIT_CONCENTRATION * weight for weight in CROWD_HABITS.values()]
     weights = rng.dirichlet(concentrations)
     weights = (weights / weights.sum()).tolist()
-    # The draws below must stay in this order: they share one random stream.
+    # The draws below must stay in this order because they share one random stream.
     device = "mobile" if rng.random() < mobile_share else "pc"
     unsteadiness = float(rng.lognormal(0, 0.3))
     is_careless = bool(rng.random() < careless_share)
@@ -277,7 +294,11 @@ def _sample_person(
 
 
 def _table_row(
-    instance: Instance, job: _ClickJob, person: SyntheticPerson, row: int, column: int
+    instance: Instance,
+    job: _ClickJob,
+    person: SyntheticPerson,
+    row: int,
+    column: int,
 ) -> dict[str, Any]:
     height, width = instance.target.shape
     return {
@@ -297,8 +318,13 @@ def _table_row(
     }
 
 
-def _random_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
-    """Return the side of a random line that holds `share` of the mask."""
+def _random_side(
+    mask: Mask,
+    rng: np.random.Generator,
+    *,
+    share: float,
+) -> Mask:
+    """Split the mask by a random line, and return the side that contains `share` of its pixels."""
     angle = rng.random() * 2 * math.pi
     if not mask.any():
         return mask

@@ -1,1 +1,1 @@
-"""Datasets of the click literature: GrabCut, Berkeley, DAVIS-345, COCO-MVal, TETRIS, SBD."""
+"""Datasets for interactive click segmentation: GrabCut, Berkeley, DAVIS-345, COCO-MVal, TETRIS, SBD."""

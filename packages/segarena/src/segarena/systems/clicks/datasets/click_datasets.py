@@ -1,8 +1,8 @@
-"""The five benchmark datasets of click segmentation.
+"""The five benchmark datasets of interactive click segmentation.
 
-They are GrabCut, Berkeley, DAVIS-345, COCO-MVal and TETRIS. Their files are read exactly as the
-published evaluation codes read them (RITM, and RClicks after it), in the published layouts and
-order. Source: RClicks (NeurIPS 2024), section 5, and the data classes of its code.
+They are GrabCut, Berkeley, DAVIS-345, COCO-MVal and TETRIS. Their files are read exactly as by the
+published evaluation code (of RITM, and later of RClicks), in the published layouts and order.
+Source: RClicks (NeurIPS 2024), section 5, and the dataset classes in its code.
 """
 
 from __future__ import annotations
@@ -23,32 +23,39 @@ from segarena.datasets.listed_dataset import (
     require_folder,
 )
 from segarena.datasets.mask_encodings import DecodedMask, to_targets
+from segarena.datasets.mask_orientation import MaskedPhotograph, orientation_assumptions
 from segarena.errors import DatasetError, DatasetMissing, InvalidMask
 from segarena.files.images import IMAGE_SUFFIXES, check_same_shape, read_image, read_mask_colours
+from segarena.files.text_files import read_text
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
 
+# Limit of the published TETRIS reader; other datasets are read at full size.
 TETRIS_LONG_SIDE_PX = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class ClickDatasetLayout:
-    """Folders, mask encoding and size of a published dataset.
+    """Folder names, mask encoding and expected size of a published dataset.
 
     Attributes:
-        name: of the dataset.
-        folders: of the images and of the masks.
-        objects: function from mask pixels (H, W, 3) RGB to objects.
-        expected: numbers of images and targets in the published dataset.
-        stem_of: function from an image file name to the sample id, which is also the mask's stem.
-        long_side_px: limit to which larger images are scaled down; None keeps every size.
+        name: name of the dataset.
+        folders: names of the image folder and the mask folder.
+        objects: function that converts mask pixels, (H, W, 3) RGB, to objects.
+        expected: number of images and number of targets in the published dataset.
+        stem_of: function that converts an image file name to the sample id, which is also the stem
+            of the mask file.
+        long_side_px: images whose longer side exceeds this limit are scaled down to it; None keeps
+            every size.
     """
 
     name: str
     folders: tuple[str, str]
     objects: Callable[[NDArray[np.uint8]], DecodedMask]
     expected: tuple[int, int]
+    # The published readers cut at the first dot. TETRIS replaces the last suffix instead, because
+    # its stems contain dots.
     stem_of: Callable[[str], str] = lambda name: name.split(".", maxsplit=1)[0]
     long_side_px: int | None = None
 
@@ -57,17 +64,21 @@ class ClickDataset(ListedDataset[ImageSample]):
     """A published click dataset in its published layout.
 
     Args:
-        path: the folder that holds the folders of images and masks.
-        layout: of the dataset.
-        stems: the samples to load; None loads all.
+        path: the folder that contains the image folder and the mask folder.
+        layout: layout of the dataset.
+        stems: ids of the samples to load; None loads all.
 
     Raises:
-        DatasetMissing: a folder does not exist, has no image, or lacks one of `stems`.
+        DatasetMissing: a folder does not exist or contains no image, or one of `stems` has no
+            image.
         DatasetError: two images have the same mask.
     """
 
     def __init__(
-        self, path: str, layout: ClickDatasetLayout, stems: Sequence[str] | None = None
+        self,
+        path: str,
+        layout: ClickDatasetLayout,
+        stems: Sequence[str] | None = None,
     ) -> None:
         self._layout = layout
         self._is_whole = stems is None
@@ -97,7 +108,7 @@ class ClickDataset(ListedDataset[ImageSample]):
         for stem, image in images.items():
             if stem not in selected:
                 continue
-            # A missing mask is an error of its sample, which `_read` reports.
+            # A missing mask affects only its own sample; `_read` reports it.
             files[stem] = (image, masks[stem]) if stem in masks else (image,)
         identity = {"layout": layout.name, "long_side_px": layout.long_side_px}
         super().__init__(layout.name, files, identity)
@@ -121,6 +132,16 @@ class ClickDataset(ListedDataset[ImageSample]):
             image, objects = scale_down(image, objects, self._layout.long_side_px)
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
 
+    def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
+        """Return how masks without orientation are taken; see `orientation_assumptions`."""
+        pictures: list[MaskedPhotograph] = []
+        for sample_id in sample_ids:
+            image, *masks = self.files_of(sample_id)
+            pictures.append(MaskedPhotograph(image, tuple(masks)))
+        return orientation_assumptions(
+            pictures, "upright", remedy="rotate the masks, or remove the tag of the photographs"
+        )
+
     def _oddities(self) -> Iterable[Finding]:
         if self._unused_masks:
             listed = abbreviate_names(self._unused_masks, 20)
@@ -132,17 +153,18 @@ class ClickDataset(ListedDataset[ImageSample]):
         if self._is_whole and (images, tally.targets) != self._layout.expected:
             expected_images, expected_targets = self._layout.expected
             message = (
-                f"{self.name}: the published set has {expected_images} images and "
-                f"{expected_targets} targets, here are {images} and {tally.targets}"
+                f"{self.name}: expected {expected_images} images and "
+                f"{expected_targets} targets as published, found {images} and {tally.targets}"
             )
             yield Finding(is_error=False, message=message)
 
 
 def trimap_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
-    """Return the object and the undecided band of a GrabCut or Berkeley mask.
+    """Return the object of a GrabCut or Berkeley mask, and the ignored band along its contour.
 
-    The published code reads channel 0 in OpenCV's order, which is blue: 128 is ignored, higher
-    values are the object, and so is a raw 1, because the code compares with 1 afterwards.
+    Like the published code, this reads channel 0 in OpenCV's order, which is blue. The value 128 is
+    ignored and higher values are the object. A raw value of 1 is also the object, because the code
+    later compares with 1.
     """
     values = pixels[:, :, 2]
     is_undecided = values == 128
@@ -152,15 +174,15 @@ def trimap_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
 
 
 def any_channel_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
-    """Return the one object of a DAVIS-345 or COCO-MVal mask: every pixel that is not black."""
+    """Return the single object of a DAVIS-345 or COCO-MVal mask: every pixel that is not black."""
     return DecodedMask({"": np.asarray(pixels.any(axis=2))}, None)
 
 
 def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
-    """Return the objects of a TETRIS mask by code: blue x 65536 + green x 256 + red, ascending.
+    """Return the objects of a TETRIS mask in ascending order of their code: blue x 65536 + green x 256 + red.
 
-    The name of an object is its code, as in the published click files. A single object has an
-    empty name, there and here.
+    Each object is named by its code, as in the published click files. If there is only one object,
+    its name is empty, also as in those files.
     """
     channels = pixels.astype(np.int32)
     red = channels[:, :, 0]
@@ -175,20 +197,22 @@ def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
 
 
 def scale_down(
-    image: NDArray[np.uint8], objects: DecodedMask, long_side_px: int
+    image: NDArray[np.uint8],
+    objects: DecodedMask,
+    long_side_px: int,
 ) -> tuple[NDArray[np.uint8], DecodedMask]:
-    """Limit the longer side of image and objects as the published TETRIS reader does.
+    """Limit the longer side of image and objects as in the published TETRIS reader.
 
-    Images are never enlarged. Masks are resized bilinearly too: every value above zero is the
-    object, and where two objects meet, the later one (with the larger code) wins. An object that
-    vanishes, or is completely covered, is left out.
+    Images are never enlarged. Masks are resized bilinearly as well: every value above zero counts
+    as the object, and where two objects overlap, the one with the larger code wins. Objects that
+    vanish or are completely covered are omitted.
     """
     height, width = image.shape[:2]
     longer = max(height, width)
     shorter = min(height, width)
     long_px = min(longer, long_side_px)
-    # Half a pixel rounds up, as in the published reader, which fails on a thread of an image:
-    # there at least one pixel stays.
+    # Halves are rounded up, as in the published reader. That reader fails on extremely thin images;
+    # here at least one pixel remains.
     short_px = max(1, int(shorter / longer * long_px + 0.5))
     size = (short_px, long_px) if height > width else (long_px, short_px)
     small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
@@ -210,7 +234,7 @@ def _without_suffix(name: str) -> str:
 
 @dataset("grabcut")
 def grabcut(*, path: str) -> ClickDataset:
-    """Load GrabCut: 50 images, one object each; the band of value 128 is ignored."""
+    """Load GrabCut: 50 images with one object each; mask value 128 (the contour band) is ignored."""
     return ClickDataset(
         path, ClickDatasetLayout("GrabCut", ("data_GT", "boundary_GT"), trimap_objects, (50, 50))
     )
@@ -218,9 +242,9 @@ def grabcut(*, path: str) -> ClickDataset:
 
 @dataset("berkeley")
 def berkeley(*, path: str) -> ClickDataset:
-    """Load Berkeley: 100 objects of 96 photographs; the band of value 128 is ignored.
+    """Load Berkeley: 100 objects in 96 photographs; mask value 128 (the contour band) is ignored.
 
-    Every object has its own file.
+    Each object has its own image and mask file.
     """
     return ClickDataset(
         path, ClickDatasetLayout("Berkeley", ("images", "masks"), trimap_objects, (100, 100))
@@ -249,11 +273,13 @@ def tetris(*, path: str, split: str | None = None) -> ClickDataset:
 
     Args:
         path: the folder with `images` and `masks`.
-        split: a text file with one image name without suffix per line, in `path` or elsewhere; None
-            takes all images.
+        split: a text file with one image name (without suffix) per line, in `path` or elsewhere;
+            None loads all images.
 
     Raises:
-        DatasetMissing: the folders or the split file do not exist, or a line of it names no image.
+        DatasetMissing: a folder or the split file does not exist, or a line of the split file has
+            no matching image.
+        DatasetError: the split file is not text in UTF-8.
     """
     layout = ClickDatasetLayout(
         "TETRIS",
@@ -270,13 +296,13 @@ def tetris(*, path: str, split: str | None = None) -> ClickDataset:
         raise DatasetMissing(
             f"{listing}: expected a text file with one image name per line, found none"
         )
-    lines = listing.read_text(encoding="utf-8").splitlines()
+    lines = read_text(listing, "image names").splitlines()
     stems = [line.strip() for line in lines]
     return ClickDataset(path, layout, [stem for stem in stems if stem])
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:
-    """Return the image files of `folder` (not below it), in order of file name, by stem."""
+    """Return the image files directly in `folder`, in order of file name, by stem."""
     listed: dict[str, Path] = {}
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.suffix.lower() not in IMAGE_SUFFIXES or file.name.startswith("."):

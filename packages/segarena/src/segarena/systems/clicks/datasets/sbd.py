@@ -15,6 +15,7 @@ from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
 from segarena.files.safe_paths import safe_join
+from segarena.files.text_files import read_text
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
@@ -30,15 +31,15 @@ CATEGORIES = (
 
 @dataset("sbd")
 class Sbd(ListedDataset[ImageSample]):
-    """Load SBD in the layout of the published archive, which the click codes use too.
+    """Load SBD in the layout of the published archive, which the evaluation code for clicks also uses.
 
-    The archive's folder is `benchmark_RELEASE/dataset`. Every instance number above 0 is a target,
-    named by the number and labelled with its category; 255 is ignored. The published click
-    evaluation takes the same instances, in the same order.
+    The folder in the archive is `benchmark_RELEASE/dataset`. Every instance label above 0 is a
+    target, with the label as its name and its category as its class; label 255 is ignored. The
+    published click evaluation uses the same instances in the same order.
 
     Args:
         path: the folder with `img`, `inst` and the list files.
-        split: the list file without suffix: "val" or "train".
+        split: name of the list file without suffix: "val" or "train".
 
     Raises:
         DatasetMissing: a folder or the list does not exist, or the list is empty.
@@ -56,7 +57,7 @@ class Sbd(ListedDataset[ImageSample]):
             raise DatasetMissing(
                 f"{listing}: expected a list with one image name per line, found none; the layout is {SBD_LAYOUT}"
             )
-        lines = listing.read_text(encoding="utf-8").splitlines()
+        lines = read_text(listing, "image names").splitlines()
         stripped = [line.strip() for line in lines]
         names = [name for name in stripped if name]
         if not names:
@@ -65,7 +66,7 @@ class Sbd(ListedDataset[ImageSample]):
             )
         files: dict[str, Files] = {}
         for name in names:
-            # A list file is foreign input: a name like "../x" must not leave the folders.
+            # List files are untrusted input: a name like "../x" must not lead out of the folders.
             image = safe_join(images, f"{name}.jpg")
             files[name] = (image, safe_join(instances, f"{name}.mat"))
         super().__init__(f"SBD-{split}", files, {"split": split, "void": SBD_VOID})
@@ -97,14 +98,14 @@ class Sbd(ListedDataset[ImageSample]):
         expected_images, expected_instances = PUBLISHED_COUNTS[self._split]
         if (images, tally.targets) != (expected_images, expected_instances):
             message = (
-                f"{self.name}: the published split has {expected_images} images and "
-                f"{expected_instances} instances, here are {images} and {tally.targets}"
+                f"{self.name}: expected {expected_images} images and "
+                f"{expected_instances} instances as published, found {images} and {tally.targets}"
             )
             yield Finding(is_error=False, message=message)
 
 
 def read_sbd_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
-    """Read an SBD file: instance numbers, int32 (H, W), and categories (1 to 20) from number 1 on.
+    """Read an SBD file: instance labels, int32 (H, W), and the categories (1 to 20) of labels 1, 2, ...
 
     Raises:
         InvalidMask: the file is missing, damaged, or lacks `GTinst.Segmentation`.

@@ -1,1 +1,1 @@
-"""Robustness over users, and click models compared with clicks."""
+"""Robustness across users, and comparison of click models with real clicks."""

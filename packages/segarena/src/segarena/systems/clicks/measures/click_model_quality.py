@@ -1,9 +1,9 @@
-"""Quality of a click model: its map compared with the real clicks on one object.
+"""Quality of a click model: comparison of its map with the real clicks on one object.
 
-A click model gives a map (H, W) of non-negative numbers, proportional to the probability of a
-click. Two metrics read the map at the real clicks (NSS, PDE); three compare the real clicks with
-sets of as many clicks drawn from the map (PL1, WD, KS). Source: RClicks, sections 4.2 and 4.4,
-Tables 3, 6 and 7.
+A click model returns a map (H, W) of non-negative numbers, proportional to the probability of a
+click. Two metrics evaluate the map at the real clicks (NSS, PDE). Three metrics compare the real
+clicks with equally large sets of clicks sampled from the map (PL1, WD, KS). Source: RClicks,
+sections 4.2 and 4.4, Tables 3, 6 and 7.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ class ClickModelQuality:
     """Agreement of a click model with the real clicks on one object.
 
     Attributes:
-        pl1: mean L1 distance of drawn and real clicks, in box sides; lower is better.
-        wd: Wasserstein distance of drawn and real clicks, mean over draws, in box diagonals; lower
-            is better.
-        ks: share of the draws that a KS test cannot distinguish from the real clicks; higher is
+        pl1: mean L1 distance between sampled and real clicks, in units of the box sides; lower is
             better.
-        nss: standardised map at the real clicks; higher is better, 0 is chance.
-        pde: probability of the clicked pixels; higher is better; small where images are large.
+        wd: Wasserstein distance between sampled and real clicks, averaged over the sampled sets, in
+            box diagonals; lower is better.
+        ks: share of the sampled sets that a KS test cannot distinguish from the real clicks; higher
+            is better.
+        nss: mean of the standardised map at the real clicks; higher is better, 0 is chance level.
+        pde: mean probability of the clicked pixels; higher is better. Not comparable between image
+            sizes, because each pixel of a large image has a small probability.
         clicks: number of real clicks.
     """
 
@@ -57,14 +59,19 @@ class ClickModelQuality:
     clicks: int
 
 
-def draw_clicks(probability: ArrayLike, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw `count` pixels (row, column) with replacement, in proportion to the map.
+def draw_clicks(
+    probability: ArrayLike,
+    count: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Sample `count` pixels (row, column) with replacement, with probability proportional to the map.
 
-    Pixels of probability 0 are never drawn. Each click takes one uniform number, which is looked
-    up in the float64 running sum.
+    Pixels with probability 0 are never sampled. Each click uses one uniform random number and
+    inverts the cumulative sum, which is computed in float64.
 
     Raises:
-        InvalidInput: the map is not (H, W), has negative or non-finite values, or is 0 everywhere.
+        InvalidInput: the map is not (H, W), has negative or non-finite values, or is zero
+            everywhere.
     """
     return _draw(_normalised_map(probability, "careful"), count, rng)
 
@@ -79,35 +86,37 @@ def click_model_quality(
     normalise: DistanceUnit = "box_diagonal",
     protocol: Protocol = "careful",
 ) -> ClickModelQuality:
-    """Return all five metrics of one map and the real clicks on the same object.
+    """Return all five metrics of a click map, given the real clicks on the same object.
 
-    PL1, WD and KS share the same `draws` sets of n clicks from the map; the published code draws
-    new sets for each. A constant map has NSS 0. Clicks outside the map are an error, because such
-    a click has no likelihood.
+    PL1, WD and KS share the same `draws` sets of n clicks sampled from the map; the published code
+    samples new sets for each metric. A constant map has an NSS of 0. Clicks outside the map raise
+    an error, because they have no likelihood.
 
     Args:
-        probability: (H, W), of any scale.
-        clicks: (n, 2) whole pixels inside the map, n at least 1. With one click, or all in one
-            line along an axis, KS is 0, because the test then has no p-value.
-        box: (height, width) of the object, not of the error area; see `box_size`.
-        rng: of the draws.
-        draws: number of sets.
-        normalise: unit of WD, see `wasserstein`.
-        protocol: "published" adds 1e-9 to the sum of the map, and for NSS to its deviation, which
-            lowers NSS by less than 0.1 % on images of usual size.
+        probability: click map (H, W), of any scale.
+        clicks: real clicks, (n, 2) integer pixel positions inside the map, n >= 1. With a single
+            click, or if all clicks share a row or a column, KS is 0 because the test has no
+            p-value.
+        box: (height, width) of the object's bounding box, not of the error's; see `box_size`.
+        rng: random generator for the samples.
+        draws: number of sampled sets.
+        normalise: unit of the Wasserstein distance, see `wasserstein`.
+        protocol: "published" adds 1e-9 to the sum of the map and, for NSS, to its standard
+            deviation. This lowers NSS by less than 0.1 % on images of common sizes.
 
     Raises:
-        InvalidInput: the map as in `draw_clicks`, no clicks, fractions of pixels, a click outside
-            the map, or `draws` below 1.
+        InvalidInput: invalid map (see `draw_clicks`), no clicks, fractional positions, a click
+            outside the map, or `draws` below 1.
     """
     if draws < 1:
         raise InvalidInput(f"draws: expected at least 1, got {draws}")
     shares = _normalised_map(probability, protocol)
     real = _check_pixels(clicks, shares.shape)
+    # One call samples all sets, and the three metrics PL1, WD and KS share them.
     drawn = _draw(shares, draws * len(real), rng).reshape(draws, len(real), 2)
     unit = box_unit(box, normalise)
     distances = matched_distances(drawn / unit, real / unit)
-    # A NaN p-value compares False: the distributions count as different.
+    # A NaN p-value compares as False, so the distributions count as different.
     is_same = ks2d(drawn, real).p_values > KS_SIGNIFICANCE
     return ClickModelQuality(
         pl1=pairwise_l1(drawn.reshape(-1, 2), real, box),
@@ -123,14 +132,14 @@ def mean_quality(
     rows: Sequence[ClickModelQuality] | Sequence[ClickSetComparison],
     clusters: Sequence[Any] | None = None,
 ) -> dict[str, Interval]:
-    """Return the mean of each metric over instances with its bootstrap interval.
+    """Return the mean of each metric over instances, with bootstrap intervals.
 
-    Every instance has the same weight, whatever its number of clicks and its round. Without rows
-    the result is empty.
+    Every instance has the same weight, regardless of its number of clicks and its round. Without
+    rows, the result is empty.
 
     Args:
-        rows: one per instance.
-        clusters: image of each instance, see `bootstrap_mean`.
+        rows: the metrics of each instance.
+        clusters: index of each instance's image, see `bootstrap_mean`.
     """
     if not rows:
         return {}
@@ -157,9 +166,13 @@ def _epsilon(protocol: Protocol) -> float:
     return _PUBLISHED_EPSILON if protocol == "published" else 0.0
 
 
-def _draw(shares: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(
+    shares: NDArray[np.float64],
+    count: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
     cumulated = np.cumsum(shares)
-    # Dividing makes the last value exactly 1, above every uniform number.
+    # Dividing by the last value makes it exactly 1, which is above every uniform random number.
     cumulated /= cumulated[-1]
     chosen = np.searchsorted(cumulated, rng.random(count), side="right")
     rows_columns = np.unravel_index(chosen, shares.shape)
@@ -167,11 +180,15 @@ def _draw(shares: NDArray[np.float64], count: int, rng: np.random.Generator) -> 
 
 
 def _scanpath_saliency(
-    shares: NDArray[np.float64], pixels: NDArray[np.int64], protocol: Protocol
+    shares: NDArray[np.float64],
+    pixels: NDArray[np.int64],
+    protocol: Protocol,
 ) -> float:
-    """Return NSS: the mean of the standardised map at the pixels."""
+    """Return the normalised scanpath saliency (NSS): the mean of the standardised map at the pixels."""
     if shares.min() == shares.max():  # the deviation of a constant is 0, or mere rounding
         return 0.0
+    # Standardising is linear, so standardising the mean equals the mean of the standardised map and
+    # needs no second map.
     at_clicks = shares[pixels[:, 0], pixels[:, 1]].mean()
     return float((at_clicks - shares.mean()) / (shares.std() + _epsilon(protocol)))
 

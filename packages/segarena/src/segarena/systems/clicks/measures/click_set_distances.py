@@ -1,8 +1,9 @@
-"""Distances between two sets of clicks: PL1, WD, and a two-sample KS test.
+"""Comparison of two sets of clicks: PL1, Wasserstein distance, and a two-sample KS test.
 
-Clicks are arrays (n, 2) of (row, column). Distances are in units of the object's box, given as
-(height, width). They compare people who saw the target in different display modes (RClicks,
-Table 1), devices (Table 8), and, with draws from a map as one set, click models with people
+Clicks are arrays (n, 2) of (row, column). Distances are in units of the object's bounding box,
+given as (height, width). The metrics compare people who saw the target in different display modes
+(RClicks, Table 1) or used different devices (Table 8). With clicks sampled from a map as one of the
+sets, they also compare click models with people
 (`segarena.systems.clicks.measures.click_model_quality`).
 """
 
@@ -23,23 +24,24 @@ from segarena.samples import Mask
 from segarena.statistics.ks2d import ks2d
 
 BoxSize: TypeAlias = tuple[int, int]
-"""Height and width of the object's box in pixels."""
+"""Height and width of the object's bounding box in pixels."""
 
 DistanceUnit: TypeAlias = Literal["box_diagonal", "box_sides"]
 KS_SIGNIFICANCE = 0.05
-"""Two sets count as equally distributed when the p-value is above this."""
+"""Two sets count as equally distributed if the p-value is above this value."""
 _CHUNK_SIZE = 1 << 20  # distances in memory at once: 8 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClickSetComparison:
-    """Agreement of two sets of clicks.
+    """Metrics of the agreement between two sets of clicks.
 
     Attributes:
-        pl1: mean L1 distance of all pairs, rows in box heights and columns in box widths.
-        wd: Wasserstein distance, in box diagonals.
-        ks: 1.0 when the p-value is above 0.05, otherwise 0.0, also when it is NaN.
-        p_value: of the two-dimensional KS test; NaN when it is not defined, see `KsTestResults`.
+        pl1: mean L1 distance over all pairs, with rows in units of the box height and columns in
+            units of the box width.
+        wd: Wasserstein distance, in units of the box diagonal.
+        ks: 1.0 if the p-value is above 0.05; 0.0 otherwise, including NaN.
+        p_value: p-value of the two-dimensional KS test; NaN if undefined, see `KsTestResults`.
         clicks: number of clicks in each set.
     """
 
@@ -51,7 +53,7 @@ class ClickSetComparison:
 
 
 def box_size(target: Mask) -> BoxSize:
-    """Return (height, width) of the smallest box around `target`, both ends included.
+    """Return (height, width) of the bounding box of `target`, counting both end pixels.
 
     Raises:
         InvalidMask: the target is empty, so distances have no unit.
@@ -59,32 +61,34 @@ def box_size(target: Mask) -> BoxSize:
     window = bounding_window(target)
     if is_empty(window) or target.ndim != 2:
         raise InvalidMask(
-            f"target: expected an image mask (H, W) with pixels, got {target.sum()} of {target.shape}"
+            f"target: expected an image mask (H, W) with at least one pixel, got {target.sum()} of {target.shape}"
         )
     rows, columns = window
     return rows.stop - rows.start, columns.stop - columns.start
 
 
 def box_unit(box: BoxSize, normalise: DistanceUnit) -> NDArray[np.float64]:
-    """Return the divisors of row and column distances in pixels, see `wasserstein`.
+    """Return the divisors for row and column distances in pixels, see `wasserstein`.
 
     Raises:
-        InvalidInput: an empty box, or an unknown value of `normalise`.
+        InvalidInput: the box is empty, or the value of `normalise` is unknown.
     """
     if min(box) < 1:
         raise InvalidInput(f"box: expected a height and width of at least 1 pixel, got {box}")
     if normalise not in ("box_diagonal", "box_sides"):
         raise InvalidInput(f"normalise: expected 'box_diagonal' or 'box_sides', got {normalise!r}")
     if normalise == "box_diagonal":
+        # The published code and its tables divide by the diagonal, although the paper says "width
+        # and height".
         return np.full(2, math.hypot(*box))
     return np.asarray(box, dtype=np.float64)
 
 
 def check_clicks_array(clicks: ArrayLike) -> NDArray[np.float64]:
-    """Return `clicks` as float64 (n, 2), n at least 1.
+    """Return `clicks` as float64 (n, 2), with n >= 1.
 
     Raises:
-        InvalidInput: another shape, no clicks, or coordinates that are not finite.
+        InvalidInput: the shape is not (n, 2), there are no clicks, or a coordinate is not finite.
     """
     array = np.asarray(clicks, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != 2 or not len(array) or not np.isfinite(array).all():
@@ -94,14 +98,18 @@ def check_clicks_array(clicks: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
-    """Return PL1: the mean over all pairs of |row diff.| / height + |column diff.| / width.
+def pairwise_l1(
+    first: ArrayLike,
+    second: ArrayLike,
+    box: BoxSize,
+) -> float:
+    """Return PL1: the mean over all pairs of |row difference| / height + |column difference| / width.
 
-    The two coordinates add up, so each is summed separately over sorted values: n log n instead of
-    n * n. PL1 of equal sets is not 0, unless they are a single point.
+    The two coordinates are added, so each can be summed separately over sorted values, in O(n log
+    n) instead of O(n * n). PL1 of two equal sets is not 0, unless they are a single point.
 
     Raises:
-        InvalidInput: an empty box, or clicks as in `check_clicks_array`.
+        InvalidInput: the box is empty, or the clicks are invalid (see `check_clicks_array`).
 
     Source: RClicks, section 4.2 (a).
     """
@@ -114,24 +122,28 @@ def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
 
 
 def wasserstein(
-    first: ArrayLike, second: ArrayLike, box: BoxSize, *, normalise: DistanceUnit = "box_diagonal"
+    first: ArrayLike,
+    second: ArrayLike,
+    box: BoxSize,
+    *,
+    normalise: DistanceUnit = "box_diagonal",
 ) -> float:
-    """Return WD: the least mean Euclidean distance by which one set is moved onto the other.
+    """Return the Wasserstein distance: the least mean Euclidean distance that moves one set onto the other.
 
-    Sets of equal size are matched one to one, which is exact and fast; others go through scipy's
-    linear program.
+    Sets of equal size are matched one to one, which is exact and fast. Sets of different size are
+    solved by SciPy's linear program.
 
     Args:
-        first: (n, 2).
-        second: (m, 2).
-        box: of the object.
-        normalise: "box_diagonal" measures pixels and divides by the diagonal of the box, as the
-            published code and numbers do; "box_sides" measures rows in heights and columns in
-            widths, a possible reading of the paper's text.
+        first: clicks, (n, 2).
+        second: clicks, (m, 2).
+        box: (height, width) of the object's bounding box.
+        normalise: "box_diagonal" measures distances in pixels and divides by the diagonal of the
+            box, as the published code does. "box_sides" divides rows by the height and columns by
+            the width, which is a possible reading of the paper's text.
 
     Raises:
-        InvalidInput: an unknown value of `normalise`, an empty box, or clicks as in
-            `check_clicks_array`.
+        InvalidInput: the value of `normalise` is unknown, the box is empty, or the clicks are
+            invalid (see `check_clicks_array`).
 
     Source: RClicks, section 4.2 (b).
     """
@@ -148,9 +160,9 @@ def wasserstein(
 def matched_distances(
     sets: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the Wasserstein distance of each of `sets` (B, n, 2) to `points` (n, 2).
+    """Return the Wasserstein distance between each of `sets` (B, n, 2) and `points` (n, 2).
 
-    Computed by optimal assignment.
+    The distances are computed by optimal assignment.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -159,22 +171,27 @@ def matched_distances(
         squares = np.square(sets[chunk, :, None, 0] - points[:, 0])
         squares += np.square(sets[chunk, :, None, 1] - points[:, 1])
         costs = np.sqrt(squares, out=squares)
-        # Subtracting a constant from a row or column keeps the best assignment and speeds up the
-        # solver.
+        # Subtracting a constant from a row or column leaves the optimal assignment unchanged and
+        # speeds up the solver.
         reduced = costs - costs.min(axis=1, keepdims=True)
         reduced -= reduced.min(axis=2, keepdims=True)
-        # Distances are gathered for all sets at once: set by set would double the time.
+        # The distances of all sets are gathered at once: a loop over the sets would double the
+        # time.
         matches = np.array([linear_sum_assignment(table)[1] for table in reduced])
         matched = np.take_along_axis(costs, matches[:, :, None], axis=2)
         distances[chunk] = matched[:, :, 0].mean(axis=1)
     return distances
 
 
-def compare_click_sets(first: ArrayLike, second: ArrayLike, box: BoxSize) -> ClickSetComparison:
-    """Compare two sets of real clicks on one object directly, without bootstrap.
+def compare_click_sets(
+    first: ArrayLike,
+    second: ArrayLike,
+    box: BoxSize,
+) -> ClickSetComparison:
+    """Compare two sets of real clicks on one object directly, without resampling.
 
     Raises:
-        InvalidInput: an empty box, or clicks as in `check_clicks_array`.
+        InvalidInput: the box is empty, or the clicks are invalid (see `check_clicks_array`).
 
     Source: RClicks, Table 1.
     """
@@ -198,16 +215,16 @@ def compare_devices(
     least_clicks: int = 10,
     protocol: Protocol = "careful",
 ) -> ClickSetComparison | None:
-    """Compare clicks made with a mouse and on a phone; None with too few clicks of either.
+    """Compare mouse clicks with clicks on a phone; return None if either device has too few clicks.
 
     Args:
-        pc: (n, 2), may be empty.
-        mobile: (m, 2), may be empty.
-        box: of the object.
-        least_clicks: instances with fewer clicks of a device are left out. The published code
-            takes 10 and more; the paper says "more than 10".
-        protocol: "published" repeats the published PL1 and WD, which use the column of the PC
-            clicks as their row too; KS is not affected.
+        pc: clicks made with a mouse, (n, 2), may be empty.
+        mobile: clicks on a phone, (m, 2), may be empty.
+        box: (height, width) of the object's bounding box.
+        least_clicks: minimum number of clicks per device. The published code requires at least 10;
+            the paper says "more than 10".
+        protocol: "published" reproduces an error in the published PL1 and WD, which use the column
+            of PC clicks for their row as well; KS is not affected.
 
     Source: RClicks, Table 8.
     """
@@ -217,6 +234,8 @@ def compare_devices(
     compared = compare_click_sets(pc, mobile, box)
     if protocol == "careful":
         return compared
+    # The published code passes (x, x) instead of (x, y) for the PC clicks, which explains the
+    # inflated values of its Table 8.
     columns_twice = check_clicks_array(pc)[:, [1, 1]]
     return replace(
         compared,
@@ -226,7 +245,7 @@ def compare_devices(
 
 
 def _mean_distance(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Return the mean absolute difference over all pairs of two lists of numbers."""
+    """Return the mean absolute difference over all pairs of values from two lists."""
     # |a - b| is a - b for every b below a, and b - a for every b above it; running sums of the
     # sorted values give both parts.
     ordered = np.sort(second)

@@ -1,9 +1,10 @@
-"""RClicks' statistics over clicking groups: how a segmenter fares with different users.
+"""RClicks statistics over clicking groups: how a segmenter performs with different users.
 
-Values are arrays (instances, groups), the groups from least to most likely clicks (G1 .. G10), and
-the baseline user's (instances,). Functions named for a statistic return one value per instance; the
-summaries below average them over instances, with bootstrap intervals. All are means of ratios,
-never ratios of means, and fractions, which the paper prints times 100. Source: RClicks, section 5.
+Values are arrays (instances, groups), with groups ordered from least to most likely clicks (G1 ..
+G10). The baseline user's values are (instances,). Functions named after a statistic return one
+value per instance; the summaries below average these over instances and add bootstrap intervals.
+All results are means of ratios, never ratios of means. They are fractions; the paper prints them
+multiplied by 100. Source: RClicks, section 5.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from segarena.statistics.intervals import Interval, bootstrap_mean
 
 GroupArray: TypeAlias = NDArray[np.float64]
 ChangeKind: TypeAlias = Literal["ratio", "difference"]
-"""(new - old) / old, or new - old: the paper's "(D)", for what may be 0 (NoF, AuC)."""
+"""Relative change (new - old) / old, or difference new - old: the paper's "(D)", for NoF and AuC, which may be 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """Statistics of one segmenter on one dataset over the clicking groups.
+    """Statistics of one segmenter on one dataset across the clicking groups.
 
-    For failures (NoF), all fields are numbers of instances.
+    For failures (NoF), all fields are counts of instances.
 
     Attributes:
         base: value of the baseline user.
-        sample: the value itself, mean over groups.
-        sample_std: its population deviation over groups, mean over instances. For failures, the
-            deviation of the number of failures; it is no mean over instances, so it has no
-            interval.
+        sample: mean over groups.
+        sample_std: population standard deviation over groups, averaged over instances. For
+            failures, the standard deviation of the number of failures, which is not a mean over
+            instances and therefore has no interval.
         asb: change from the baseline user to the mean of the groups.
         agr: change from the most likely group to the least likely one.
         ahh: change from the more likely half of the groups to the less likely half.
@@ -51,27 +52,31 @@ class GroupStatistics:
 
 
 def group_means(values: ArrayLike) -> GroupArray:
-    """Return the mean over groups of each instance.
+    """Return each instance's mean over groups.
 
     Raises:
-        InvalidInput: not (instances, groups) with two groups or more, or not finite.
+        InvalidInput: the values are not finite, or their shape is not (instances, groups) with at
+            least two groups.
     """
     return _groups(values).mean(axis=1)
 
 
 def group_stds(values: ArrayLike) -> GroupArray:
-    """Return the population deviation over groups of each instance; raises as `group_means`."""
+    """Return each instance's population standard deviation over groups; raises as `group_means`."""
     return _groups(values).std(axis=1)
 
 
 def average_vs_baseline(
-    values: ArrayLike, base: ArrayLike, *, change: ChangeKind = "ratio"
+    values: ArrayLike,
+    base: ArrayLike,
+    *,
+    change: ChangeKind = "ratio",
 ) -> GroupArray:
-    """Return ASB of each instance: the change from the baseline user to the mean over groups.
+    """Return ASB for each instance: the change from the baseline user to the mean over groups.
 
     Raises:
-        InvalidInput: as `group_means`; `base` is not (instances,) and finite; a ratio to a value
-            that is not above 0.
+        InvalidInput: as `group_means`; or `base` is not finite or not of shape (instances,); or the
+            denominator of a ratio is not positive.
     """
     mean = group_means(values)
     baseline = np.asarray(base, dtype=np.float64)
@@ -84,31 +89,38 @@ def average_vs_baseline(
 
 
 def least_over_most_likely(values: ArrayLike, *, change: ChangeKind = "ratio") -> GroupArray:
-    """Return AGR of each instance: the change from the last group (G10) to the first (G1)."""
+    """Return AGR for each instance: the change from the last group (G10) to the first (G1)."""
     groups = _groups(values)
     return _change(groups[:, 0], groups[:, -1], change)
 
 
 def lower_over_upper_half(
-    values: ArrayLike, *, change: ChangeKind = "ratio", protocol: Protocol = "careful"
+    values: ArrayLike,
+    *,
+    change: ChangeKind = "ratio",
+    protocol: Protocol = "careful",
 ) -> GroupArray:
-    """Return AHH of each instance: the change from the more likely half of the groups to the less.
+    """Return AHH for each instance: the change from the more likely to the less likely half of the groups.
 
-    A half stands for 50 % of the probability; its value is the mean of its groups. This differs
-    from a user that draws each click from the whole half, which would need another run to
-    measure. The published protocol takes the change group by group (G1 from G6, .., G5 from G10)
-    and averages those, instead of merging the halves as in the paper.
+    Each half covers 50 % of the probability mass; its value is the mean over its groups. This
+    differs from a user that samples each click from a whole half, which would need another run. The
+    published protocol computes the change for each pair of groups (G1 and G6, .., G5 and G10) and
+    averages these changes, instead of merging the halves as described in the paper.
 
     Raises:
-        InvalidInput: as `average_vs_baseline`; an odd number of groups.
+        InvalidInput: as `average_vs_baseline`, or the number of groups is odd.
     """
     groups = _groups(values)
     half, odd = divmod(groups.shape[1], 2)
     if odd:
-        raise InvalidInput(f"groups: expected an even number to halve, got {groups.shape[1]}")
+        raise InvalidInput(
+            f"groups: expected an even number, for two halves, got {groups.shape[1]}"
+        )
     lower = groups[:, :half]
     upper = groups[:, half:]
     if protocol == "published":
+        # The published notebook divides the stacked halves element by element; the paper merges
+        # them.
         return _change(lower, upper, change).mean(axis=1)
     return _change(lower.mean(axis=1), upper.mean(axis=1), change)
 
@@ -121,14 +133,14 @@ def group_statistics(
     change: ChangeKind = "ratio",
     protocol: Protocol = "careful",
 ) -> GroupStatistics:
-    """Return the statistics of NoC (`change` "ratio") or AuC ("difference") over clicking groups.
+    """Return the clicking-group statistics of NoC (`change` "ratio") or AuC (`change` "difference").
 
     Args:
-        values: (instances, groups), from least to most likely.
-        base: (instances,), the baseline user's.
-        clusters: image of each instance, see `bootstrap_mean`.
-        change: how two values are compared.
-        protocol: of AHH, see `lower_over_upper_half`.
+        values: (instances, groups), groups ordered from least to most likely clicks.
+        base: values of the baseline user, (instances,).
+        clusters: index of each instance's image, see `bootstrap_mean`.
+        change: relative change or difference.
+        protocol: how AHH is computed, see `lower_over_upper_half`.
     """
 
     def mean(per_instance: GroupArray) -> Interval:
@@ -148,16 +160,19 @@ def group_statistics(
 
 
 def failure_statistics(
-    failed: ArrayLike, base: ArrayLike, clusters: Sequence[Any] | None = None
+    failed: ArrayLike,
+    base: ArrayLike,
+    clusters: Sequence[Any] | None = None,
 ) -> GroupStatistics:
-    """Return the statistics of NoF over clicking groups, as numbers of instances.
+    """Return the clicking-group statistics of NoF, as counts of instances.
 
     Args:
-        failed: (instances, groups), 1 where the dialogue failed, 0 where not.
-        base: (instances,), the baseline user's.
-        clusters: image of each instance, see `bootstrap_mean`.
+        failed: (instances, groups), 1 if the dialogue failed, otherwise 0.
+        base: values of the baseline user, (instances,).
+        clusters: index of each instance's image, see `bootstrap_mean`.
     """
     shares = group_statistics(failed, base, clusters, change="difference")
+    # NoF is one number per group and dataset, so its deviation is over the groups' totals.
     std = float(_groups(failed).sum(axis=0).std()) if shares.sample.n else math.nan
     return GroupStatistics(
         base=_total(shares.base),
@@ -178,18 +193,23 @@ def _groups(values: ArrayLike) -> GroupArray:
     return groups
 
 
-def _change(new: GroupArray, old: GroupArray, change: ChangeKind) -> GroupArray:
+def _change(
+    new: GroupArray,
+    old: GroupArray,
+    change: ChangeKind,
+) -> GroupArray:
     if change not in ("ratio", "difference"):
         raise InvalidInput(f"change: expected 'ratio' or 'difference', got {change!r}")
     if change == "difference":
         return new - old
+    # NoC is at least 1, so ratios are safe there; NoF and AuC may be 0 and use differences.
     if (old <= 0).any():
         raise InvalidInput(
-            "change: a ratio needs values above 0 to divide by; take change='difference'"
+            "change: expected positive denominators for a ratio; use change='difference'"
         )
     return (new - old) / old
 
 
 def _total(share: Interval) -> Interval:
-    """Convert a mean over instances, and its interval, to a number of instances."""
+    """Convert a mean over instances, and its interval, to a count of instances."""
     return Interval(share.mean * share.n, share.low * share.n, share.high * share.n, share.n)

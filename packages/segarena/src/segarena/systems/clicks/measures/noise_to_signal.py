@@ -1,8 +1,8 @@
-"""Noise-to-signal ratio (NSR): how much a result depends on the user.
+"""Noise-to-signal ratio (NSR): how strongly a result depends on the user.
 
-NSR is the deviation over people or groups divided by the mean. A segmenter's NSR over clicking
-groups is `noise_to_signal(group_stds(auc), group_means(auc))` averaged over instances. Source:
-RClicks, section 5 and appendix D.
+NSR is the standard deviation over people or groups, divided by the mean. A segmenter's NSR over
+clicking groups is `noise_to_signal(group_stds(auc), group_means(auc))`, averaged over instances.
+Source: RClicks, section 5 and appendix D.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class FirstClickStatistics:
     """Statistics of the IoU after many people's first clicks on each instance ("User IoU@1").
 
     Attributes:
-        mean: mean over an instance's clicks, then over instances.
-        std: population deviation over an instance's clicks, mean over instances.
-        nsr: noise-to-signal ratio of each instance, mean over instances.
+        mean: mean over the clicks of an instance, averaged over instances.
+        std: population standard deviation over the clicks of an instance, averaged over instances.
+        nsr: noise-to-signal ratio of an instance, averaged over instances.
     """
 
     mean: Interval
@@ -34,18 +34,21 @@ class FirstClickStatistics:
 
 
 def noise_to_signal(
-    stds: ArrayLike, means: ArrayLike, *, epsilon: float = 0.0
+    stds: ArrayLike,
+    means: ArrayLike,
+    *,
+    epsilon: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Return NSR, deviation over mean, elementwise; 0 where both are 0.
+    """Return NSR, the standard deviation divided by the mean, elementwise; 0 where both are 0.
 
     Args:
-        stds: deviations, at least 0.
-        means: same shape; above 0 wherever the deviation is.
-        epsilon: added to the mean. The published code adds 1e-9 for real users and nothing for
-            groups.
+        stds: standard deviations, non-negative.
+        means: means, same shape; positive wherever the deviation is positive.
+        epsilon: value added to the mean. The published code adds 1e-9 for real users and nothing
+            for groups.
 
     Raises:
-        InvalidInput: the shapes differ, or a deviation above 0 has a mean of 0 or less.
+        InvalidInput: the shapes differ, or a deviation is positive where its mean is not.
     """
     noise = np.asarray(stds, dtype=np.float64)
     signal = np.asarray(means, dtype=np.float64) + epsilon
@@ -56,7 +59,7 @@ def noise_to_signal(
         is_defined = bool(((signal > 0) | both_zero).all())
     if not is_defined:
         raise InvalidInput(
-            "noise-to-signal ratio: expected as many deviations as means, and means above 0"
+            "noise-to-signal ratio: expected equally many deviations and means, and positive means"
         )
     # 0 / 0 would give NaN, but a result that is always 0 does not vary.
     return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)
@@ -68,12 +71,12 @@ def first_click_statistics(
     *,
     epsilon: float = 0.0,
 ) -> FirstClickStatistics:
-    """Return the statistics of people's first clicks; instances without a click are left out.
+    """Return the statistics over people's first clicks; instances without clicks are omitted.
 
     Args:
-        ious: for each instance the IoU after each person's first click.
-        clusters: image of each instance, see `bootstrap_mean`.
-        epsilon: see `noise_to_signal`; the published numbers have 1e-9.
+        ious: for each instance, the IoU after each person's first click.
+        clusters: index of each instance's image, see `bootstrap_mean`.
+        epsilon: see `noise_to_signal`; the published numbers use 1e-9.
     """
     means: list[float] = []
     stds: list[float] = []
@@ -96,10 +99,11 @@ def first_click_statistics(
 
 
 def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
-    """Return how hard each instance is for people: NSR of deviation and mean over segmenters.
+    """Return how hard each instance is for people: the NSR of its IoU, averaged over segmenters.
 
-    Deviation and mean are averaged over segmenters first. Both arguments are (segmenters,
-    instances), of the IoU over first clicks.
+    Deviation and mean are each averaged over segmenters before the ratio is computed. Both
+    arguments have shape (segmenters, instances) and contain the deviation and the mean of the IoU
+    over first clicks.
 
     Source: RClicks, Figure 8; its legend gives the mean over instances.
     """

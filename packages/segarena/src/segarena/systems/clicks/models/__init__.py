@@ -1,1 +1,1 @@
-"""Click models: the likelihood of a click on each pixel of an error."""
+"""Click models: the likelihood that a person clicks each pixel of an error."""

@@ -1,8 +1,8 @@
-"""Click models as plug-ins: where people click in a photograph.
+"""Click models as plug-ins: models of where people click in a photograph.
 
-A click model is a plug-in of the kind `click-model`: NAME, NAME(option=value, ...) or
-file.py:Name, built into an `ImageClickMap` of `click_maps.py`. Users sample from it, and
-`segarena clicks judge` compares it with real clicks.
+A click model is a plug-in of the kind `click-model`, written NAME, NAME(option=value, ...) or
+file.py:Name. It is built into an `ImageClickMap` of `click_maps.py`. Simulated users sample clicks
+from it, and `segarena click-data judge` compares it with real clicks.
 """
 
 from __future__ import annotations
@@ -38,18 +38,24 @@ click_model = partial(register, CLICK_MODEL_KIND)
 
 
 class ImageModelAdapter:
-    """Adapter from an `ImageClickMap` to a `ClickMap`, whose samples must be images.
+    """Adapter from an `ImageClickMap` to a `ClickMap` for image samples.
 
     Args:
-        model: if it has a method `predict_maps(images, targets, errors)`, it is called in batches.
+        model: the model; if it has a method `predict_maps(images, targets, errors)`, maps are
+            computed in batches.
     """
 
     def __init__(self, model: ImageClickMap) -> None:
         self._model = model
         self.of_depths: DepthWeighting | None = getattr(model, "of_depths", None)
 
-    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return the model's map.
+    def __call__(
+        self,
+        sample: Sample,
+        target: Mask,
+        error: Mask,
+    ) -> NDArray[Any]:
+        """Return the model's click map for the sample.
 
         Raises:
             InvalidInput: the sample is not an image.
@@ -57,9 +63,12 @@ class ImageModelAdapter:
         return self._model(_require_pixels(sample), target, error)
 
     def many(
-        self, samples: Sequence[Sample], targets: Sequence[Mask], errors: Sequence[Mask]
+        self,
+        samples: Sequence[Sample],
+        targets: Sequence[Mask],
+        errors: Sequence[Mask],
     ) -> Sequence[NDArray[Any]]:
-        """Return one map per sample, in one batch if the model supports it; raises as a call."""
+        """Return one map per sample, in one batch if the model supports it; raises as `__call__`."""
         images = [_require_pixels(sample) for sample in samples]
         predict_maps = getattr(self._model, "predict_maps", None)
         if predict_maps is not None:
@@ -69,7 +78,7 @@ class ImageModelAdapter:
 
 
 def shared_map(text: str) -> SharedMap:
-    """Return the click model written as `text`, one object for all users of this process.
+    """Build the click model described by `text`; all users in this process share one object.
 
     Raises:
         UnknownPlugin, PluginInvalid: see `segarena.registry.build`.
@@ -88,7 +97,7 @@ def _shared_map(text: str, changed_ns: int) -> SharedMap:
 
 @click_model("uniform")
 def uniform_model() -> ImageClickMap:
-    """Give every pixel of the error the same likelihood (the paper's UD)."""
+    """Assign the same likelihood to every pixel of the error (the paper's UD)."""
     return uniform_click_map
 
 
@@ -97,28 +106,28 @@ def depth_model(*, border: FrameBorder = "background") -> ImageClickMap:
     """Prefer pixels far from the edge of the error (the paper's DT).
 
     Args:
-        border: "background": the frame is an edge. "published": it is not, and an error that fills
-            the frame is uniform.
+        border: whether the image border counts as an edge. "background": it does. "published": it
+            does not, and an error that fills the whole image gives a uniform map.
     """
     return DepthClickModel(border=border)
 
 
 @click_model("saliency-crop")
 def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
-    """Prefer pixels that stand out in the crop around the error (the paper's SI).
+    """Prefer salient pixels in the crop around the error (the paper's SI).
 
     The map is confined to the error.
 
     Args:
-        saliency: "contrast", which needs no weights, or file.py:Name of a `SaliencyModel` of
-            `models/reference_models.py`.
+        saliency: "contrast", which needs no weights, or file.py:Name of a `SaliencyModel` (see
+            `models/reference_models.py`).
     """
     return SaliencyClickModel(_build_saliency(saliency), background="image")
 
 
 @click_model("saliency-cutout")
 def saliency_cutout_model(*, saliency: str = CONTRAST) -> ImageClickMap:
-    """Prefer pixels that stand out when everything off the error is grey (the paper's SM).
+    """Prefer salient pixels when everything outside the error is grey (the paper's SM).
 
     Args:
         saliency: as for `saliency-crop`.
@@ -128,8 +137,8 @@ def saliency_cutout_model(*, saliency: str = CONTRAST) -> ImageClickMap:
 
 @click_model("crowd")
 def crowd_model() -> ImageClickMap:
-    """Follow the mean click map of the synthetic crowd: the best possible model of that crowd."""
-    # Imported late: the crowd's instances import the click maps of this package.
+    """Use the mean click map of the synthetic crowd, which is the best possible model of that crowd."""
+    # Imported late to avoid a cycle: the crowd's instances import the click maps of this package.
     from segarena.systems.clicks.crowd.synthetic_crowd import crowd_map
 
     return crowd_map
@@ -148,23 +157,29 @@ def network_model(
 
     Args:
         path: the checkpoint with the weights.
-        size: of the network; by default the size stored in the file, or the paper's.
+        size: size of the network; by default the size stored in the checkpoint, or else the
+            paper's.
         device: "cpu", "cuda", ...; "auto" uses a GPU when there is one.
-        antialias: smooth when a map is reduced; False as published.
-        call_path: "benchmark" or "evaluation", the two published ways from the canvas to the map.
+        antialias: smooth the map when it is scaled down; False as in the published code.
+        call_path: "benchmark" or "evaluation", the two ways in which the published code converts
+            the network's canvas to a map.
     """
-    # Imported late: needs torch, which is optional.
+    # Imported late because it needs torch, which is optional.
     from segarena.systems.clicks.network.prediction import ClickabilityModel
 
     return ClickabilityModel.load(
-        path, size=size, device=device, antialias=antialias, call_path=call_path
+        path,
+        size=size,
+        device=device,
+        antialias=antialias,
+        call_path=call_path,
     )
 
 
 def weights_file(text: str) -> Path | None:
-    """Return the file with the weights of a click model written as `text`; None without a file.
+    """Return the weights file of the click model described by `text`, or None if it uses no file.
 
-    The contents of the file are part of the model's identity.
+    Callers hash this file, because its contents are part of the model's identity.
     """
     path = PluginSpec.parse(text).options.get("path")
     if isinstance(path, str) and Path(path).is_file():
@@ -183,6 +198,6 @@ def _build_saliency(text: str) -> SaliencyModel:
 def _require_pixels(sample: Sample) -> NDArray[np.uint8]:
     if not isinstance(sample, ImageSample):
         raise InvalidInput(
-            f"sample {sample.id}: click models look at images, this is a {type(sample).__name__}"
+            f"sample {sample.id}: click models need an image, got a {type(sample).__name__}"
         )
     return sample.image

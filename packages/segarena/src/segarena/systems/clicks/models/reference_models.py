@@ -1,8 +1,8 @@
-"""Reference click models of the paper: uniform, by depth, and by saliency on or around the object.
+"""Reference click models of the paper: uniform, by depth, and by saliency.
 
-Each is an `ImageClickMap`: from image, target and error it computes how likely each pixel is
-clicked. An error without pixels gives a map of zeros; there the published saliency models crash,
-and the other published models divide by zero.
+Each model is an `ImageClickMap`: it computes the click likelihood of each pixel from image, target
+and error. An error without pixels gives a map of zeros. In that case the published saliency models
+crash and the other published models divide by zero.
 
 Source: RClicks, section 4.4 and appendix B.2.
 """
@@ -25,14 +25,14 @@ CropBackground = Literal["image", "grey"]
 
 
 class SaliencyModel(Protocol):
-    """Model of how much each pixel of a crop stands out."""
+    """Model of how salient each pixel of a crop is."""
 
     def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
-        """Return saliency of 0 or more, (h, w).
+        """Return non-negative saliency values, (h, w).
 
         Args:
             crop: uint8 (h, w, 3), RGB.
-            window: position of the crop in the image.
+            window: position of the crop within the image.
         """
         ...
 
@@ -40,15 +40,20 @@ class SaliencyModel(Protocol):
 def contrast_saliency(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
     """Return `mean_contrast` of `segarena.arrays.saliency`, which needs no weights.
 
-    `window` is not used.
+    `window` is ignored.
     """
     return mean_contrast(crop)
 
 
 def uniform_click_map(
-    image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+    image: NDArray[np.uint8],
+    target: Mask,
+    error: NDArray[Any],
 ) -> NDArray[np.float32]:
-    """Return UD: the error divided by its maximum; grey errors weigh in proportion."""
+    """Return the map of the model UD: the error divided by its maximum.
+
+    Soft errors give proportional weights.
+    """
     values = _as_float_mask(error)
     highest = values.max()
     return values / highest if highest > 0 else values
@@ -58,9 +63,9 @@ class DepthClickModel:
     """DT: click likelihood proportional to the distance from the edge of the error.
 
     Args:
-        border: treatment of the frame. "background": the frame is an edge, as for people and in
-            the clicks of `CentreClicker`. "published": it is not, and an error that fills the
-            frame is uniform.
+        border: whether the image border counts as an edge. "background": it does, as for people and
+            for `CentreClicker`. "published": it does not, and an error that fills the whole image
+            gives a uniform map.
     """
 
     def __init__(self, *, border: FrameBorder = "background") -> None:
@@ -68,12 +73,15 @@ class DepthClickModel:
         self.of_depths: DepthWeighting | None = _relative_depth if self._frame_is_edge else None
 
     def __call__(
-        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+        self,
+        image: NDArray[np.uint8],
+        target: Mask,
+        error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return distances divided by the largest; values from 1 / 255 on count as error."""
+        """Return distances divided by their maximum; pixels with an error of at least 1 / 255 count."""
         is_error = np.asarray(error)
         if is_error.dtype != np.bool_ or is_error.ndim != 2:
-            # The published code converts grey errors to 8 bits, so less than 1 / 255 is lost.
+            # The published code converts soft errors to 8 bits, so values below 1 / 255 are lost.
             is_error = (255 * _as_float_mask(is_error)).astype(np.uint8) > 0
         depth = np.zeros(is_error.shape, dtype=np.float32)
         window, squared = squared_distance_in_window(is_error, frame_is_edge=self._frame_is_edge)
@@ -83,7 +91,7 @@ class DepthClickModel:
 
 
 def _relative_depth(squared: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the square roots divided by the largest."""
+    """Return the square roots of squared distances, divided by their maximum."""
     values = squared.astype(np.float32)
     return np.sqrt(values / max(values.max(initial=0), np.float32(1)))
 
@@ -92,9 +100,9 @@ class SaliencyClickModel:
     """SI and SM: saliency of a crop around the error, confined to the error.
 
     Args:
-        saliency: the saliency model; the paper's is TranSalNet, ours needs no weights.
-        background: "image" passes the crop unchanged (SI); "grey" hides everything off the error
-            (SM).
+        saliency: the saliency model; the paper uses TranSalNet, the default here needs no weights.
+        background: "image" passes the crop unchanged (SI); "grey" replaces everything outside the
+            error with grey (SM).
     """
 
     def __init__(
@@ -104,13 +112,16 @@ class SaliencyClickModel:
         self._background = background
 
     def __call__(
-        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+        self,
+        image: NDArray[np.uint8],
+        target: Mask,
+        error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return a map that sums to 1; without saliency inside, the error itself, not divided."""
+        """Return a map that sums to 1; if no error pixel is salient, return the error itself, not normalised."""
         values = _as_float_mask(error)
         result = np.zeros_like(values)
-        # Errors count from 0.5 on, or from the maximum where it is lower. The published code takes
-        # 1.0, and crashes when no pixel reaches it.
+        # A pixel counts as error from 0.5 on, or from the maximum if that is lower. The published
+        # code requires exactly 1.0, and crashes when no pixel reaches it.
         threshold = min(0.5, float(values.max()))
         box = bounding_window(values >= threshold)
         if not values.any():
@@ -135,9 +146,9 @@ def _as_float_mask(error: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _enlarge(box: Window, shape: tuple[int, ...]) -> Window:
-    """Return a window 1.4 times as large as the box, centred on it and clipped to the frame.
+    """Return a window 1.4 times as large as the box, centred on the box and clipped to the image.
 
-    Rounded as in the published code.
+    The sides are rounded as in the published code.
     """
     sides: list[slice] = []
     for side, length in zip(box, shape, strict=True):

@@ -13,20 +13,20 @@ from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSi
 
 
 def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> ClickabilityNetwork:
-    """Load a network from a checkpoint, ready for prediction, on the CPU.
+    """Load a network from a checkpoint onto the CPU, ready for prediction.
 
-    Reads the published checkpoints and our own: a plain state dict, or one under "state_dict" or
-        "model", with
-    or without "module." before each name. Nothing but tensors and plain values is unpickled.
+    Reads the published checkpoints and our own: a plain state dict, or a state dict under the key
+    "state_dict" or "model". A prefix "module." of the parameter names is removed. Only tensors and
+    plain values are unpickled.
 
     Args:
-        path: the file.
-        size: the size of the network; None takes the one stored in the file, or the paper's "b".
+        path: the checkpoint file.
+        size: size of the network; None uses the size stored in the file, or else the paper's "b".
 
     Raises:
         InvalidInput: the file does not exist, it is not a checkpoint, it contains code, or its
-            tensors are not those of the network; the message counts the missing, unknown and
-            differently shaped ones and names some.
+            tensors do not fit the network; the message gives the number of missing, unknown and
+            differently shaped tensors, with examples.
     """
     content = read_checkpoint(path)
     stored_size = content.get("size")
@@ -37,7 +37,11 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
     return network.eval()
 
 
-def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any) -> None:
-    """Write the weights and size of `network`, and `more` plain values and tensors, atomically."""
+def save_checkpoint(
+    path: Path | str,
+    network: ClickabilityNetwork,
+    **more: Any,
+) -> None:
+    """Write the weights and size of `network`, and the plain values and tensors in `more`, atomically."""
     with open_atomic(Path(path)) as file:
         torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)

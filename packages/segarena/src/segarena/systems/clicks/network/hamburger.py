@@ -1,8 +1,8 @@
 """Hamburger, the decoder of SegNeXt: global context by matrix factorisation. Needs torch.
 
 The factorisation is non-negative. Source: Geng et al., Is Attention Better Than Matrix
-Decomposition? (ICLR 2021); Guo et al., SegNeXt (2022). The published clickability head reads all
-four stages where SegNeXt reads the last three.
+Decomposition? (ICLR 2021); Guo et al., SegNeXt (2022). The published clickability head reads the
+features of all four stages; SegNeXt reads only the last three.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ EPSILON = 1e-6
 
 
 class ConvolutionUnit(nn.Module):
-    """A 1x1 convolution, with group normalisation if `groups` is given."""
+    """A 1x1 convolution, followed by group normalisation if `groups` is given."""
 
-    def __init__(self, channels_in: int, channels_out: int, groups: int | None = None) -> None:
+    def __init__(
+        self,
+        channels_in: int,
+        channels_out: int,
+        groups: int | None = None,
+    ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(channels_in, channels_out, 1, bias=groups is None)
         self.gn = nn.Identity() if groups is None else nn.GroupNorm(groups, channels_out)
@@ -30,25 +35,32 @@ class ConvolutionUnit(nn.Module):
 class NonNegativeFactorisation(nn.Module):
     """Approximation of features from a few non-negative bases.
 
-    The initial bases are random but fixed: they are drawn once from a seed and stored in the
-    checkpoint. (The published code draws them in its first forward pass, so there a checkpoint
-    loads only after a dummy pass.)
+    The initial bases are random but fixed: they are sampled once from a seed and stored in the
+    checkpoint. (The published code creates them in its first forward pass, so there a checkpoint
+    can only be loaded after a dummy pass.)
 
     Args:
-        channels: length of a base.
-        rank: number of bases.
-        train_steps: multiplicative updates while training.
-        eval_steps: multiplicative updates otherwise.
+        channels: length of a basis vector.
+        rank: number of basis vectors.
+        train_steps: number of multiplicative updates during training.
+        eval_steps: number of multiplicative updates during evaluation.
     """
 
     bases: Tensor
 
     def __init__(
-        self, channels: int, *, rank: int = 16, train_steps: int = 6, eval_steps: int = 7
+        self,
+        channels: int,
+        *,
+        rank: int = 16,
+        train_steps: int = 6,
+        eval_steps: int = 7,
     ) -> None:
         super().__init__()
         self.train_steps = train_steps
         self.eval_steps = eval_steps
+        # A separate generator with a fixed seed keeps the bases independent of the global seed,
+        # which training and callers set.
         drawn = torch.rand((1, channels, rank), generator=torch.Generator().manual_seed(0))
         self.register_buffer("bases", functional.normalize(drawn, dim=1))
 
@@ -65,7 +77,11 @@ class NonNegativeFactorisation(nn.Module):
         return (bases @ codes).reshape(x.shape)
 
 
-def _update_codes(data: Tensor, bases: Tensor, codes: Tensor) -> Tensor:
+def _update_codes(
+    data: Tensor,
+    bases: Tensor,
+    codes: Tensor,
+) -> Tensor:
     return codes * (bases.mT @ data) / ((bases.mT @ bases) @ codes + EPSILON)
 
 
@@ -86,20 +102,27 @@ class Hamburger(nn.Module):
 
 
 class HamburgerHead(nn.Module):
-    """Head that fuses the features of all stages at the first stage's size into one channel.
+    """Decoder head that fuses the features of all stages, at the first stage's size, into one channel.
 
     Args:
-        channels_in: width of each stage.
-        channels: width inside the head and its hamburger.
-        groups: groups of the normalisations.
+        channels_in: number of channels of each stage.
+        channels: number of channels inside the head and its hamburger.
+        groups: number of groups in the group normalisations.
         dropout: share of channels dropped before the last convolution.
     """
 
     def __init__(
-        self, channels_in: Sequence[int], channels: int, *, groups: int = 32, dropout: float = 0.1
+        self,
+        channels_in: Sequence[int],
+        channels: int,
+        *,
+        groups: int = 32,
+        dropout: float = 0.1,
     ) -> None:
         super().__init__()
         self.conv_seg = nn.Conv2d(channels, 1, 1)
+        # Drops whole channels: neighbouring pixels of a feature map are too similar for dropping
+        # single values to matter.
         self.dropout = nn.Dropout2d(dropout)
         self.squeeze = ConvolutionUnit(sum(channels_in), channels, groups)
         self.hamburger = Hamburger(channels, groups)

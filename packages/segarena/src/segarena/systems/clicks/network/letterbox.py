@@ -1,9 +1,9 @@
-"""Letterboxing: images of any size on a square canvas.
+"""Letterboxing: placement of images of any size on a square canvas.
 
-The longer side fills the canvas, the shorter one is centred, and the rest is zero. Colours are
-normalised before, so zero is the mean colour.
+The longer side fills the canvas, the shorter side is centred, and the rest is zero. Colours are
+normalised first, so zero is the mean colour.
 
-Source: RClicks, published code; the paper does not mention it.
+Source: the published code of RClicks; the paper does not mention letterboxing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
 from segarena.errors import InvalidImage
 
-# Colour statistics of ImageNet, as in the published code.
+# Mean and standard deviation of ImageNet colours, as in the published code.
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 LEAST_MARGIN_PX = 4
 
 
 def view_window(error: NDArray[Any], margin: float | None) -> Window:
-    """Return the window that the network receives: the error's bounding box with a margin.
+    """Return the image window that the network receives: the error's bounding box with a margin.
 
     Args:
-        error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches
-            that.
-        margin: on every side, in longer sides of the box, at least 4 pixels; None returns the whole
-            image.
+        error: bool or float in [0, 1], (H, W); pixels with at least 0.5 count as error; if there
+            are none, all pixels above 0 count.
+        margin: margin on every side, as a multiple of the box's longer side, at least 4 pixels.
+            None returns the whole image.
     """
     values = np.asarray(error)
     whole = (slice(0, values.shape[0]), slice(0, values.shape[1]))
@@ -73,14 +73,16 @@ class Letterbox:
         height, width = shape
         rows = side_px
         columns = side_px
+        # Integer division rounds down, as in the published code, so the placement of the image
+        # agrees to the pixel.
         if height > width:
             columns = width * side_px // height
         else:
             rows = height * side_px // width
         if not rows or not columns:
             raise InvalidImage(
-                f"an image of {height} x {width} has no pixels left on a canvas of {side_px}; crop it to under "
-                f"{side_px} : 1 first"
+                f"an image of {height} x {width} has no pixels left on a canvas of {side_px}; "
+                f"crop it to an aspect ratio below {side_px} : 1 first"
             )
         top = (side_px - rows) // 2
         left = (side_px - columns) // 2
@@ -89,7 +91,8 @@ class Letterbox:
     def put_image(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the canvas (3, S, S) of a uint8 RGB image with normalised colours.
 
-        Colours are normalised after the resize, which gives the same numbers with less work.
+        Colours are normalised after the resize rather than before it, which gives the same values
+        with less work.
         """
         canvas = np.zeros((3, self.side_px, self.side_px), dtype=np.float32)
         resized = self._resize(image.astype(np.float32))
@@ -98,7 +101,7 @@ class Letterbox:
         return canvas
 
     def put_mask(self, mask: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the canvas (S, S) of a mask or map; hard borders become soft."""
+        """Return the canvas (S, S) of a mask or map; bilinear resizing makes hard borders soft."""
         canvas = np.zeros((self.side_px, self.side_px), dtype=np.float32)
         canvas[self.rows, self.columns] = self._resize(mask.astype(np.float32))
         return canvas

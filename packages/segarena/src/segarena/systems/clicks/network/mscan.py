@@ -1,6 +1,6 @@
-"""MSCAN, the convolutional backbone of SegNeXt, with an input for the mask branch.
+"""MSCAN, the convolutional backbone of SegNeXt, with an additional input from the mask branch.
 
-Source: Guo et al., SegNeXt (NeurIPS 2022), section 3.1; names of the parameters as in the published
+Source: Guo et al., SegNeXt (NeurIPS 2022), section 3.1. The parameter names match the published
 checkpoints. Needs torch.
 """
 
@@ -12,9 +12,9 @@ from segarena.pytorch import Tensor, nn, torch
 
 
 class DropPath(nn.Module):
-    """Stochastic depth: drops a residual branch for whole samples while training.
+    """Stochastic depth: during training, drops a residual branch for randomly selected samples.
 
-    Kept samples are scaled up to preserve the mean.
+    The remaining samples are scaled up to preserve the mean.
     """
 
     def __init__(self, probability: float) -> None:
@@ -28,12 +28,12 @@ class DropPath(nn.Module):
         keep = 1 - self.probability
         shape = (len(x),) + (1,) * (x.ndim - 1)
         is_kept = x.new_empty(shape).bernoulli_(keep)
-        # The division keeps the expected value, so that evaluation needs no factor.
+        # The division keeps the expected value, so that evaluation needs no scaling.
         return x * is_kept / keep
 
 
 class SpatialGatingUnit(nn.Module):
-    """Weights per pixel from multi-scale depth-wise strip convolutions, multiplied to the input."""
+    """Gate that multiplies the input by weights from multi-scale depth-wise strip convolutions."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class SpatialGatingUnit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return (B, C, H, W)."""
         near = self.conv0(x)
-        # A row strip and a column strip together see a large square at little cost.
+        # A row strip followed by a column strip covers a large square at low cost.
         strips = (
             self.conv0_2(self.conv0_1(near)),
             self.conv1_2(self.conv1_1(near)),
@@ -93,11 +93,16 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP on normalised input, each added with a learned weight per channel."""
+    """Attention and MLP on normalised input, each added to it with a learned weight per channel."""
 
-    def __init__(self, channels: int, mlp_ratio: int, drop_path: float) -> None:
+    def __init__(
+        self,
+        channels: int,
+        mlp_ratio: int,
+        drop_path: float,
+    ) -> None:
         super().__init__()
-        # Attributes have the names of the published checkpoints, here and in the other modules.
+        # Attribute names are those of the published checkpoints, here and in the other modules.
         self.layer_scale_1 = nn.Parameter(torch.full((channels,), 0.01))
         self.layer_scale_2 = nn.Parameter(torch.full((channels,), 0.01))
         self.norm1 = nn.BatchNorm2d(channels)
@@ -115,7 +120,7 @@ class Block(nn.Module):
 
 
 class Stem(nn.Module):
-    """Two strided 3x3 convolutions: stride 4."""
+    """Two 3x3 convolutions with stride 2 each: a total stride of 4."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -134,7 +139,7 @@ class Stem(nn.Module):
 
 
 class PatchEmbedding(nn.Module):
-    """A strided 3x3 convolution between stages: stride 2."""
+    """A 3x3 convolution with stride 2 between stages."""
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
         super().__init__()
@@ -150,10 +155,10 @@ class Mscan(nn.Module):
     """Backbone of four stages at strides 4, 8, 16 and 32.
 
     Args:
-        channels: width of each stage.
+        channels: number of channels in each stage.
         depths: number of blocks in each stage.
         mlp_ratios: expansion factor of the MLPs in each stage.
-        drop_path: probability at the last block; it rises linearly from 0 over all blocks.
+        drop_path: drop probability of the last block; it rises linearly from 0 at the first block.
     """
 
     def __init__(
@@ -164,9 +169,10 @@ class Mscan(nn.Module):
         drop_path: float,
     ) -> None:
         super().__init__()
+        # The rate rises over all blocks of all stages, not anew in each stage.
         rates = iter(torch.linspace(0, drop_path, sum(depths)).tolist())
         stages = zip(channels, depths, mlp_ratios, strict=True)
-        # The published checkpoints number the stages from 1.
+        # The published checkpoints count the stages from 1.
         for number, (width, depth, ratio) in enumerate(stages, 1):
             if number == 1:
                 embedding: nn.Module = Stem(width)
@@ -193,7 +199,7 @@ class Mscan(nn.Module):
                 x = x + masks
             for block in self.get_submodule(f"block{number}").children():
                 x = block(x)
-            # LayerNorm acts on the last axis.
+            # LayerNorm normalises the last axis, so channels move there.
             channels_last = x.permute(0, 2, 3, 1)
             normalised = self.get_submodule(f"norm{number}")(channels_last)
             x = normalised.permute(0, 3, 1, 2).contiguous()

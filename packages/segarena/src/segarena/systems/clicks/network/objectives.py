@@ -6,6 +6,7 @@ import math
 
 from segarena.pytorch import Tensor
 
+# Both epsilons are those of the published training code: one for the loss, one for SIM.
 LOSS_EPSILON = 1e-9
 METRIC_EPSILON = 1e-7
 PIXEL_AXES = (1, 2, 3)
@@ -16,9 +17,9 @@ def kl_divergence(predicted: Tensor, true: Tensor) -> Tensor:
 
     Args:
         predicted: (B, 1, H, W), not negative, of any scale.
-        true: the same; a map of zeros gives 0.
+        true: the reference maps, of the same form; a map of zeros gives 0.
 
-    Source: RClicks, appendix B.1; the epsilons are the published code's.
+    Source: RClicks, appendix B.1; the epsilons are from the published code.
     """
     p = _normalise(predicted, LOSS_EPSILON)
     t = _normalise(true, LOSS_EPSILON)
@@ -27,7 +28,7 @@ def kl_divergence(predicted: Tensor, true: Tensor) -> Tensor:
 
 
 def map_similarity(predicted: Tensor, true: Tensor) -> Tensor:
-    """Return SIM of each sample, (B,): the common mass of two maps of sum 1; 1 for equal maps."""
+    """Return SIM of each sample, (B,): the overlap of the two maps scaled to sum 1; 1 for equal maps."""
     p = _normalise(predicted, METRIC_EPSILON)
     t = _normalise(true, METRIC_EPSILON)
     return p.minimum(t).sum(dim=PIXEL_AXES)
@@ -44,7 +45,7 @@ def map_correlation(predicted: Tensor, true: Tensor) -> Tensor:
     predicted_variance = p.square().sum(dim=PIXEL_AXES)
     true_variance = t.square().sum(dim=PIXEL_AXES)
     deviations = (predicted_variance * true_variance).sqrt()
-    # The limit gives constant maps a correlation of 0, not NaN.
+    # The lower limit gives constant maps a correlation of 0 instead of NaN.
     return covariance / deviations.clamp_min(1e-30)
 
 
@@ -54,26 +55,34 @@ def _normalise(values: Tensor, epsilon: float) -> Tensor:
 
 
 def learning_rate(
-    step: int, steps: int, *, base: float, warmup_share: float = 0.1, is_published: bool = False
+    step: int,
+    steps: int,
+    *,
+    base: float,
+    warmup_share: float = 0.1,
+    is_published: bool = False,
 ) -> float:
-    """Return the learning rate of a step: linear warm-up from 0, then half a cosine from `base`.
+    """Return the learning rate of a step: linear warm-up from 0, then a half cosine down from `base`.
 
-    Our schedule reaches the base after the warm-up and almost 0 at the last step. The published
-    schedule is one step late (the first two steps have rate 0). Its cosine is as long as the whole
-    training though it starts after the warm-up, so it ends at 2.4 % of the base with the usual
-    share of 0.1. The number of warm-up steps is rounded down.
+    The default schedule reaches `base` after the warm-up and almost 0 at the last step. The
+    published schedule is one step late, so the first two steps have rate 0. Its half cosine starts
+    after the warm-up but is stretched over as many steps as the whole training, so it is cut off:
+    with warm-up for 0.1 of the steps, the rate ends at 2.4 % of `base`. The number of warm-up steps is rounded down.
 
     Args:
-        step: from 0.
-        steps: of the whole training.
-        base: the highest rate.
-        warmup_share: share of the steps in the warm-up.
+        step: index of the step, from 0.
+        steps: number of steps in the whole training.
+        base: the highest learning rate.
+        warmup_share: share of all steps used for the warm-up.
         is_published: use the published schedule.
 
-    Source: RClicks names a cosine and an initial rate of 0.01; the warm-up is only in the code.
+    Source: RClicks gives a cosine schedule and an initial rate of 0.01; the warm-up is only in the
+    code.
     """
     warmup = int(warmup_share * steps)
     if is_published:
+        # As in the published script, the rate lags one step behind and the period includes the
+        # warm-up.
         position = max(0, step - 1)
         period = steps
     else:

@@ -18,27 +18,27 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 
 CallPath = Literal["benchmark", "evaluation"]
-# The published model and its benchmark class keep a constant map finite with different values.
+# The published model and its benchmark class use different values to avoid division by zero.
 EPSILONS = {"benchmark": 1e-8, "evaluation": 1e-9}
 GPU_BATCH = 16
 
 
 class ClickabilityModel:
-    """An `ImageClickMap` that runs the network on images of any size.
+    """Click model that applies the clickability network to images of any size.
 
-    The map is not confined to the error; samplers multiply it by the error.
+    The map is not restricted to the error; samplers multiply it by the error.
 
     Args:
-        network: the network with its weights; switched to evaluation mode.
+        network: the network with its weights; it is switched to evaluation mode.
         device: "cpu", "cuda", "cuda:1", ...; "auto" uses a GPU when there is one.
-        call_path: one of the two published ways from the canvas to the map. "benchmark" cuts and
-            resizes; "evaluation" also rescales the cut map to [0, 1], and gives NaN where it is
-            constant.
-        antialias: smooth when a map is reduced, which happens for images under the canvas size.
-            The published code does not (torchvision 0.16); with a newer torchvision it does.
-        batch_size: images per pass of the network in `predict_maps`; None takes 16 on a GPU and 1
-            on a CPU, where larger batches were measured to be slower (1.4 times for 8,
-            `benches/click_network.py`).
+        call_path: one of the two ways in which the published code converts the canvas to a map.
+            "benchmark" crops and resizes; "evaluation" also rescales the cropped map to [0, 1],
+            which gives NaN for a constant map.
+        antialias: smooth the map when it is scaled down, which happens for images smaller than the
+            canvas. The published code does not smooth with torchvision 0.16, but does with newer
+            versions.
+        batch_size: number of images per forward pass in `predict_maps`. None uses 16 on a GPU and 1
+            on a CPU, where larger batches are slower (1.4 times for 8, `benches/click_network.py`).
     """
 
     def __init__(
@@ -61,18 +61,25 @@ class ClickabilityModel:
 
     @classmethod
     def load(
-        cls, path: Path | str, *, size: NetworkSize | str | None = None, **options: Any
+        cls,
+        path: Path | str,
+        *,
+        size: NetworkSize | str | None = None,
+        **options: Any,
     ) -> ClickabilityModel:
-        """Return the model with the weights in `path`.
+        """Load the model with the weights in `path`.
 
-        See `load_checkpoint`; `options` are those of the constructor.
+        See `load_checkpoint` for errors; `options` are the keyword arguments of the constructor.
         """
         return cls(load_checkpoint(path, size), **options)
 
     def __call__(
-        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+        self,
+        image: NDArray[np.uint8],
+        target: Mask,
+        error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return the clickability of each pixel: float32 (H, W) in [0, 1]; 0 without an error.
+        """Return the clickability of each pixel: float32 (H, W) in [0, 1]; all 0 without an error.
 
         Args:
             image: uint8 (H, W, 3), RGB.
@@ -100,6 +107,7 @@ class ClickabilityModel:
                 f"got {len(images)} images, {len(targets)} targets and {len(errors)} errors"
             )
         maps = [np.zeros(np.shape(error), dtype=np.float32) for error in errors]
+        # Without an error the map is zero, so the network does not have to run.
         with_error = np.flatnonzero([np.any(error) for error in errors]).tolist()
         for start in range(0, len(with_error), self.batch_size):
             batch = with_error[start : start + self.batch_size]
@@ -115,9 +123,12 @@ class ClickabilityModel:
         return maps
 
     def _prepare(
-        self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
+        self,
+        image: NDArray[np.uint8],
+        target: Mask,
+        error: NDArray[Any],
     ) -> tuple[Window, Letterbox, NDArray[np.float32]]:
-        """Return the visible window, its letterbox, and the network's input (5, S, S)."""
+        """Return the image window shown to the network, its letterbox, and the input tensor (5, S, S)."""
         pixels = as_image(image)
         shape = (pixels.shape[0], pixels.shape[1])
         truth = as_mask(target, shape, name="target")
@@ -140,13 +151,19 @@ class ClickabilityModel:
             return self.network(image, masks, epsilon=EPSILONS[self.call_path])
 
     def _restore(self, canvas: Tensor, box: Letterbox) -> NDArray[np.float32]:
-        """Return the map in the size of the image."""
+        """Return the map, resized to the size of the image."""
         with torch.inference_mode():
             cut = canvas[None, :, box.rows, box.columns]
             resized = functional.interpolate(
-                cut, size=box.shape, mode="bilinear", align_corners=False, antialias=self.antialias
+                cut,
+                size=box.shape,
+                mode="bilinear",
+                align_corners=False,
+                antialias=self.antialias,
             )
             restored = resized[0, 0]
+            # The published model evaluation rescales once more and without an epsilon, the
+            # published benchmark does not.
             if self.call_path == "evaluation":
                 restored = (restored - restored.min()) / (restored.max() - restored.min())
             return restored.cpu().numpy()

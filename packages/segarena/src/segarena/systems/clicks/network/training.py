@@ -1,6 +1,6 @@
 """Training of the clickability network. Needs torch.
 
-Source: RClicks, section 4.1, appendix B.1 and B.3; the published training script.
+Source: RClicks, section 4.1, appendix B.1 and B.3, and the published training script.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from segarena.systems.clicks.network.training_data import TrainingSet, batches
 from segarena.systems.clicks.network.training_options import TrainingOptions
 
 EPOCH_SEED_STRIDE = 100_003
-"""Prime distance between the seeds of two trainings, so that their epochs' seeds differ."""
-# Channels of a batch of canvases, see `CanvasInstance`.
+"""Prime stride between the epoch seeds of two trainings, so that these do not coincide."""
+# Channel indices of a batch of canvases, see `CanvasInstance`.
 _IMAGE = slice(0, 3)
 _MASKS = slice(3, 5)
 _CLICK_MAP = slice(5, 6)
@@ -41,13 +41,13 @@ _CLICK_MAP = slice(5, 6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingResult:
-    """Checkpoints and history of a training.
+    """Checkpoint files and history of a training.
 
     Attributes:
         best: checkpoint of the best epoch, for `ClickabilityModel.load`.
         last: checkpoint to resume from.
-        history: one row per epoch: epoch, train_loss, loss, sim, cc, the result of `evaluate`,
-            elapsed_s.
+        history: one row per epoch, with the columns epoch, train_loss, loss, sim, cc, the values
+            returned by `evaluate`, and elapsed_s.
     """
 
     best: Path
@@ -73,31 +73,32 @@ def train_network(
     progress: EpochCallback | None = None,
     evaluate: EpochEvaluation | None = None,
 ) -> TrainingResult:
-    """Train a network and keep its best epoch.
+    """Train a network and keep the checkpoint of its best epoch.
 
-    After every epoch `folder` holds `last.pt` and `best.pt`. When called again with the same
-    arguments, a stopped training resumes after its last epoch, with the same result on the same
-    machine.
+    After every epoch, `folder` contains `last.pt` and `best.pt`. Calling the function again with
+    the same arguments resumes an interrupted training after its last complete epoch; on the same
+    machine, the result is the same as without the interruption.
 
     Args:
-        training: instances with clicks; may load lazily.
+        training: instances with clicks; may be loaded lazily.
         validation: instances that select the best epoch. Selecting on the data that is reported
             later, as the published script does with TETRIS val, makes the report optimistic.
         folder: destination of the checkpoints.
-        size: of the network.
+        size: size of the network.
         options: see `TrainingOptions`.
         initial: a checkpoint to start from; None starts from random weights, as the published
             script does.
-        device: see `ClickabilityModel`.
-        workers: processes that load instances ahead.
+        device: where to compute, see `ClickabilityModel`.
+        workers: number of processes that prefetch instances.
         is_cached: keep the prepared instances in memory.
-        progress: called with each new row of the history.
-        evaluate: called with the model after each epoch; its result is added to the history.
+        progress: callback for each new row of the history.
+        evaluate: function that is called with the model after each epoch; the values it returns are
+            added to the history.
 
     Raises:
-        InvalidInput: no instances, or `select_by` is no column.
-        RunConflict: `folder` holds a training with other options or instances.
-        SegarenaError: the loss is no longer finite.
+        InvalidInput: there are no instances, or `select_by` is not a column of the history.
+        RunConflict: `folder` contains a training with different options or instances.
+        SegarenaError: the loss is not finite.
     """
     options = options or TrainingOptions()
     state = _TrainingState(
@@ -132,6 +133,8 @@ class _TrainingState:
         self.last = folder / "last.pt"
         self.history: list[dict[str, float]] = []
         with torch.random.fork_rng(devices=[]):
+            # Only the initial weights depend on this seed; the caller's generator is restored
+            # afterwards.
             torch.manual_seed(options.seed)
             self.model = ClickabilityModel(ClickabilityNetwork(size), device=device)
         self.network = self.model.network
@@ -140,7 +143,7 @@ class _TrainingState:
         self.validation = self._prepare(validation, is_cached)
         self.optimiser = torch.optim.Adam(self._parameter_groups(), lr=options.rate)
         initial_path = "" if initial is None else str(initial)
-        # A resumed training must agree in all of these; see `_resume`.
+        # A training can only be resumed if all these settings are equal; see `_resume`.
         self.settings = {
             "options": asdict(options),
             "size": asdict(self.network.size),
@@ -167,15 +170,15 @@ class _TrainingState:
 
     @property
     def epoch(self) -> int:
-        """Number of finished epochs."""
+        """Number of completed epochs."""
         return len(self.history)
 
     def run_epoch(self, evaluate: EpochEvaluation | None) -> dict[str, float]:
-        """Train for one epoch, validate, and return the row for the history."""
+        """Train for one epoch, validate, and return the new history row."""
         start = time.monotonic()
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            # Each epoch has its own seed, so that a resumed training draws the same dropout.
+            # Each epoch has its own seed, so that a resumed training uses the same dropout masks.
             torch.manual_seed(self.options.seed * EPOCH_SEED_STRIDE + self.epoch + 1)
             train_loss = self._train()
         row = {"epoch": self.epoch + 1, "train_loss": train_loss, **self._validate()}
@@ -189,6 +192,7 @@ class _TrainingState:
         column = self.options.select_by
         if column not in row:
             raise InvalidInput(f"select_by {column!r}: expected one of {', '.join(row)}")
+        # Strictly greater, so that of several equal epochs the first remains the best.
         is_best = all(row[column] > earlier[column] for earlier in self.history)
         self.history.append(row)
         if is_best:
@@ -206,6 +210,8 @@ class _TrainingState:
         self.network.train()
         options = self.options
         count = len(self.training)
+        # Derived from the epoch, so that a resumed training continues with the same order and
+        # flips.
         rng = np.random.default_rng([options.seed, self.epoch])
         order = rng.permutation(count)
         is_flipped = rng.random(count) < options.flip_share
@@ -225,9 +231,11 @@ class _TrainingState:
             predicted = self.network(planes[:, _IMAGE], planes[:, _MASKS])
             losses = kl_divergence(predicted, planes[:, _CLICK_MAP])
             loss = losses.mean()
+            # Checked before the step, because one non-finite gradient would spoil the weights and
+            # Adam's moments.
             if not math.isfinite(loss.item()):
                 raise SegarenaError(
-                    f"the loss became {loss.item()} in epoch {self.epoch + 1}; lower the rate"
+                    f"the loss became {loss.item()} in epoch {self.epoch + 1}; lower the learning rate"
                 )
             self.optimiser.zero_grad()
             loss.backward()
@@ -236,7 +244,7 @@ class _TrainingState:
         return total_loss / count
 
     def _validate(self) -> dict[str, float]:
-        """Return the means over instances; the published script takes means of batch means."""
+        """Return the validation means over instances; the published script averages batch means."""
         self.network.eval()
         measures = {"loss": kl_divergence, "sim": map_similarity, "cc": map_correlation}
         sums = dict.fromkeys(measures, 0.0)
@@ -259,11 +267,13 @@ class _TrainingState:
             is_published=options.is_published_schedule,
         )
         for group in self.optimiser.param_groups:
+            # The published script sets a multiplier of 0.1 for the backbone, but its optimiser
+            # never receives it. Two parameter groups make the share effective.
             group["lr"] = rate * group["share"]
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         backbone = list(self.network.encoder_decoder.backbone.parameters())
-        # By identity: == of tensors compares their elements.
+        # Compared by identity, because == on tensors compares their elements.
         backbone_ids = {id(parameter) for parameter in backbone}
         others: list[Tensor] = []
         for parameter in self.network.parameters():
@@ -283,7 +293,7 @@ class _TrainingState:
                 different.append(key)
         if different:
             raise RunConflict(
-                f"{self.last} belongs to a training with other {', '.join(different)}; "
+                f"{self.last} belongs to a training run with different {', '.join(different)}; "
                 "choose another folder"
             )
         load_weights(self.network, extract_state_dict(content, self.last), self.last)

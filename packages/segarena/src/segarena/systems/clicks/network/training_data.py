@@ -1,4 +1,4 @@
-"""Training instances on the network's canvas, in batches. Needs torch."""
+"""Training instances on the network's canvas, grouped into batches. Needs torch."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CanvasInstance:
-    """One instance on the canvas.
+    """One training instance, placed on the canvas.
 
-    `planes` is float32 (6, S, S): three colours, target, error, click map; the image fills
-    `columns` of it.
+    `planes` is float32 (6, S, S): three colours, target, error and click map. The image fills the
+    canvas columns `columns`.
     """
 
     planes: NDArray[np.float32]
@@ -35,11 +35,11 @@ class TrainingSet:
     """Instances prepared for the network, computed lazily.
 
     Args:
-        instances: with clicks.
-        side_px: of the canvas.
-        sigma: see `click_map`.
-        radius: see `click_map`.
-        margin: visible part of the image around the error, see `NetworkSize`.
+        instances: the instances, with their clicks.
+        side_px: side of the canvas.
+        sigma: blur of the click maps, see `click_map`.
+        radius: smoothing of the error mask, see `click_map`.
+        margin: margin around the error of the image window shown to the network, see `NetworkSize`.
         is_cached: keep prepared instances in memory, 24 bytes per canvas pixel and instance.
 
     Raises:
@@ -72,9 +72,9 @@ class TrainingSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short hash of the instances' names and clicks.
+        """Short hash of the names and clicks of all instances.
 
-        Sequences with a `fingerprint` of their own are not loaded for it.
+        If the sequence of instances has its own `fingerprint`, the instances are not loaded.
         """
         known = getattr(self.instances, "fingerprint", None)
         if known is not None:
@@ -91,7 +91,7 @@ class TrainingSet:
         image = instance.image[window]
         target = instance.target[window]
         box = Letterbox.fit(target.shape, self.side_px)
-        # The loss divides by the sum, so the map need not sum to 1 here.
+        # The loss divides by the sum, so the map does not have to sum to 1 here.
         clicked = click_map(
             instance.positions, error, sigma=self.sigma, radius=self.radius, normalise="none"
         )
@@ -109,19 +109,20 @@ def batches(
     is_flipped: NDArray[np.bool_] | None = None,
     workers: int = 0,
 ) -> Iterator[Tensor]:
-    """Yield the planes of `data` in batches, (B, 6, S, S); the last one may be smaller.
+    """Yield the planes of `data` in batches, (B, 6, S, S); the last batch may be smaller.
 
     Args:
         data: the instances.
-        batch_size: instances of a batch.
+        batch_size: number of instances per batch.
         order: indices into `data`; None iterates over it once.
-        is_flipped: for each position in `order`, whether left and right are exchanged.
-        workers: processes that prepare batches ahead; 0 prepares them in this process.
+        is_flipped: for each position in `order`, whether the instance is flipped horizontally.
+        workers: number of processes that prefetch batches; 0 prepares them in this process.
     """
     indices = np.arange(len(data)) if order is None else order
     flips = np.zeros(len(indices), dtype=np.bool_) if is_flipped is None else is_flipped
     items = _EpochDataset(data, indices, flips)
-    # Its own generator: a loader draws a seed for its workers, and the global one is not ours.
+    # A separate generator, because the loader draws a seed for its workers and would otherwise
+    # advance the global generator of the caller.
     loader: Any = torch.utils.data.DataLoader(
         items, batch_size=batch_size, num_workers=workers, generator=torch.Generator()
     )
@@ -132,7 +133,10 @@ class _EpochDataset(torch.utils.data.Dataset[Tensor]):
     """One pass over a training set."""
 
     def __init__(
-        self, data: TrainingSet, order: NDArray[np.int64], is_flipped: NDArray[np.bool_]
+        self,
+        data: TrainingSet,
+        order: NDArray[np.int64],
+        is_flipped: NDArray[np.bool_],
     ) -> None:
         self._data = data
         self._order = order
@@ -145,6 +149,7 @@ class _EpochDataset(torch.utils.data.Dataset[Tensor]):
         prepared = self._data[int(self._order[index])]
         planes = prepared.planes.copy()
         if self._is_flipped[index]:
-            # Only where the image is: an odd margin would shift the canvas by a pixel.
+            # Only the image is flipped, not the canvas: an odd margin would shift the image by a
+            # pixel.
             planes[:, :, prepared.columns] = planes[:, :, prepared.columns][:, :, ::-1].copy()
         return torch.from_numpy(planes)

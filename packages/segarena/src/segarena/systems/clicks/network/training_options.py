@@ -1,8 +1,8 @@
 """Training options of the clickability network.
 
-Options cover the differences between the paper and the published script, and the places where the
-script does not do what its code suggests. The defaults are ours; `PUBLISHED_OPTIONS` reproduces the
-script.
+The options cover the differences between the paper and the published script, and the points where
+the script does not do what its code suggests. The defaults are this project's own choice;
+`PUBLISHED_OPTIONS` reproduces the script.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from segarena.systems.clicks.click_maps import RadiusRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOptions:
-    """Training options; every one changes the result.
+    """Training options, all of which affect the result.
 
     Attributes:
-        epochs: passes over the training instances.
-        batch_size: instances per step.
+        epochs: number of passes over the training instances.
+        batch_size: number of instances per step.
         rate: highest learning rate of Adam.
-        warmup_share: share of all steps in which the rate rises from 0. Not in the paper.
+        warmup_share: share of all steps in which the learning rate rises from 0. Not in the paper.
         is_published_schedule: see `learning_rate`.
-        backbone_share: the backbone's rate as a share of the others'. The published script names
-            0.1 but does not apply it, so its actual value is 1; with `initial` weights of an image
-            classifier 0.1 is usual.
+        backbone_share: learning rate of the backbone relative to that of the other layers. The
+            published script sets 0.1 but does not apply it, so its effective value is 1. A value of
+            0.1 is usual if training starts from the weights of an image classifier (`initial`).
         flip_share: probability of a horizontal flip.
         sigma: blur of the click maps, in pixels of a Full-HD image.
         radius: smoothing of the error masks in the click maps, see `click_radius_px`.
-        seed: of initial weights, order, flips and dropout.
+        seed: seed for initial weights, order, flips and dropout.
         select_by: the column of the history whose highest value selects the best epoch.
 
     Raises:
-        InvalidInput: an impossible value.
+        InvalidInput: a value is out of range.
     """
 
     epochs: int = 20
@@ -62,11 +62,16 @@ class TrainingOptions:
         invalid = [name for name, valid in is_valid.items() if not valid]
         wrong = [f"{name}={getattr(self, name)}" for name in invalid]
         if wrong:
-            raise InvalidInput(f"impossible training options: {', '.join(wrong)}")
+            raise InvalidInput(f"training options out of range: {', '.join(wrong)}")
 
 
 PUBLISHED_OPTIONS = TrainingOptions(is_published_schedule=True, radius="published")
-TINY_OPTIONS = TrainingOptions(epochs=14, batch_size=8, rate=0.005, sigma=20.0)
-"""For the size "tiny" on about a thousand instances: minutes on a CPU. The wide blur smooths maps
-of few clicks.
+TINY_OPTIONS = TrainingOptions(
+    epochs=14,
+    batch_size=8,
+    rate=0.005,
+    sigma=20.0,
+)
+"""Options for the size "tiny" on about a thousand instances: trains in minutes on a CPU. The wide
+blur smooths maps of few clicks.
 """

@@ -1,1 +1,1 @@
-"""Additions of rclicks to the report."""
+"""Report sections, tables and figures for RClicks runs."""

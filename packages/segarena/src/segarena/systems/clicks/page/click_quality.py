@@ -1,4 +1,4 @@
-"""Comparisons of clicks: click models, display modes and devices against real clicks.
+"""Comparisons with real clicks: of click models, and of display modes and devices with each other.
 
 Source: RClicks, tables 1, 3, 6 and 8.
 """
@@ -43,7 +43,7 @@ CLICK_ROUNDS = ("first", "fn", "fp")
 ALL_ROUNDS = "all"
 BASE_MODE = "Text_Description"
 SkipCallback = Callable[[str, str], None]
-"""Called with the name of a skipped instance and the reason."""
+"""Callback that receives the name of a skipped instance and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ClickModelEvaluation:
     quality: ClickModelQuality
 
     def row(self) -> dict[str, Any]:
-        """Return the evaluation as one flat row."""
+        """Return the evaluation as a flat table row."""
         values = asdict(self)
         return values | values.pop("quality")
 
@@ -69,7 +69,7 @@ class MeanRow:
 
     Attributes:
         names: the values of the row's key columns.
-        means: by metric, with intervals over images.
+        means: mean of each metric, with intervals over images.
         instances: number of instances averaged.
     """
 
@@ -87,18 +87,18 @@ def evaluate_click_models(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[ClickModelEvaluation]:
-    """Evaluate every model's map with the real clicks of every instance.
+    """Evaluate the click map of every model with the real clicks of every instance.
 
-    Draws depend only on the seed, the model and the instance. An instance without clicks, and a
-    map that is empty, not finite or negative, are skipped and passed to `on_skip`; without it they
-    raise.
+    The sampled clicks depend only on the seed, the model and the instance. Instances without
+    clicks, and maps that are empty, not finite or negative, are skipped and reported to `on_skip`;
+    if that is None, they raise an error.
 
     Args:
-        instances: with clicks.
-        models: by name.
-        draws: number of sets of clicks drawn from each map.
-        seed: of the draws.
-        protocol: see `click_model_quality`.
+        instances: the instances, with their clicks.
+        models: the click models by name.
+        draws: number of click sets sampled from each map.
+        seed: seed for sampling.
+        protocol: "careful" or "published", see `click_model_quality`.
         on_skip: called for each skipped instance and model.
     """
     evaluations: list[ClickModelEvaluation] = []
@@ -131,9 +131,9 @@ def evaluate_click_models(
 
 
 def quality_rows(evaluations: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
-    """Return the mean of each model by dataset and round, then over all rounds.
+    """Return the means of each model for each dataset and kind of round, then over all rounds.
 
-    The names of a row are (dataset, round, model). Every instance has the same weight.
+    The key columns are (dataset, round, model). Every instance has the same weight.
     """
     datasets = dict.fromkeys(one.dataset for one in evaluations)
     models = dict.fromkeys(one.model for one in evaluations)
@@ -154,13 +154,13 @@ def quality_rows(evaluations: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
 
 
 def difference_rows(evaluations: Sequence[ClickModelEvaluation], base: str) -> list[MeanRow]:
-    """Return the `quality_rows` of every other model's values minus those of `base`.
+    """Return `quality_rows` of the differences between every other model and `base`.
 
-    Differences are paired on the instances that both models have. Their intervals are narrower
-    than those of the models, which mostly reflect how images differ.
+    Differences are paired over the instances that both models have. Their intervals are narrower
+    than those of the models themselves, which mostly reflect differences between images.
 
     Raises:
-        InvalidInput: `base` has no evaluation, or no instance in common with another model.
+        InvalidInput: `base` was not evaluated, or has no instance in common with another model.
     """
     base_quality: dict[tuple[str, str], ClickModelQuality] = {}
     for one in evaluations:
@@ -173,29 +173,31 @@ def difference_rows(evaluations: Sequence[ClickModelEvaluation], base: str) -> l
             differences.append(replace(one, quality=_subtract(one.quality, base_quality[key])))
     if not differences:
         names = ", ".join(dict.fromkeys(one.model for one in evaluations)) or "none"
-        raise InvalidInput(f"nothing to compare with {base!r}: judged were {names}")
+        raise InvalidInput(f"nothing to compare with {base!r}; evaluated models: {names}")
     return quality_rows(differences)
 
 
 def display_mode_rows(
-    modes: Mapping[str, pl.DataFrame], load: TargetLoader, dataset: str
+    modes: Mapping[str, pl.DataFrame],
+    load: TargetLoader,
+    dataset: str,
 ) -> list[MeanRow]:
-    """Compare the clicks under each display mode with those under text descriptions.
+    """Compare the clicks in each display mode with those after text descriptions.
 
-    The names of a row are (mode,).
+    The only key column is (mode,).
 
     Args:
-        modes: see `read_display_modes`.
-        load: returns image and object.
-        dataset: name of the dataset of the images, for its size limit.
+        modes: clicks by display mode, see `read_display_modes`.
+        load: function that returns the image and the object's mask.
+        dataset: name of the dataset that contains the images; it determines the size limit.
 
     Raises:
-        InvalidInput: there are no text descriptions, or a mode has no instance in common with
-            them.
+        InvalidInput: there are no clicks after text descriptions, or a mode has no instance in
+            common with these.
     """
     if BASE_MODE not in modes:
         raise InvalidInput(
-            f"expected clicks under {BASE_MODE}, which the others are compared with, "
+            f"expected clicks in the mode {BASE_MODE}, with which the others are compared, "
             f"got {list(modes)}"
         )
     positions = {mode: _positions_by_object(table, dataset) for mode, table in modes.items()}
@@ -223,10 +225,10 @@ def device_rows(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[MeanRow]:
-    """Compare clicks on a phone with clicks of a mouse, see `compare_devices`.
+    """Compare clicks on a phone with mouse clicks, see `compare_devices`.
 
-    The names of a row are (dataset,). Instances with fewer than `least_clicks` of either device
-    are left out, and passed to `on_skip`.
+    The only key column is (dataset,). Instances with fewer than `least_clicks` clicks of either
+    device are skipped and reported to `on_skip`.
     """
     placed = place_clicks(table)
     pc_clicks = _positions_of_device(placed, "pc")
@@ -281,7 +283,8 @@ def _subtract(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQu
 def _random_stream(seed: int, *names: str) -> np.random.Generator:
     entropy = [seed]
     for name in names:
-        # 256 is no byte, so that ("ab", "c") and ("a", "bc") differ.
+        # The separator 256 cannot occur as a byte, so ("ab", "c") and ("a", "bc") give different
+        # seeds.
         entropy += [*name.encode(), 256]
     return np.random.default_rng(np.random.SeedSequence(entropy))
 
@@ -291,7 +294,7 @@ def _positions_by_object(
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     import polars as pl
 
-    # The column `dataset` holds the display mode here, but size limits need the dataset.
+    # The column `dataset` contains the display mode here, but size limits depend on the dataset.
     placed = place_clicks(table.with_columns(dataset=pl.lit(dataset)))
     positions: dict[tuple[str, str], NDArray[np.int64]] = {}
     for row in group_clicks(placed).iter_rows(named=True):

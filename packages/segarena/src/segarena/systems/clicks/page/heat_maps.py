@@ -1,4 +1,4 @@
-"""Heat maps on photographs, as small PNG images with transparency."""
+"""Heat maps over photographs, as small PNG images with transparency."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from segarena.samples import Shape
 
 COLOUR_LEVELS = 32
 DENSITY_BLUR = 0.045
-"""Standard deviation of the Gaussian around a click, as a share of the view's longest side."""
+"""Standard deviation of the Gaussian around a click, as a share of the view's longer side."""
 MAX_OPACITY = 215
-"""Of 255, so that the photograph stays visible."""
+"""Maximum opacity, of 255, so that the photograph stays visible."""
 
 
 def click_density(
-    positions: Sequence[tuple[float, float]], shape: Shape, view: View
+    positions: Sequence[tuple[float, float]],
+    shape: Shape,
+    view: View,
 ) -> NDArray[np.float64]:
-    """Return the density of clicks, 1 at its maximum: the sum of a Gaussian around each click.
+    """Return the density of clicks as a sum of Gaussians, scaled to a maximum of 1.
 
-    No clicks give zeros.
+    Without clicks, the density is zero everywhere.
     """
     counts = np.zeros(shape[:2])
     for row, column in positions:
@@ -37,14 +39,19 @@ def click_density(
     return density / density.max() if len(positions) else density
 
 
-def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> str:
-    """Return the SVG image of values in 0..1 inside the view; 0 is transparent.
+def heat_image(
+    values: NDArray[np.float64],
+    view: View,
+    *,
+    is_fading: bool,
+) -> str:
+    """Return a PNG of the values in 0..1 inside the view, as a data URI; the value 0 is transparent.
 
     Args:
         values: float (H, W).
-        view: the visible part.
-        is_fading: low values are transparent, as suits a density; otherwise all values above 0 are
-            about equally opaque.
+        view: the visible part of the image.
+        is_fading: if True, low values are transparent, which is suitable for densities; if False,
+            all values above 0 are about equally opaque.
     """
     crop = values[view.window]
     if view.scale < 1:
@@ -53,11 +60,12 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
     scaled = np.clip(crop, 0, 1) * COLOUR_LEVELS
     share = np.linspace(0, 1, COLOUR_LEVELS + 1)
     if is_fading:
-        # Rounded, because the truncated tails of the Gaussians would show otherwise.
+        # Rounded to the nearest level, because otherwise the truncated tails of the Gaussians would
+        # be visible.
         levels = np.round(scaled)
         opacity = MAX_OPACITY * share**0.7
     else:
-        # Rounded up, so that even one prediction in many shows.
+        # Rounded up, so that even a single prediction among many is visible.
         levels = np.ceil(scaled - 1e-6)
         opacity = MAX_OPACITY * (0.6 + 0.3 * share)
     opacity[0] = 0
@@ -66,14 +74,11 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
     transparency = bytes(opacity.astype(np.uint8).tolist())
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True, transparency=transparency)
-    return (
-        f'<image width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-        f'href="{data_uri(buffer.getvalue(), "png")}"/>'
-    )
+    return data_uri(buffer.getvalue(), "png")
 
 
 def heat_legend(low: str, high: str) -> str:
-    """Return the HTML of a colour bar with labels at its low and high end."""
+    """Return the HTML of a colour bar with labels for its low and high ends."""
     colours = _palette()[:: COLOUR_LEVELS // 8].tolist()
     stops = ", ".join(f"rgb({r} {g} {b})" for r, g, b in colours)
     bar = f'<i style="background: linear-gradient(90deg, {stops})"></i>'
@@ -81,9 +86,10 @@ def heat_legend(low: str, high: str) -> str:
 
 
 def _palette() -> NDArray[np.uint8]:
-    """Return the RGB colours of levels 0 to `COLOUR_LEVELS`.
+    """Return the RGB colours for the levels 0 to `COLOUR_LEVELS`.
 
-    Lightness rises in even steps, which suits every kind of colour vision.
+    Lightness increases in even steps, so that the palette can be read with any kind of colour
+    vision.
     """
     steps = np.linspace(0, 255, COLOUR_LEVELS + 1).astype(np.uint8)[:, None]
     colours_bgr = cv2.applyColorMap(steps, cv2.COLORMAP_VIRIDIS)[:, 0]

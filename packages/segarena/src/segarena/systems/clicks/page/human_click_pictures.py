@@ -1,23 +1,27 @@
-"""Pictures of people's first clicks beside click models, as heat on the photograph."""
+"""Pictures of people's first clicks and of click models, as heat maps on the photograph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from segarena.arrays.boxes import bounding_window
-from segarena.reports.overlays import View, jpeg_uri, outline, view_of
+from segarena.reports.overlays import View, view_of
 from segarena.reports.page_parts import Card, Gallery
-from segarena.reports.viewer import Pane, Plate, Stack, viewer_html
+from segarena.reports.pictures import image_content, image_layers
+from segarena.reports.viewer_content import DialogueContent, viewer_html
 from segarena.reports.wording import count_text
+from segarena.samples import Target
 from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.page.heat_maps import click_density, heat_image, heat_legend
-from segarena.systems.clicks.page.robustness_pictures import click_dot_svg, click_pane
+from segarena.systems.clicks.page.robustness_pictures import click_pane, dot_prompt
 
 MAX_PICTURES = 6
-"""Number of pictured targets, those with the most clicks."""
+"""Number of targets shown in pictures: those with the most clicks."""
 
 _LEAD = (
     '<p class="lead">The density of people’s first clicks, and each click model’s map with the '
@@ -35,9 +39,9 @@ class MostClickedTargets:
         self.count = 0
 
     def add(self, instance: Instance) -> Instance:
-        """Keep the instance if it is among those with the most clicks; return it."""
+        """Keep the instance if it is among those with the most clicks; return it unchanged."""
         self.count += 1
-        # The sort is stable: among equally many clicks, earlier instances stay.
+        # The sort is stable: among instances with equally many clicks, earlier ones stay.
         ranked = sorted([*self.kept, instance], key=lambda one: -len(one.positions))
         self.kept = ranked[:MAX_PICTURES]
         return instance
@@ -49,14 +53,14 @@ def human_click_gallery(
     nss: Mapping[tuple[str, str], float],
     anchor: str,
 ) -> Gallery:
-    """Return cards of the targets with the most clicks.
+    """Return HTML cards for the targets with the most clicks.
 
     Args:
         most_clicked: the targets.
-        models: by name; "uniform" is not pictured.
-        nss: by name of a model and full stem of a target; a missing entry means that the model
-            could not be evaluated there.
-        anchor: prefix of the cards' anchors.
+        models: the click models by name; "uniform" gets no picture.
+        nss: NSS by model name and full stem; an entry is missing if the model could not be
+            evaluated on that target.
+        anchor: prefix of the cards' HTML anchors.
     """
     cards: list[Card] = []
     for number, instance in enumerate(most_clicked.kept, 1):
@@ -74,29 +78,37 @@ def _card(
     shape = (instance.target.shape[0], instance.target.shape[1])
     positions = [(float(row), float(column)) for row, column in instance.positions]
     view = view_of(shape, [bounding_window(instance.target)], positions)
-    dots = "".join([click_dot_svg(view, position, "person") for position in positions])
+    dots = [dot_prompt(position) for position in positions]
     heat = heat_image(click_density(positions, shape, view), view, is_fading=True)
-    panes = [click_pane("people", len(positions), dots, heat)]
+    panes = [click_pane("people", dots, heat)]
     for name, model in models.items():
         value = nss.get((name, instance.full_stem))
         if name != "uniform" and value is not None:
             panes.append(_map_pane(name, instance, model, value, view, dots))
-    plate = Plate(picture=jpeg_uri(instance.image, view), targets=[outline(instance.target, view)])
-    stack = Stack(view=view, plates=[plate], panes=panes)
+    target = Target(id=instance.object_stem, mask=instance.target)
+    numbered = [msgspec.structs.replace(pane, number=number) for number, pane in enumerate(panes)]
+    content = image_content(
+        instance.image, target, view, image_layers(view, target), numbered, word="click"
+    )
     return Card(
         anchor=anchor,
         name=instance.object_stem,
         where=f"{instance.dataset} / {instance.image_stem} / {instance.object_stem}",
         user="",
-        viewers=[viewer_html(anchor, [stack], "click")],
+        viewers=[viewer_html(content)],
     )
 
 
 def _map_pane(
-    name: str, instance: Instance, model: ImageClickMap, nss: float, view: View, dots: str
-) -> Pane:
+    name: str,
+    instance: Instance,
+    model: ImageClickMap,
+    nss: float,
+    view: View,
+    dots: Sequence[Mapping[str, Any]],
+) -> DialogueContent:
     click_map = model(instance.image, instance.target, instance.error)
     values = np.asarray(click_map, dtype=np.float64)
-    # The tiny divisor keeps an all-zero map at zero.
+    # The tiny lower limit of the divisor keeps an all-zero map at zero.
     heat = heat_image(values / max(values.max(), 1e-300), view, is_fading=True)
-    return click_pane(name, len(instance.positions), dots, heat, caption=f"NSS {nss:.2f}")
+    return click_pane(name, dots, heat, caption=f"NSS {nss:.2f}")

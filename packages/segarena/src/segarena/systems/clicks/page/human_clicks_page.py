@@ -37,29 +37,29 @@ from segarena.systems.clicks.page.human_click_pictures import (
 )
 
 _FORMATS = {"nss": ".2f", "pde": ".2e", "pl1": ".3f", "wd": ".3f"}
-"""Number formats by metric; KS is not defined for the single clicks that are usual here."""
+"""Number formats by metric; KS is omitted because it is undefined for single clicks, the usual case here."""
 
 
 _LOWER_IS_BETTER = ("pl1", "wd")
 
 _NOTES = (
-    "NSS and PDE (higher is better) read each model's map at people's first clicks; PL1 and WD "
-    "(lower is better) compare as many clicks drawn from the map with theirs. For further models, "
-    "and one trained on such clicks: segarena clicks judge, segarena clicks train."
+    "NSS and PDE (higher is better) evaluate each model's map at people's first clicks; PL1 and WD "
+    "(lower is better) compare them with equally many clicks sampled from the map. For other models, "
+    "and for one trained on such clicks: segarena click-data judge, segarena click-data train."
 )
 
 
 @page("clicks")
 class HumanClicksPage(Page):
-    """The general report, and a section on where people clicked."""
+    """The general report with an additional section on where people clicked."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Test whether the run is of the click benchmark and has human users."""
+        """Test whether the run uses the click benchmark and has human users."""
         return run.config.benchmark.name in cls.benchmarks and human_rounds_of(run) is not None
 
     def of_people(self) -> Sequence[Part]:
-        """Return tables and pictures of click models at people's clicks."""
+        """Return tables and pictures that compare click models with people's clicks."""
         parts: list[Part] = []
         with_people = filter(None, map(human_rounds_of, self.runs))
         for number, rounds in enumerate(with_people, 1):
@@ -71,15 +71,19 @@ class HumanClicksPage(Page):
         return parts
 
 
-def click_model_parts(rounds: HumanRounds, dataset: Dataset, anchor: str = "people") -> list[Part]:
-    """Compare people's first clicks with models that need no weights: table, notes and pictures.
+def click_model_parts(
+    rounds: HumanRounds,
+    dataset: Dataset,
+    anchor: str = "people",
+) -> list[Part]:
+    """Compare people's first clicks with models that need no weights, as table, notes and pictures.
 
-    Without any usable click the list is empty.
+    If there are no usable clicks, the list is empty.
 
     Args:
         rounds: the run with human users.
-        dataset: its data.
-        anchor: prefix of the pictures' anchors.
+        dataset: the dataset of the run.
+        anchor: prefix of the pictures' HTML anchors.
     """
     models: Mapping[str, ImageClickMap] = {
         "uniform": uniform_model(),
@@ -112,22 +116,24 @@ def click_model_parts(rounds: HumanRounds, dataset: Dataset, anchor: str = "peop
         head=("Click model", Column("Targets", "number"), *metric_columns),
         rows=tuple(rows),
     )
-    left_out = f" Left out: {'; '.join(skipped[:3])}." if skipped else ""
+    left_out = f" Skipped: {'; '.join(skipped[:3])}." if skipped else ""
     nss = {(one.model, one.full_stem): one.quality.nss for one in evaluations}
     gallery = human_click_gallery(most_clicked, models, nss, anchor)
     return [sheet, Note(_NOTES + left_out), gallery]
 
 
 def _instances(
-    rounds: HumanRounds, dataset: Dataset, on_skip: Callable[[str, str], None]
+    rounds: HumanRounds,
+    dataset: Dataset,
+    on_skip: Callable[[str, str], None],
 ) -> Iterator[Instance]:
-    """Yield the targets of images that people clicked first."""
+    """Yield the targets with people's first clicks; only image samples are considered."""
     positions_by_target = _first_clicks(rounds)
     for name in dict.fromkeys(sample for sample, _ in positions_by_target):
         try:
             sample = dataset.load(name)
         except Exception as error:
-            # A dataset is third-party code; the report keeps its other numbers when it fails.
+            # A dataset is third-party code. If it fails, the report still shows its other numbers.
             on_skip(name, " ".join(str(error).split()))
             continue
         if not isinstance(sample, ImageSample):

@@ -25,29 +25,29 @@ from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
 from segarena.systems.clicks.page.run_values import user_roles
 
 GROUP_COLOURS = 10
-"""Number of palette steps from least to most likely, CSS classes `g1` to `g10`."""
+"""Number of palette colours from least to most likely group: CSS classes `g1` to `g10`."""
 
 NUMBERED_TARGETS = 6
-"""Number of instances with a number in the scatter chart; the pictures have the same numbers."""
+"""Number of numbered instances in the scatter chart; the pictures use the same numbers."""
 
 
 DENSE_CELL = 0.65
-"""Correlation from which on the text in a cell needs a light colour."""
+"""Minimum correlation for which the text in a cell needs a light colour."""
 
 
 def group_colour(index: int, count: int) -> str:
-    """Return the CSS class of group number `index` of `count`, spread over the palette."""
+    """Return the CSS class of the group with position `index` among `count`, spread over the palette."""
     return f"g{1 + round(index * (GROUP_COLOURS - 1) / max(1, count - 1))}"
 
 
 def group_legend(run: Run) -> list[tuple[str, ChartColour]]:
-    """Return the names and colours of the groups, from least to most likely."""
+    """Return a legend with the names and colours of the groups, from least to most likely."""
     groups = user_roles(run).groups
     return [(name, group_colour(index, len(groups))) for index, name in enumerate(groups)]
 
 
 def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | None:
-    """Return Figure 7: a panel per run with the curves of base user, groups and floors."""
+    """Return Figure 7: one panel per run, with the curves of the base user, the groups and the controls."""
     metric = summary_metrics(runs[0])[0]
     name = metric_name(metric)
     finished = [run for run in runs if run.finished()]
@@ -59,7 +59,7 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
         for curve in run_curves:
             values += [*curve.low, *curve.y]
     known = [value for value in values if not math.isnan(value)]
-    # The axis starts at the next lower tenth.
+    # The axis starts at the next lower multiple of 0.1.
     axis_start = math.floor(min(known, default=0.0) * 10) / 10
     charts: list[tuple[str, str]] = []
     for run in finished:
@@ -79,7 +79,7 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
 
 
 def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
-    """Return Figure 8: a dot per instance, deviation and mean of the IoU after the first click."""
+    """Return Figure 8: one dot per instance, for the deviation and mean of the IoU after the first click."""
     clicked = [(order, one) for order, one in enumerate(hardness) if one.keys]
     if not clicked:
         return None
@@ -99,7 +99,8 @@ def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
         means.append(f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.user_kind]})")
     caption = (
         "One dot per target, averaged over segmenters. Targets to the lower right depend most on "
-        "the position of the first click: noise-to-signal ratio (NSR), deviation over mean. "
+        "the position of the first click: their noise-to-signal ratio "
+        "(NSR), deviation divided by mean, is high. "
         f"Mean NSR: {'; '.join(means)}. Numbers are those of the pictures below."
     )
     return make_figure("Mean against deviation of the first click’s IoU", caption, [("", chart)])
@@ -121,7 +122,7 @@ def correlation_figure(table: CorrelationTable, about: str) -> Figure:
 
 def _user_curves(run: Run, metric: str) -> list[Curve]:
     roles = user_roles(run)
-    # Only these curves are labelled and have bands; ten would cover one another.
+    # Only these curves have labels and bands; ten of each would overlap.
     labelled = (roles.base, *roles.groups[:1], *roles.groups[-1:])
     users = [(name, str(colour)) for name, colour in group_legend(run)]
     if roles.base:
@@ -132,8 +133,12 @@ def _user_curves(run: Run, metric: str) -> list[Curve]:
     return curves
 
 
-def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
-    """Return the base user's curve with each floor segmenter on the same data."""
+def _floor_curves(
+    run: Run,
+    floors: Sequence[Run],
+    metric: str,
+) -> list[Curve]:
+    """Return the base user's curve for each control segmenter on the same data."""
     base = user_roles(run).base
     if base is None:
         return []
@@ -148,7 +153,11 @@ def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
 
 
 def _group_chart(
-    run: Run, curves: Sequence[Curve], metric: str, axis_start: float, panels: int
+    run: Run,
+    curves: Sequence[Curve],
+    metric: str,
+    axis_start: float,
+    panels: int,
 ) -> str:
     legend = group_legend(run)
     if user_roles(run).base:
@@ -165,7 +174,14 @@ def _group_chart(
     )
 
 
-def _curve(run: Run, user: str, colour: ChartColour, metric: str, *, is_labelled: bool) -> Curve:
+def _curve(
+    run: Run,
+    user: str,
+    colour: ChartColour,
+    metric: str,
+    *,
+    is_labelled: bool,
+) -> Curve:
     intervals = curve_intervals(run, user, metric)
     area = mean_over_targets(target_values(run, user, area_statistic(run))).mean
     label = ""
@@ -222,7 +238,14 @@ def _correlation_matrix(table: CorrelationTable) -> str:
     return frame.svg()
 
 
-def _draw_cell(frame: Frame, x: float, y: float, side_px: float, value: float, pair: str) -> None:
+def _draw_cell(
+    frame: Frame,
+    x: float,
+    y: float,
+    side_px: float,
+    value: float,
+    pair: str,
+) -> None:
     text = "–"
     css = ""
     opacity = 0.0

@@ -43,7 +43,7 @@ from segarena.systems.clicks.page.robustness_wording import (
     GROUP_NOTES,
     left_out_text,
     missing_texts,
-    protocol_text,
+    rclicks_protocol_text,
     unclicked_text,
 )
 from segarena.systems.clicks.page.run_values import (
@@ -55,33 +55,33 @@ from segarena.systems.clicks.page.run_values import (
 
 @page("rclicks")
 class RobustnessPage(Page):
-    """Clicking groups, first clicks, where people click; general sections show the base user."""
+    """Report page for rclicks runs: groups, first clicks and pictures; general sections show the base user."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Test whether the run's benchmark names a base user and clicking groups."""
+        """Test whether the run's benchmark defines a base user and clicking groups."""
         return is_robustness_run(run)
 
     def whole(self, run: Run) -> Run:
-        """Return the run without first-click users, whose one round gives no NoC or AuC."""
+        """Return the run without first-click users, whose single round gives no NoC or AuC."""
         return without_first_click_users(run)
 
     def usual(self, run: Run) -> Run:
-        """Return the run with its base user alone, as the click benchmark would show it."""
+        """Return the run with only its base user, as the click benchmark would show it."""
         return base_user_run(run)
 
     def rules(self, run: Run) -> dict[str, Any]:
-        """Return the options that the first section does not mention."""
+        """Return the options that are not listed in the first section."""
         options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
-        """The tables over clicking groups and of first clicks, with all their columns."""
+        """Tables over clicking groups and of first clicks, with all their columns."""
         return {"robustness": group_sheet(self.runs), "first-clicks": first_click_sheet(self.runs)}
 
     def sections(self) -> list[Section]:
-        """Return the groups, the first clicks, the pictures and the correlations."""
+        """Return the sections on groups, first clicks, pictures and correlations."""
         hardness = dataset_hardness(self.runs)
         pictures = robustness_pictures(self.runs, hardness, _pictures_lead(self.runs[0]))
         notes = [Note(text) for text in pictures.notes]
@@ -96,7 +96,7 @@ class RobustnessPage(Page):
     def _group_parts(self) -> list[Part | None]:
         runs = self.runs
         rows = group_rows(runs)
-        protocols = dict.fromkeys(protocol_text(run) for run in runs)
+        protocols = dict.fromkeys(rclicks_protocol_text(run) for run in runs)
         parts: list[Part | None] = [Note(text, is_lead=True) for text in protocols]
         parts += [Note(text) for text in missing_texts(runs)]
         if any(row.targets for row in rows):
@@ -122,22 +122,23 @@ class RobustnessPage(Page):
         matrix, about = measure_correlations(self.runs)
         if matrix:
             return correlation_figure(matrix, about)
-        # With too few segmenters, correlations are not missing but undefined: say nothing.
+        # With too few segmenters, correlations are undefined rather than missing, so the report
+        # omits them silently.
         has_enough = len({run.segmenter for run in self.runs}) >= MIN_SEGMENTERS
         return Note(about) if has_enough else None
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
-        """Return the summary of the base user, with that of all users folded below it."""
+        """Return the summary of the base user, and below it a collapsed summary of all users."""
         base_user = "Means over targets with the base user: the click benchmark."
         every_user = summary_of(self.whole_runs, "Means over targets.")
         return [summary_of(self.usual_runs, base_user), Fold("Every clicking group", [every_user])]
 
     def terminal(self) -> list[RenderableType]:
-        """Return both tables, and the heading of the summary below them."""
+        """Return both tables for the terminal, and the heading of the summary below them."""
         return [robustness_terminal(self.runs), Text("\nbase user", style="bold")]
 
     def files(self) -> dict[str, str]:
-        """Return the tables as CSV and LaTeX."""
+        """Return the tables as CSV and LaTeX files."""
         return robustness_files(self.runs)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the rclicks report: first clicks on photographs, and mean masks after them.
+"""Pictures of the rclicks report: first clicks on photographs, and the resulting mean masks.
 
 Source: RClicks, Figures 4, 6, 10 (clicks) and 15, 16 (mean masks).
 """
@@ -6,18 +6,23 @@ Source: RClicks, Figures 4, 6, 10 (clicks) and 15, 16 (mean masks).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window
-from segarena.reports.axes import px
 from segarena.reports.chart_series import labelled_colours
+from segarena.reports.charts import colour_class
 from segarena.reports.gallery import BUDGET_BYTES, open_run_dataset
-from segarena.reports.overlays import View, jpeg_uri, outline, view_of
+from segarena.reports.overlays import View, outline, view_of
 from segarena.reports.page_parts import Card, Gallery
+from segarena.reports.pictures import image_content, image_layers
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import TargetKey
-from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack, viewer_html
+from segarena.reports.viewer_content import DialogueContent, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Target
@@ -33,15 +38,17 @@ from segarena.systems.clicks.page.run_values import (
 )
 
 STEADY_TARGETS = 3
-"""Number of shown instances whose result depends least on the click."""
+"""Number of pictures of the instances whose result depends least on the click."""
 
 PixelPoint = tuple[float, float]
 
 
 def robustness_pictures(
-    runs: Sequence[Run], hardness: Sequence[DatasetHardness], lead: str
+    runs: Sequence[Run],
+    hardness: Sequence[DatasetHardness],
+    lead: str,
 ) -> Gallery:
-    """Return cards of the hardest and the most stable instances of each dataset, with notes."""
+    """Return cards for the hardest and the most stable instances of each dataset, with notes."""
     cards: list[Card] = []
     notes: list[str] = []
     colours = dict(labelled_colours(runs))
@@ -66,13 +73,19 @@ def robustness_pictures(
                 notes.append(problem)
     total = sum(len(one.keys) for one in hardness)
     count_note = f"{len(cards)} of {count_text(total, 'target')} are shown"
-    return Gallery(lead=lead, cards=cards, count_note=count_note, notes=list(dict.fromkeys(notes)))
+    return Gallery(
+        lead=lead,
+        cards=cards,
+        count_note=count_note,
+        notes=list(dict.fromkeys(notes)),
+    )
 
 
 def _steady_targets(one: DatasetHardness) -> list[int]:
-    """Return the instances that depend least on the click and are at least half solved."""
+    """Return the instances with at least half the IoU whose result depends least on the click."""
     easiest_first = reversed(one.ranking[NUMBERED_TARGETS:])
-    # A target that no segmenter finds has no deviation either, but that is not robustness.
+    # A target that no segmenter finds has no deviation either, but that is not a sign of
+    # robustness.
     solved = [index for index in easiest_first if one.means[index] >= 0.5]
     return solved[:STEADY_TARGETS]
 
@@ -97,23 +110,28 @@ def _card(
         sample = dataset.load(sample_id)
         target = next(target for target in sample.targets if target.id == target_id)
     except Exception as error:
-        # A dataset is third-party code; the report keeps its numbers when it fails.
+        # A dataset is third-party code. If it fails, the report still shows its numbers.
         return None, f"Sample {sample_id} cannot be shown: {' '.join(str(error).split())}."
     if not isinstance(sample, ImageSample):
         return None, "Only photographs are shown; volumes and videos are left out."
     view = _view(runs, key, sample, target)
-    masks = _mask_panes(sample, view, runs, one.user_kind, key)
+    layers = image_layers(view, target)
+    panes = _click_panes(sample, view, runs[0], key)
+    before = len(panes)
+    for run in runs:
+        mean_mask = _mean_mask(sample, run, one.user_kind, key)
+        if mean_mask is not None:
+            colour = colours.get(run.label)
+            css = "c0" if colour is None else colour_class(colour)
+            panes.append(_mask_pane(run, mean_mask, view, one.user_kind, key, css))
+            layers[f"{len(panes) - 1}.1"] = [{"1": outline(mean_mask >= 0.5, view)}]
     missing = ""
-    if len(masks) < len(runs):
-        missing = "Some predictions of the first round were not kept: no mean mask."
-    coloured = [replace(pane, colour=colours.get(pane.label)) for pane in masks]
-    panes = [*_click_panes(sample, view, runs[0], key), *coloured]
-    plate = Plate(
-        picture=jpeg_uri(sample.image, view),
-        targets=[outline(target.mask, view)],
-        ignored="" if target.ignore is None else outline(target.ignore, view),
-    )
-    stack = Stack(view=view, plates=[plate], panes=panes)
+    if len(panes) - before < len(runs):
+        missing = (
+            "There is no mean mask, because some predictions of the first round were not kept."
+        )
+    numbered = [msgspec.structs.replace(pane, number=number) for number, pane in enumerate(panes)]
+    content = image_content(sample.image, target, view, layers, numbered, word="click")
     mean = one.means[index]
     numbers = f"NSR {one.nsr[index]:.3f}, IoU@1 {mean:.3f} ± {one.stds[index]:.3f}"
     card = Card(
@@ -121,13 +139,18 @@ def _card(
         name=f"{title}: {target.label or target.id}",
         where=f"{one.dataset} / {sample_id} / {target_id}: {numbers}",
         user="",
-        viewers=[viewer_html(anchor, [stack], "click")],
+        viewers=[viewer_html(content)],
     )
     return card, missing
 
 
-def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Target) -> View:
-    """Return a view of the target and of all first clicks."""
+def _view(
+    runs: Sequence[Run],
+    key: TargetKey,
+    sample: ImageSample,
+    target: Target,
+) -> View:
+    """Return a view that contains the target and all first clicks."""
     roles = user_roles(runs[0])
     users = [user for user in (roles.base, *roles.groups, roles.real, roles.sampled) if user]
     positions: list[PixelPoint] = []
@@ -137,84 +160,98 @@ def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Targ
     return view_of(shape, [bounding_window(target.mask > 0)], positions)
 
 
-def _click_panes(sample: ImageSample, view: View, run: Run, key: TargetKey) -> list[Pane]:
-    """Return the panes of first clicks: real people's, sampled, and those of base and groups."""
+def _click_panes(
+    sample: ImageSample,
+    view: View,
+    run: Run,
+    key: TargetKey,
+) -> list[DialogueContent]:
+    """Return panes with first clicks: of real people, sampled from the model, and of base user and groups."""
     roles = user_roles(run)
-    panes: list[Pane] = []
+    panes: list[DialogueContent] = []
     for user_kind, user in (("real", roles.real), ("sampled", roles.sampled)):
         positions = first_click_positions(run, user, key) if user else []
         if positions:
             density = click_density(positions, sample.shape, view)
             heat = heat_image(density, view, is_fading=True)
-            dots = [click_dot_svg(view, position, "person") for position in positions]
             label = USER_KIND_LABELS[user_kind].partition(" from ")[0]
-            panes.append(click_pane(label, len(positions), "".join(dots), heat))
-    marks: list[str] = []
+            panes.append(click_pane(label, [dot_prompt(one) for one in positions], heat))
+    dots: list[dict[str, Any]] = []
     for number, group in enumerate(roles.groups):
-        css = f"person {group_colour(number, len(roles.groups))}"
+        colour = f"--{group_colour(number, len(roles.groups))}"
         positions = first_click_positions(run, group, key)
-        marks += [click_dot_svg(view, position, css) for position in positions]
-    # Repeats of the base user click the same pixel, so one cross is enough.
+        dots += [dot_prompt(position, colour) for position in positions]
+    # All repeats of the base user click the same pixel, so one cross is enough.
     base_positions = first_click_positions(run, roles.base, key)[:1] if roles.base else []
-    crosses = [_cross_svg(view, position) for position in base_positions]
-    if marks or crosses:
-        panes.append(click_pane("groups, base +", len(marks), "".join([*marks, *crosses])))
+    crosses = [{"kind": "cross", "position": position} for position in base_positions]
+    if dots or crosses:
+        caption = count_text(len(dots), "click")
+        panes.append(click_pane("groups, base +", [*dots, *crosses], caption=caption))
     return panes
 
 
-def click_pane(label: str, count: int, svg: str, heat: str = "", *, caption: str = "") -> Pane:
-    """Return the photograph with clicks, and optionally heat, on it.
+def click_pane(
+    label: str,
+    prompts: Sequence[Mapping[str, Any]],
+    heat: str = "",
+    *,
+    caption: str = "",
+) -> DialogueContent:
+    """Return a pane that shows the photograph with clicks and, optionally, heat.
 
     Args:
-        label: name of the pane.
-        count: number of clicks, for the caption.
-        svg: marks of the clicks.
-        heat: heat map under the marks.
-        caption: text instead of the number of clicks.
+        label: title of the pane.
+        prompts: the clicks.
+        heat: heat map drawn below the clicks.
+        caption: caption; by default the number of clicks.
     """
-    values = [caption or count_text(count, "click")]
-    return Pane(
+    return DialogueContent(
         label=label,
-        values=values,
-        kept={},
-        marks=[RoundMarks(round=1, svg=svg)],
+        captions=[caption or count_text(len(prompts), "click")],
+        prompts=[prompts],
         heat=heat,
         is_run=False,
     )
 
 
-def _mask_panes(
-    sample: ImageSample, view: View, runs: Sequence[Run], user_kind: str, key: TargetKey
-) -> list[Pane]:
-    """Return the mean mask of each run that kept its masks, outlined at one half."""
-    panes: list[Pane] = []
-    for run in runs:
-        roles = user_roles(run)
-        users = [roles.real] if user_kind == "real" and roles.real else [*roles.groups]
-        mean_mask = mean_first_mask(run, users, key)
-        if mean_mask is None or mean_mask.shape != sample.shape:
-            continue
-        ious = first_click_values(run, users)[key]
-        pane = Pane(
-            label=run.label,
-            values=[f"IoU {ious.mean():.2f} ± {ious.std():.2f}"],
-            kept={1: [[outline(mean_mask >= 0.5, view)]]},
-            heat=heat_image(mean_mask, view, is_fading=False),
-            is_grey=True,
-        )
-        panes.append(pane)
-    return panes
+def dot_prompt(position: PixelPoint, colour: str = "--person") -> dict[str, Any]:
+    """Return one of several people's clicks, drawn as a dot; `colour` is a CSS variable."""
+    return {"kind": "dot", "position": position, "colour": colour}
 
 
-def click_dot_svg(view: View, position: PixelPoint, css: str) -> str:
-    """Return the SVG of a click."""
-    x, y = view.place(*position)
-    return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="{css}"/>'
+def _mean_mask(
+    sample: ImageSample,
+    run: Run,
+    user_kind: str,
+    key: TargetKey,
+) -> NDArray[np.float64] | None:
+    """Return the mean of a run's first predictions, or None if some of them were not stored."""
+    mean_mask = mean_first_mask(run, _clicking_users(run, user_kind), key)
+    if mean_mask is None or mean_mask.shape != sample.shape:
+        return None
+    return mean_mask
 
 
-def _cross_svg(view: View, position: PixelPoint) -> str:
-    x, y = view.place(*position)
-    horizontal = f"M{px(x - 13)} {px(y)}H{px(x + 13)}"
-    vertical = f"M{px(x)} {px(y - 13)}V{px(y + 13)}"
-    line = horizontal + vertical
-    return f'<path d="{line}" class="cross halo"/><path d="{line}" class="cross"/>'
+def _clicking_users(run: Run, user_kind: str) -> list[str]:
+    roles = user_roles(run)
+    return [roles.real] if user_kind == "real" and roles.real else [*roles.groups]
+
+
+def _mask_pane(
+    run: Run,
+    mean_mask: NDArray[np.float64],
+    view: View,
+    user_kind: str,
+    key: TargetKey,
+    css: str,
+) -> DialogueContent:
+    """Return a pane with the mean mask of a run and its outline at one half."""
+    ious = first_click_values(run, _clicking_users(run, user_kind))[key]
+    return DialogueContent(
+        label=run.label,
+        css=css,
+        captions=[f"IoU {ious.mean():.2f} ± {ious.std():.2f}"],
+        stored=[1],
+        heat=heat_image(mean_mask, view, is_fading=False),
+        is_grey=True,
+    )

@@ -1,4 +1,4 @@
-"""Statistics of the rclicks report: group values, first clicks, hardness and correlations.
+"""Statistics of the rclicks report: groups, first clicks, hardness and correlations.
 
 This module does no formatting. Source: RClicks, section 5 and appendix D.
 """
@@ -44,10 +44,10 @@ from segarena.systems.clicks.page.run_values import (
 )
 
 PUBLISHED_EPSILON = 1e-9
-"""Value that the published code adds to the mean in the noise-to-signal ratio of real people."""
+"""Value that the published code adds to the mean in the noise-to-signal ratio of real users."""
 
 MIN_SEGMENTERS = 3
-"""Fewest segmenters for correlations: with two, every correlation is 1 or -1."""
+"""Minimum number of segmenters for correlations: with two, every correlation is 1 or -1."""
 
 
 STATISTIC_ORDER = ("noc", "nof", "auc")
@@ -55,16 +55,17 @@ STATISTIC_ORDER = ("noc", "nof", "auc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """One statistic of one segmenter on one dataset over the clicking groups.
+    """One statistic of one segmenter on one dataset across the clicking groups.
 
     Attributes:
-        run: position of the run in the report.
+        run: index of the run in the report.
         statistic: NoC, NoF or AuC.
-        groups: base user, mean over groups and changes; relative changes of NoC, differences
-            otherwise.
-        nsr: deviation over mean, mean over instances; for AuC only.
+        groups: values of the base user, mean over groups, and changes, which are relative for NoC
+            and differences otherwise.
+        nsr: ratio of standard deviation to mean, averaged over instances; for AuC only.
         targets: number of instances.
-        left_out: number of targets that not every user finished.
+        left_out: number of targets that were excluded because at least one user did not finish
+            them.
     """
 
     run: int
@@ -77,18 +78,20 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstClickRow:
-    """IoU after the first click for one kind of user.
+    """IoU after the first click, for one kind of user.
 
     Attributes:
-        run: position of the run in the report.
+        run: index of the run in the report.
         user_kind: "base", "groups", "real" or "sampled".
-        mean: over an instance's clicks, then over instances.
-        std: as `mean`; None for the base user, which clicks once.
-        nsr: as `mean`; None for the base user.
-        to_real: the mean minus that of real people, paired by instance; None without real people.
+        mean: mean over the clicks of an instance, averaged over instances.
+        std: standard deviation over the clicks of an instance, averaged over instances; None for
+            the base user, which clicks once.
+        nsr: ratio of standard deviation to mean, averaged over instances; None for the base user.
+        to_real: difference between this mean and that of real people, paired by instance; None
+            without real people.
         targets: number of instances.
         clicks: number of dialogues.
-        without: number of targets without a real click.
+        without: number of targets that have no real click.
     """
 
     run: int
@@ -102,17 +105,22 @@ class FirstClickRow:
     without: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class DatasetHardness:
-    """Effect of the first click's position on each instance, averaged over a dataset's runs.
+    """Influence of the first click's position on each instance, averaged over the runs on a dataset.
 
     Attributes:
-        dataset: name as in tables.
-        runs: positions of its runs in the report.
-        user_kind: "real", or "groups" where there are no real clicks.
-        keys: the instances that all runs have.
+        dataset: name of the dataset as shown in tables.
+        runs: indices of its runs in the report.
+        user_kind: "real", or "groups" if there are no real clicks.
+        keys: the instances that are in all runs.
         means: mean IoU per instance.
-        stds: deviation of the IoU per instance.
+        stds: standard deviation of the IoU per instance.
         nsr: noise-to-signal ratio per instance.
     """
 
@@ -126,12 +134,12 @@ class DatasetHardness:
 
     @property
     def ranking(self) -> list[int]:
-        """Indices of the instances, the hardest first; ties are broken by the lower mean."""
+        """Indices of the instances, hardest first; ties are ordered by ascending mean."""
         return sorted(range(len(self.keys)), key=lambda i: (-self.nsr[i], self.means[i]))
 
 
 def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
-    """Return a row per statistic and run, grouped by statistic."""
+    """Return one row per statistic and run, grouped by statistic."""
     statistics = [each for each in runs[0].summary if each.kind in STATISTIC_ORDER]
     statistics.sort(key=lambda each: (STATISTIC_ORDER.index(each.kind), each.threshold))
     rows: list[GroupRow] = []
@@ -141,7 +149,7 @@ def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
 
 
 def first_click_rows(runs: Sequence[Run]) -> tuple[FirstClickRow, ...]:
-    """Return a row per run and kind of user, over the instances that all its kinds of users have."""
+    """Return one row per run and kind of user, over the instances that all kinds of users share."""
     rows: list[FirstClickRow] = []
     for index, run in enumerate(runs):
         rows += _first_click_rows_of(index, run)
@@ -160,9 +168,9 @@ def dataset_hardness(runs: Sequence[Run]) -> tuple[DatasetHardness, ...]:
 
 
 def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
-    """Return the correlations of measures over segmenters, mean over datasets, and a description.
+    """Return the correlations between measures over segmenters, averaged over datasets, with a description.
 
-    Without enough segmenters the table is None and the description gives the reason.
+    With too few segmenters, the table is None and the description gives the reason.
     """
     by_dataset: dict[str, dict[str, dict[str, float]]] = {}
     if len({run.segmenter for run in runs}) >= MIN_SEGMENTERS:
@@ -172,10 +180,7 @@ def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, 
     candidates = tables[0] if tables else {}
     segmenters = [name for name in candidates if _has_measures(name, tables)]
     if len(segmenters) < MIN_SEGMENTERS:
-        reason = (
-            "Correlations need at least three segmenters that have every measure on every "
-            "dataset given."
-        )
+        reason = "Correlations need at least three segmenters with every measure on every dataset."
         return None, reason
     rows = [[table[segmenter] for segmenter in segmenters] for table in tables]
     shared = set(rows[0][0])
@@ -191,7 +196,7 @@ def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, 
 
 
 def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, float]]]) -> bool:
-    """Test whether a segmenter has finite measures on every dataset."""
+    """Test whether a segmenter has finite values of all measures on every dataset."""
     for table in tables:
         if segmenter not in table:
             return False
@@ -201,10 +206,10 @@ def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, flo
 
 
 def run_measures(run: Run) -> dict[str, float]:
-    """Return the measures to correlate, by name.
+    """Return the measures between which correlations are computed, by name.
 
-    They are averages and robustness of NoC, NoF and AuC, and of the IoU after the first and the
-    last click.
+    They are the averages and the robustness statistics of NoC, NoF, AuC, and of the IoU after the
+    first and the last click.
     """
     measures: dict[str, float] = {}
     for statistic in _correlated_statistics(run):
@@ -224,7 +229,7 @@ def run_measures(run: Run) -> dict[str, float]:
     for row in _first_click_rows_of(0, run):
         if row.std is None or row.nsr is None:
             continue
-        # The groups' mean IoU@1 is already there, as a sample of the statistic IoU@1.
+        # The groups' mean IoU@1 is already included as `sample` of the statistic IoU@1.
         if row.user_kind != "groups":
             measures[f"{row.user_kind} IoU@1"] = row.mean.mean
         measures[f"{row.user_kind} NSR IoU@1"] = row.nsr.mean
@@ -232,11 +237,15 @@ def run_measures(run: Run) -> dict[str, float]:
 
 
 def ahh_protocol(run: Run) -> Protocol:
-    """Return the protocol by which AHH is computed."""
+    """Return the protocol that determines how AHH is computed."""
     return "published" if run.config.benchmark.protocol == "published" else "careful"
 
 
-def _group_row(run_index: int, run: Run, statistic: Statistic) -> GroupRow:
+def _group_row(
+    run_index: int,
+    run: Run,
+    statistic: Statistic,
+) -> GroupRow:
     values = group_values(run, statistic)
     images = image_clusters(values.keys).tolist()
     if statistic.kind == "nof":
@@ -279,7 +288,7 @@ def _first_click_rows_of(run_index: int, run: Run) -> list[FirstClickRow]:
     rows: list[FirstClickRow] = []
     for kind, table in tables.items():
         ious = [table[key] for key in keys]
-        # The published code adds its epsilon for people, never for groups.
+        # The published code adds its epsilon for real users, but never for groups.
         epsilon = 0.0 if kind == "groups" else people_epsilon
         statistics = first_click_statistics(ious, images.tolist(), epsilon=epsilon)
         difference = None
@@ -304,13 +313,17 @@ def _first_click_rows_of(run_index: int, run: Run) -> list[FirstClickRow]:
 
 
 def _count_unclicked(run: Run, real_user: str) -> int:
-    """Return the number of targets without a real click."""
+    """Return the number of targets that have no real click."""
     targets = {(each.sample, each.target) for each in run.dialogues if each.target}
     clicked = {(each.sample, each.target) for each in run.dialogues if each.user == real_user}
     return len(targets - clicked)
 
 
-def _hardness(dataset: str, runs: Sequence[Run], run_indices: Sequence[int]) -> DatasetHardness:
+def _hardness(
+    dataset: str,
+    runs: Sequence[Run],
+    run_indices: Sequence[int],
+) -> DatasetHardness:
     roles = [user_roles(run) for run in runs]
     has_real_clicks = all(each.real for each in roles)
     tables: list[dict[TargetKey, NDArray[np.float64]]] = []
@@ -335,7 +348,7 @@ def _hardness(dataset: str, runs: Sequence[Run], run_indices: Sequence[int]) -> 
 
 
 def _correlated_statistics(run: Run) -> list[Statistic]:
-    """Return NoC and NoF at the highest threshold, AuC, and IoU after the first and last round."""
+    """Return NoC and NoF at the highest threshold, AuC, and IoU after the first and the last round."""
     by_kind: dict[str, Statistic] = {}
     for statistic in sorted(run.summary, key=lambda each: each.threshold):
         if statistic.kind in STATISTIC_ORDER:

@@ -1,4 +1,4 @@
-"""Tables of the rclicks report, each a sheet whose columns page, files and terminal select."""
+"""Tables of the rclicks report; page, files and terminal each show a selection of their columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rich.text import Text
 
 from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.recorded_run import Run
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.latex import latex_comment, sheet_tex
+from segarena.reports.renderers.terminal import sheet_terminal
 from segarena.reports.sheets import Sheet
 from segarena.statistics.correlations import CorrelationTable
 from segarena.systems.clicks.page.robustness_statistics import (
@@ -26,12 +28,12 @@ from segarena.systems.clicks.page.robustness_wording import (
     group_cells,
     group_statistic_label,
     missing_texts,
-    protocol_text,
+    rclicks_protocol_text,
 )
 
 
 def group_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return RClicks' Tables 4 and 9 to 11: a row per statistic, dataset and segmenter."""
+    """Return RClicks' Tables 4 and 9 to 11: one row per statistic, dataset and segmenter."""
     head = (
         Column("Statistic", key="statistic"),
         *_run_columns(),
@@ -52,12 +54,15 @@ def group_sheet(runs: Sequence[Run]) -> Sheet:
         cells = group_cells(row)
         rows.append((label, *_run_cells(runs[row.run]), *cells, row.targets, row.left_out))
     return Sheet(
-        name="robustness", caption="Over the clicking groups.", head=head, rows=tuple(rows)
+        name="robustness",
+        caption="Over the clicking groups.",
+        head=head,
+        rows=tuple(rows),
     )
 
 
 def first_click_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return RClicks' Table 12: a row per segmenter, dataset and kind of user."""
+    """Return RClicks' Table 12: one row per segmenter, dataset and kind of user."""
     head = (
         *_run_columns(),
         Column("Who", key="clicks_of"),
@@ -76,12 +81,15 @@ def first_click_sheet(runs: Sequence[Run]) -> Sheet:
         counts = (row.targets, row.clicks, row.without)
         rows.append((*_run_cells(runs[row.run]), *kind, *first_click_cells(row), *counts))
     return Sheet(
-        name="first-clicks", caption="IoU after the first click.", head=head, rows=tuple(rows)
+        name="first-clicks",
+        caption="IoU after the first click.",
+        head=head,
+        rows=tuple(rows),
     )
 
 
 def visible_group_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the table over clicking groups with the columns of page and LaTeX."""
+    """Return the table over clicking groups with the columns shown on the page and in LaTeX."""
     names = (
         "statistic",
         "segmenter",
@@ -98,15 +106,15 @@ def visible_group_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def visible_first_click_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the table of first clicks with the columns of page and LaTeX."""
+    """Return the table of first clicks with the columns shown on the page and in LaTeX."""
     numbers = ("mean", "std", "nsr", "minus_real", "targets", "clicks", "without")
     return first_click_sheet(runs).pick("segmenter", "dataset", "who", *numbers)
 
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tables as file contents by name, with fractions not scaled.
+    """Return the tables as file contents by file name; fractions are not multiplied by 100.
 
-    Equal records give equal bytes.
+    Equal records give byte-identical files.
     """
     groups = group_sheet(runs)
     group_keys = [key for key in groups.keys if key != "sample ± std"]
@@ -125,7 +133,7 @@ def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def hardness_sheet(hardness: Sequence[DatasetHardness]) -> Sheet:
-    """Return the CSV table of instances: a row per dataset and instance, the hardest first."""
+    """Return the CSV table of instances: one row per dataset and instance, hardest first."""
     rows: list[tuple[Cell, ...]] = []
     for one in hardness:
         for i in one.ranking:
@@ -142,7 +150,12 @@ def hardness_sheet(hardness: Sequence[DatasetHardness]) -> Sheet:
         Column("std_iou", "number"),
         Column("nsr", "number"),
     )
-    return Sheet(name="instances", caption="", head=head, rows=tuple(rows))
+    return Sheet(
+        name="instances",
+        caption="",
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def correlations_sheet(matrix: CorrelationTable) -> Sheet:
@@ -151,12 +164,17 @@ def correlations_sheet(matrix: CorrelationTable) -> Sheet:
     for name, line in zip(matrix.names, matrix.values.tolist(), strict=True):
         values = [Value(mean=value) for value in line]
         rows.append((name, *values))
-    return Sheet(name="correlations", caption="", head=("measure", *matrix.names), rows=tuple(rows))
+    return Sheet(
+        name="correlations",
+        caption="",
+        head=("measure", *matrix.names),
+        rows=tuple(rows),
+    )
 
 
 def robustness_latex(runs: Sequence[Run]) -> str:
-    """Return both tables for booktabs."""
-    protocol_comment = f"% {latex_comment(protocol_text(runs[0]))}"
+    """Return both tables as LaTeX for the package booktabs."""
+    protocol_comment = f"% {latex_comment(rclicks_protocol_text(runs[0]))}"
     usage_comment = "% needs \\usepackage{booktabs}; brackets hold 95 % intervals"
     groups = sheet_tex(replace(visible_group_sheet(runs), caption=""))
     first_clicks = replace(visible_first_click_sheet(runs), caption="IoU after the first click")
@@ -164,8 +182,8 @@ def robustness_latex(runs: Sequence[Run]) -> str:
 
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
-    """Return both tables for a terminal of 80 columns, run by run."""
-    protocols = dict.fromkeys(protocol_text(run) for run in runs)
+    """Return both tables for a terminal with 80 columns, run by run."""
+    protocols = dict.fromkeys(rclicks_protocol_text(run) for run in runs)
     parts: list[RenderableType] = [Text(text, style="dim") for text in protocols]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
     groups = group_sheet(runs).pick(
@@ -189,9 +207,9 @@ def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
 
 
 def _terminal_table(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
-    """Return some rows of a table, without the columns that are empty in these rows."""
+    """Return a selection of table rows, without columns that are empty in all of them."""
     rows = [row for row, shown in zip(sheet.rows, is_shown, strict=True) if shown]
-    # 80 columns leave no room for empty ones.
+    # 80 characters leave no room for empty columns.
     columns: list[Column] = []
     for column, *cells in zip(sheet.columns, *rows, strict=True):
         if any(_has_value(cell) for cell in cells):

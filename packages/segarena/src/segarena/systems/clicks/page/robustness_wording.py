@@ -25,24 +25,24 @@ GROUP_NOTES = (
     "Sample: mean over the clicking groups, ± the population deviation over them. ASB: change from "
     "the base user to the mean of the groups. AGR: change from the most likely group to the least "
     "likely one (G1). AHH: change from the more likely half of the groups to the less likely half. "
-    "For NoC these are relative changes of each target, in per cent; for NoF and AuC plain "
-    "differences, and NoF counts targets. NSR: deviation over mean of each target."
+    "For NoC these are relative changes per target, in per cent; for NoF and AuC they are "
+    "differences, and NoF counts targets. NSR: ratio of deviation to mean of each target."
 )
 FIRST_CLICK_NOTES = (
     "Mean, population deviation and their ratio (noise to signal, NSR) over the clicks on a target; "
-    "then means over the targets that every kind of user has clicked. Clicking groups: one click "
-    "from each, so these numbers are over groups, not over people. “Minus real”: difference to "
+    "averaged over the targets that every kind of user has clicked. Clicking groups: one click "
+    "per group, so these numbers vary over groups, not over people. “Minus real”: difference from "
     "real people, target by target."
 )
 
 
 def group_statistic_label(statistic: Statistic) -> str:
-    """Return the name of a statistic over groups of users; NoF counts targets here."""
+    """Return the label of a statistic over groups of users; NoF counts targets here."""
     return f"{statistic.name}, targets" if statistic.kind == "nof" else statistic.name
 
 
 def group_cells(row: GroupRow) -> list[Value]:
-    """Return base, sample with its deviation, sample, deviation, the three changes, and NSR."""
+    """Return the table cells base, sample with its deviation, sample, deviation, three changes, and NSR."""
     groups = row.groups
     deviation = _level(row, groups.sample_std.mean)
     sample = _level_cell(row, groups.sample)
@@ -63,18 +63,18 @@ def group_cells(row: GroupRow) -> list[Value]:
 
 
 def first_click_cells(row: FirstClickRow) -> list[Value]:
-    """Return mean, deviation, NSR, and the difference to real people."""
+    """Return the table cells mean, deviation, NSR, and difference from real people."""
     paired = row.to_real
     difference = Value(mean=math.nan)
     if paired is not None:
         interval = Interval(paired.difference, paired.low, paired.high, paired.n)
-        # AuC and IoU differences have the same format.
+        # Differences of AuC and of IoU have the same format.
         difference = _change_cell(interval, "auc")
     return [_plain_cell(row.mean), _plain_cell(row.std), _plain_cell(row.nsr), difference]
 
 
-def protocol_text(run: Run) -> str:
-    """Describe the rules of RClicks that the run followed."""
+def rclicks_protocol_text(run: Run) -> str:
+    """Describe the RClicks rules that the run followed."""
     options = run.config.benchmark.options
     roles = user_roles(run)
     if run.config.benchmark.protocol == "published":
@@ -96,13 +96,13 @@ def protocol_text(run: Run) -> str:
 
 
 def missing_texts(runs: Sequence[Run]) -> list[str]:
-    """Name for each run the users that its tables lack, and the consequence."""
+    """Describe, for each run, which users its tables lack and what is omitted as a result."""
     notes: list[str] = []
     for run in runs:
         missing = user_roles(run).missing
         if missing:
             notes.append(
-                f"{run.label}: made without {', '.join(missing)}; what needs them is left out."
+                f"{run.label}: made without {', '.join(missing)}; tables that need them are omitted."
             )
     has_real_clicks = any(user_roles(run).real for run in runs)
     if is_robustness_run(runs[0]) and not has_real_clicks:
@@ -114,29 +114,29 @@ def missing_texts(runs: Sequence[Run]) -> list[str]:
 
 
 def left_out_text(rows: Sequence[GroupRow], runs: Sequence[Run]) -> str:
-    """Count the targets left out because not every user finished them; empty without any."""
+    """State how many targets are excluded because not every user finished them; empty if none."""
     largest: dict[int, int] = {}
     for row in rows:
         largest[row.run] = max(row.left_out, largest.get(row.run, 0))
     listed = _targets_by_run(dict(sorted(largest.items())), runs)
     if not listed:
         return ""
-    return f"Left out, because not every user finished them: {listed}."
+    return f"Excluded, because not every user finished them: {listed}."
 
 
 def unclicked_text(rows: Sequence[FirstClickRow], runs: Sequence[Run]) -> str:
-    """Count the targets without a real click; empty when the runs have no real clicks."""
+    """State how many targets have no real click; empty if the runs contain no real clicks."""
     counts = {row.run: row.without for row in rows if row.user_kind == "real"}
     if not counts:
         return ""
     listed = _targets_by_run(counts, runs)
     if not listed:
         return "Every target has real clicks."
-    return f"Without a real click, and therefore left out: {listed}."
+    return f"Excluded, because they have no real click: {listed}."
 
 
 def _targets_by_run(counts: Mapping[int, int], runs: Sequence[Run]) -> str:
-    """List the counts above 0, by run."""
+    """List the positive counts by run."""
     texts: list[str] = []
     for run_index, count in counts.items():
         if count:
@@ -144,8 +144,12 @@ def _targets_by_run(counts: Mapping[int, int], runs: Sequence[Run]) -> str:
     return ", ".join(texts)
 
 
-def signed_text(value: float, digits: int, unit: str = "") -> str:
-    """Format a difference with a sign (U+2212 for minus), none on a zero; "–" for NaN."""
+def signed_text(
+    value: float,
+    digits: int,
+    unit: str = "",
+) -> str:
+    """Format a difference with its sign (U+2212 for minus); zero has no sign, and NaN is "–"."""
     if math.isnan(value):
         return "–"
     text = f"{abs(value):.{digits}f}{unit}"
@@ -193,7 +197,11 @@ def _plain_cell(interval: Interval | None) -> Value:
     return Value(mean=interval.mean, low=interval.low, high=interval.high)
 
 
-def _value(interval: Interval, printed: str, bounds: str = "") -> Value:
+def _value(
+    interval: Interval,
+    printed: str,
+    bounds: str = "",
+) -> Value:
     return Value(
         mean=interval.mean,
         low=interval.low,

@@ -1,7 +1,7 @@
-"""Values from the records of rclicks runs, per clicking group and after first clicks.
+"""Values read from the records of rclicks runs, per clicking group and after first clicks.
 
-The benchmark's options give users their roles: `base`, `groups` from least to most likely, `real`,
-`sampled`. An *instance* is a target that all compared users have finished.
+The benchmark's options assign roles to the users: `base`, `groups` from least to most likely,
+`real`, `sampled`. An *instance* is a target that all compared users have finished.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from segarena.reports.run_statistics import TargetKey, target_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRoles:
-    """Roles of the users of a run; None or empty for roles without a user.
+    """Roles of the users of a run; None or empty if no user has the role.
 
     Attributes:
         base: the standard user, which clicks the centre.
         groups: the clicking groups from least to most likely; empty when one of them is missing.
         real: the user that replays real people.
-        sampled: the user that samples as many clicks from the click model.
-        missing: users that the benchmark names and the run lacks.
+        sampled: the user that samples the same number of clicks from the click model.
+        missing: users that the benchmark defines but the run lacks.
     """
 
     base: str | None
@@ -41,15 +41,20 @@ class UserRoles:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class GroupValues:
-    """One statistic of every instance, averaged over repeats.
+    """Values of one statistic for every instance, averaged over repeats.
 
     Attributes:
         keys: the instances.
-        groups: float64 (instances, groups), from least to most likely.
-        base: float64 (instances,).
-        left_out: number of targets that not every user finished.
+        groups: float64 (instances, groups), groups ordered from least to most likely clicks.
+        base: values of the base user, float64 (instances,).
+        left_out: number of targets that are excluded because not every user finished them.
     """
 
     keys: tuple[TargetKey, ...]
@@ -59,7 +64,7 @@ class GroupValues:
 
 
 def is_robustness_run(run: Run) -> bool:
-    """Test whether the run's benchmark names a base user and clicking groups."""
+    """Test whether the run's benchmark defines a base user and clicking groups."""
     options = run.config.benchmark.options
     return isinstance(options.get("groups"), list) and "base" in options
 
@@ -74,7 +79,7 @@ def user_roles(run: Run) -> UserRoles:
         user = options.get(role)
         if user:
             expected.append(user)
-        # A run may leave out users of its benchmark.
+        # A run may omit some users of its benchmark.
         present[role] = user if user in run.users else None
     has_groups = set(groups) <= set(run.users)
     return UserRoles(
@@ -87,7 +92,7 @@ def user_roles(run: Run) -> UserRoles:
 
 
 def select_users(run: Run, users: Sequence[str]) -> Run:
-    """Return the run with the dialogues of `users` only; failures of whole samples stay."""
+    """Return the run with only the dialogues of `users`; failures of whole samples are kept."""
     selected = tuple(user for user in run.config.users if user.written in users)
     # A failure of a whole sample is recorded without a user.
     dialogues = tuple(each for each in run.dialogues if each.user in users or not each.user)
@@ -106,7 +111,7 @@ def without_first_click_users(run: Run) -> Run:
 
 
 def base_user_run(run: Run) -> Run:
-    """Return an rclicks run with its base user only, as the click benchmark would show it."""
+    """Return an rclicks run with only its base user, as the click benchmark would show it."""
     base = user_roles(run).base
     if base is None:
         return without_first_click_users(run)
@@ -114,36 +119,46 @@ def base_user_run(run: Run) -> Run:
 
 
 def group_values(run: Run, statistic: Statistic) -> GroupValues:
-    """Return `statistic` of each instance for the base user and the groups.
+    """Return the values of `statistic` per instance, for the base user and the groups.
 
-    Without the base user or one of the groups there are no instances.
+    If the base user or one of the groups is missing, there are no instances.
     """
     roles = user_roles(run)
     users = [user for user in (roles.base, *roles.groups) if user is not None]
     tables = [target_values(run, user, statistic) for user in users]
     all_targets = set[TargetKey]().union(*tables)
     if roles.base is None or not roles.groups:
-        # The width is at least 2 because group statistics require two groups.
+        # The width is at least 2 because group statistics require at least two groups.
         width = max(2, len(roles.groups))
         return GroupValues(
-            keys=(), groups=np.empty((0, width)), base=np.empty(0), left_out=len(all_targets)
+            keys=(),
+            groups=np.empty((0, width)),
+            base=np.empty(0),
+            left_out=len(all_targets),
         )
     keys = tuple(shared_targets(tables))
     values = np.empty((len(keys), len(tables)))
     for column, table in enumerate(tables):
         values[:, column] = [table[key] for key in keys]
     left_out = len(all_targets) - len(keys)
-    return GroupValues(keys=keys, groups=values[:, 1:], base=values[:, 0], left_out=left_out)
+    return GroupValues(
+        keys=keys,
+        groups=values[:, 1:],
+        base=values[:, 0],
+        left_out=left_out,
+    )
 
 
 def first_click_values(
-    run: Run, users: Sequence[str], metric: str = "iou"
+    run: Run,
+    users: Sequence[str],
+    metric: str = "iou",
 ) -> dict[TargetKey, NDArray[np.float64]]:
-    """Return the values after the first click by target.
+    """Return the metric's values after the first click for each target.
 
-    Targets that a user did not finish are left out. A single user has a value per repeat, which
-    for recorded people is one per person. Several users stand for several people and have one
-    value each, the mean over their repeats.
+    Targets that a user did not finish are omitted. A single user contributes one value per repeat;
+    a user that replays recorded people has one repeat per person. Several users stand for several
+    people: each contributes one value, the mean over its repeats.
     """
     tables = [_first_values_by_target(run.finished(user), metric) for user in users]
     keys = shared_targets(tables)
@@ -157,17 +172,21 @@ def first_click_values(
 
 
 def shared_targets(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
-    """Return the targets in all tables, in the order of the first table; none without tables."""
+    """Return the targets that are in all tables, in the order of the first table; empty without tables."""
     if not tables:
         return []
     shared = set(tables[0]).intersection(*tables[1:])
     return [key for key in tables[0] if key in shared]
 
 
-def first_click_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
-    """Return the (row, column) of each first click of `user` on a target.
+def first_click_positions(
+    run: Run,
+    user: str,
+    key: TargetKey,
+) -> list[tuple[float, float]]:
+    """Return the (row, column) of every first click of `user` on a target.
 
-    Repeats and failed dialogues count too.
+    All repeats are included, also those of failed dialogues.
     """
     positions: list[tuple[float, float]] = []
     for dialogue in run.about(*key, user):
@@ -178,11 +197,15 @@ def first_click_positions(run: Run, user: str, key: TargetKey) -> list[tuple[flo
     return positions
 
 
-def mean_first_mask(run: Run, users: Sequence[str], key: TargetKey) -> NDArray[np.float64] | None:
-    """Return for each pixel the share of predictions after the first click that contain it.
+def mean_first_mask(
+    run: Run,
+    users: Sequence[str],
+    key: TargetKey,
+) -> NDArray[np.float64] | None:
+    """Return, for each pixel, the share of predictions after the first click that contain it.
 
-    Repeats of a user are averaged first, so that each of several users has the same weight. None
-    when the run did not keep a user's predictions of the first round.
+    The repeats of each user are averaged first, so that all users have the same weight. The result
+    is None if the run did not keep a user's predictions of the first round.
     """
     means: list[NDArray[np.float64]] = []
     for user in users:

@@ -1,4 +1,4 @@
-"""Learning curves as one standalone SVG: losses on the left, SIM and CC on the right."""
+"""Learning curves as one standalone SVG: losses in the left panel, SIM and CC in the right panel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLE = """
 .chart .end { font-weight: 600; stroke: none; }
 .chart text.c0 { fill: #0072b2; } .chart text.c1 { fill: #d55e00; }
 """
-"""The page's light colours, because a standalone picture cannot read the page's style."""
+"""The light colours of the report page, because a standalone picture has no access to its stylesheet."""
 
 
 def training_svg(history: Sequence[Mapping[str, float]]) -> str:
@@ -55,7 +55,11 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
     )
 
 
-def _chart(curves: Sequence[Curve], title: str, limit: float) -> str:
+def _chart(
+    curves: Sequence[Curve],
+    title: str,
+    limit: float,
+) -> str:
     return line_chart(
         curves,
         title=title,
@@ -66,7 +70,12 @@ def _chart(curves: Sequence[Curve], title: str, limit: float) -> str:
     )
 
 
-def _curve(history: Sequence[Mapping[str, float]], column: str, label: str, colour: int) -> Curve:
+def _curve(
+    history: Sequence[Mapping[str, float]],
+    column: str,
+    label: str,
+    colour: int,
+) -> Curve:
     values = [float(row[column]) for row in history]
     none = [math.nan] * len(values)
     return Curve(
@@ -80,7 +89,7 @@ def _curve(history: Sequence[Mapping[str, float]], column: str, label: str, colo
 
 
 def _move_chart(chart: str, x: float) -> str:
-    """Return a chart that starts at `x` inside another picture."""
+    """Return a chart that is moved to `x` inside another SVG picture."""
     width, height = CURVE_PANEL_PX
     attributes = f'x="{x:g}" width="{width:g}" height="{height:g}"'
     return chart.replace("<svg ", f"<svg {attributes} ", 1)

@@ -1,4 +1,4 @@
-"""Measurement of click models against real clicks, as in Table 6 of the paper."""
+"""Evaluation of click models against real clicks, as in Table 6 of the paper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from segarena.systems.clicks.page.click_quality import (
 from segarena.work.progress import Progress
 
 PAPER_MODELS = {"UD": "uniform", "DT": "depth(border='published')"}
-"""The paper's models that need no weights; its SI and SM need a saliency network that we lack."""
+"""The paper's models that need no weights; its SI and SM need a saliency network that segarena does not include."""
 
 DATASET_PLUGINS = {
     "GrabCut": "grabcut",
@@ -38,7 +38,7 @@ DATASET_PLUGINS = {
     "TETRIS (val)": "tetris",
 }
 CLICKS_TABLE_NAMES = {"COCO-MVal": "COCO", "TETRIS (val)": "TETRIS"}
-"""Names in the published clicks table, where they differ."""
+"""Dataset names in the published clicks table, where they differ from the names used here."""
 
 STAND_IN_DATASET = "demo, synthetic crowd"
 DRAWS = 100
@@ -48,7 +48,7 @@ def measure_click_models(request: MeasurementRequest) -> Measurements:
     """Return KS, PL1, WD, NSS and PDE of the available click models over all rounds.
 
     Raises:
-        DatasetMissing: the clicks table is missing, or the previous masks of its later rounds.
+        DatasetMissing: the clicks table or the previous masks of its later rounds are missing.
         DatasetError: a dataset or the table cannot be read.
     """
     models = _build_models(request)
@@ -73,7 +73,7 @@ def _build_models(request: MeasurementRequest) -> dict[str, ImageClickMap]:
         specs["Ours"] = f"network(path={path!r})"
     models: dict[str, ImageClickMap] = {}
     for name, spec in specs.items():
-        # Without torch, the models that do not need it are still measured.
+        # Without torch, the models that do not need it are still evaluated.
         with suppress(MissingExtra):
             models[name] = build("click-model", spec)
     return models
@@ -82,12 +82,12 @@ def _build_models(request: MeasurementRequest) -> dict[str, ImageClickMap]:
 def _instances_by_dataset(
     request: MeasurementRequest,
 ) -> Iterator[tuple[str, Sequence[Instance]]]:
-    """Yield each dataset with its clicked instances; without datasets, a synthetic stand-in."""
+    """Yield each dataset with its clicked instances; if there are no datasets, use synthetic data."""
     for dataset, folder in request.folders.items():
         if not {"clicks", "previous-masks"} <= set(request.inputs):
             raise DatasetMissing(
                 "expected the published clicks.csv and the folder previous_masks in DATA: "
-                "click models are compared with the clicks of all rounds"
+                "click models are compared with real clicks of all rounds"
             )
         options = {"path": str(folder)}
         if dataset == "TETRIS (val)":
@@ -108,7 +108,7 @@ def _instances_by_dataset(
 def _track_progress(
     instances: Sequence[Instance], request: MeasurementRequest
 ) -> Iterator[Instance]:
-    """Yield the instances, and report the progress before each and at the end."""
+    """Yield the instances, and report progress before each of them and at the end."""
     for number, instance in enumerate(instances):
         request.on_progress(Progress(units=len(instances), done=number))
         yield instance

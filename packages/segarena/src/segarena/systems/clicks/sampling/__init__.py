@@ -1,1 +1,1 @@
-"""Sampling of clicks from click maps that several users share."""
+"""Sampling of clicks from click maps, which several users can share."""

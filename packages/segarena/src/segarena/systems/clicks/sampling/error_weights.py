@@ -1,6 +1,6 @@
-"""Click maps restricted to an error: click weights per error pixel, shared between users.
+"""Click maps restricted to an error: one click weight per error pixel, shared between users.
 
-Maps that are computed from photographs, including the clickability network's, are plug-ins of
+Click maps that are computed from photographs, such as the clickability network's, are plug-ins; see
 `segarena.systems.clicks.models.click_models`.
 """
 
@@ -24,7 +24,7 @@ from segarena.systems.clicks.sampling.weighted_draws import SamplingWeights
 from segarena.users.centre import deepest_error
 
 MAP_BATCH_SIZE = 8
-"""Maps computed at once; limits the memory of a round with many targets and users."""
+"""Maximum number of maps computed at once, which limits memory in rounds with many targets and users."""
 
 
 FrameBorder = Literal["background", "published"]
@@ -33,27 +33,38 @@ FrameBorder = Literal["background", "published"]
 class ClickMap(Protocol):
     """Model of the click likelihood of each error pixel."""
 
-    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return weights of 0 or more in the shape of the sample; only error pixels are read.
+    def __call__(
+        self,
+        sample: Sample,
+        target: Mask,
+        error: Mask,
+    ) -> NDArray[Any]:
+        """Return non-negative weights in the shape of the sample; only error pixels are read.
 
         Args:
             sample: the sample.
-            target: the target, full frame, ignored pixels False.
-            error: the missing or the surplus part, full frame, clicked pixels included.
+            target: mask of the target over the full frame, with ignored pixels False.
+            error: mask of the missing or of the surplus part over the full frame, including pixels
+                that were already clicked.
         """
         ...
 
 
-def uniform_map(sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
+def uniform_map(
+    sample: Sample,
+    target: Mask,
+    error: Mask,
+) -> NDArray[Any]:
     """Return the error itself: all its pixels are equally likely."""
     return error
 
 
 DepthWeighting: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
-"""From the squared depths of the error pixels to their click weights.
+"""Function from the squared depths of the error pixels to their click weights.
 
-A click map that depends on depth alone has this function as its attribute `of_depths`. The map
-itself is then not computed, because the depths are already known from the choice of the error.
+A click map that depends on depth alone has such a function as its attribute `of_depths`. The map
+itself then does not have to be computed, because the depths are already known from choosing the
+error.
 """
 
 
@@ -61,17 +72,22 @@ class DepthMap:
     """Click map proportional to the Euclidean distance to the nearest pixel outside the error.
 
     Args:
-        border: treatment of the frame. "background": the frame is an edge, as for `CentreClicker`.
-            "published": it is not, as in the published map; an error that fills the whole frame is
-            then far from any edge everywhere, and uniform.
+        border: whether the image border counts as an edge. "background": it does, as for
+            `CentreClicker`. "published": it does not, as in the published map; an error that fills
+            the whole image then has no edge, and its map is uniform.
     """
 
     def __init__(self, *, border: FrameBorder = "background") -> None:
         self._frame_is_edge = border == "background"
         self.of_depths: DepthWeighting | None = _depth_px if self._frame_is_edge else None
 
-    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return distances in pixels; 0 outside the error."""
+    def __call__(
+        self,
+        sample: Sample,
+        target: Mask,
+        error: Mask,
+    ) -> NDArray[Any]:
+        """Return the distances in pixels, and 0 outside the error."""
         return np.sqrt(squared_distance(error, frame_is_edge=self._frame_is_edge))
 
 
@@ -81,12 +97,12 @@ def _depth_px(squared: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorWeights:
-    """A click map restricted to the error pixels.
+    """Click weights of the error pixels.
 
     Attributes:
-        window: part of the frame that contains the error.
+        window: part of the image that contains the error.
         pixels: flat indices of the error pixels in the window, ascending.
-        weights: one per error pixel.
+        weights: the weight of each error pixel.
     """
 
     window: Window
@@ -94,11 +110,11 @@ class ErrorWeights:
     weights: SamplingWeights
 
     def position(self, index: int) -> tuple[int, ...]:
-        """Return the position in the frame of the pixel at `index` in `pixels`."""
+        """Return the position in the image of the pixel at `index` in `pixels`."""
         return position_of_pixel(self.window, int(self.pixels[index]))
 
     def without(self, positions: Sequence[tuple[int, ...]]) -> SamplingWeights:
-        """Return the weights with zeros at `positions` of the frame."""
+        """Return the weights with the given image positions set to zero."""
         clicked: list[int] = []
         for position in positions:
             index = self._index(position)
@@ -111,7 +127,7 @@ class ErrorWeights:
         return SamplingWeights(values)
 
     def _index(self, position: tuple[int, ...]) -> int | None:
-        """Return the index in `pixels` of the pixel at `position`; None if it is no error pixel."""
+        """Return the index in `pixels` of the pixel at `position`, or None if it is not an error pixel."""
         pixel = 0
         for side, coordinate in zip(self.window, position, strict=True):
             if not side.start <= coordinate < side.stop:
@@ -124,11 +140,12 @@ class ErrorWeights:
 
 
 class SharedMap:
-    """Cache of a click map per comparison, so that all users share one map in the first round.
+    """Cache of a click map per comparison, which lets all users share one map in the first round.
 
     Args:
-        click_map: the map. If it has a method `many(samples, targets, errors)` that returns one
-            map for each, the maps of a round are computed in batches; see also `DepthWeighting`.
+        click_map: the click map. If it has a method `many(samples, targets, errors)` that returns
+            one map per sample, the maps of a round are computed in batches; see also
+            `DepthWeighting`.
     """
 
     def __init__(self, click_map: ClickMap) -> None:
@@ -136,10 +153,11 @@ class SharedMap:
         self._of_depths: DepthWeighting | None = getattr(click_map, "of_depths", None)
 
     def of(self, turn: Turn, is_positive: bool) -> ErrorWeights:
-        """Return the weights of the missing part (`is_positive`) or of the surplus part.
+        """Return the weights for the missing part (if `is_positive`) or for the surplus part.
 
         Raises:
-            InvalidInput: the map has another shape than the sample, or values below 0.
+            InvalidInput: the shape of the map differs from that of the sample, or the map has
+                negative values.
         """
         slot = self._slot(turn.of_one, is_positive)
         if not slot:
@@ -157,7 +175,7 @@ class SharedMap:
         return _weights_in_error(comparison, is_positive, values)
 
     def prepare(self, turns: Sequence[Turn]) -> None:
-        """Compute in batches the maps for the next clicks of `turns`; see `segarena.roles.User`."""
+        """Compute the maps for the next clicks of `turns` in batches; see `segarena.roles.User`."""
         many = getattr(self._map, "many", None)
         if many is None or self._of_depths is not None:
             return
@@ -173,7 +191,7 @@ class SharedMap:
                 self._slot(turn.of_one, is_positive).append(weights)
 
     def _missing_maps(self, turns: Sequence[Turn]) -> list[tuple[Turn, bool]]:
-        """Return a turn and a sign for each map that is not cached yet."""
+        """Return a (turn, sign) pair for each map that is not cached yet."""
         missing: dict[int, tuple[Turn, bool]] = {}
         for turn in turns:
             clicked = [click.position for click in turn.dialogue.clicks]
@@ -182,7 +200,8 @@ class SharedMap:
                 continue
             slot = self._slot(turn.of_one, click.is_positive)
             if not slot:
-                # Users with equal comparisons share the slot, so its identity removes duplicates.
+                # Users with equal comparisons share the slot, so comparing identities removes
+                # duplicates.
                 missing[id(slot)] = (turn, click.is_positive)
         return list(missing.values())
 
@@ -198,9 +217,11 @@ def _full_frame(comparison: Comparison, is_positive: bool) -> Mask:
 
 
 def _weights_in_error(
-    comparison: Comparison, is_positive: bool, values: NDArray[Any]
+    comparison: Comparison,
+    is_positive: bool,
+    values: NDArray[Any],
 ) -> ErrorWeights:
-    """Restrict a map of the frame to one kind of error; raises as `weights_at`."""
+    """Restrict a full-frame map to one kind of error; raises as `weights_at`."""
     _check_shape(values, comparison.reference.shape)
     window = comparison.window
     error = comparison.error(is_missing=is_positive)
@@ -211,7 +232,8 @@ def weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
     """Restrict the map `values` to the pixels of `error`.
 
     Raises:
-        InvalidInput: the map has another shape than the error, or values below 0.
+        InvalidInput: the shape of the map differs from that of the error, or the map has negative
+            values.
     """
     _check_shape(values, error.shape)
     pixels = np.flatnonzero(error)

@@ -1,6 +1,6 @@
-"""Users of one round: people's recorded first clicks, and as many samples from a click model.
+"""Users with one round: people's recorded first clicks, and equally many samples from a click model.
 
-Source: RClicks, section 5 ("User" and the sampled clicks it is compared with).
+Source: RClicks, section 5 ("User", and the sampled clicks with which it is compared).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class _Clicks:
     """First clicks on one instance.
 
     Attributes:
-        dataset: the value in the clicks table.
-        positions: int (n, 2), rows and columns.
-        shape: (height, width) of the image that was clicked.
+        dataset: dataset name in the clicks table.
+        positions: int (n, 2), (row, column) of each click.
+        shape: (height, width) of the image on which people clicked.
     """
 
     dataset: str
@@ -43,19 +43,24 @@ class _Clicks:
 
 
 class FirstClickLookup:
-    """First clicks of a clicks table, by sample and target.
+    """Lookup of the first clicks in a clicks table, by sample and target.
 
     An instance belongs to the sample whose id is its `image_stem`, and to the target whose id is
-    its `object_stem`; without an `object_stem`, to the only target of a sample that has one.
+    its `object_stem`. If the `object_stem` is empty, the instance belongs to the sample's only
+    target.
 
-    Args are those of `RealFirstClicks`.
+    The arguments are those of `RealFirstClicks`.
 
     Raises:
         InvalidInput: the table cannot be read, or has no first clicks (of that dataset).
     """
 
     def __init__(
-        self, path: str, *, dataset: str | None = None, other_size: SizeMismatchRule = "scale"
+        self,
+        path: str,
+        *,
+        dataset: str | None = None,
+        other_size: SizeMismatchRule = "scale",
     ) -> None:
         file = Path(path)
         changed_ns = file.stat().st_mtime_ns if file.is_file() else 0
@@ -64,22 +69,22 @@ class FirstClickLookup:
         self._is_scaling = other_size == "scale"
 
     def count(self, sample: Sample, target: Target) -> int:
-        """Return the number of first clicks on this target; 0 without any."""
+        """Return the number of first clicks on this target; may be 0."""
         clicks = self._find(sample, target)
         return 0 if clicks is None else len(clicks.positions)
 
     def click(self, turn: Turn) -> Click:
-        """Return the first click of person number `turn.repeat`.
+        """Return the first click of the person with index `turn.repeat`.
 
-        The click is always positive and inside the image, also where it missed the target.
+        The click is always positive and inside the image, even if it missed the target.
 
         Raises:
-            InvalidInput: the image has other proportions than in the table.
+            InvalidInput: the image has a different aspect ratio than in the table.
         """
         clicks = self._find(turn.sample, turn.target)
         if clicks is None:
             raise InvalidInput(
-                f"sample {turn.sample.id}, target {turn.target.id}: nobody clicked on it"
+                f"sample {turn.sample.id}, target {turn.target.id}: the table has no first click on it"
             )
         position = clicks.positions[turn.repeat].tolist()
         return Click(self._fit_to_image(position, clicks.shape, turn.sample))
@@ -91,23 +96,26 @@ class FirstClickLookup:
         if len(candidates) > 1:
             names = " and ".join(repr(clicks.dataset) for clicks in candidates)
             raise InvalidInput(
-                f"{self._path}: sample {sample.id} is in {names}; "
-                "say which is meant with dataset=..."
+                f"{self._path}: sample {sample.id} is in {names}; choose one with dataset=..."
             )
         return candidates[0] if candidates else None
 
     def _fit_to_image(
-        self, position: Sequence[int], shape: tuple[int, int], sample: Sample
+        self,
+        position: Sequence[int],
+        shape: tuple[int, int],
+        sample: Sample,
     ) -> tuple[int, ...]:
-        """Scale a position to the image's size if asked to, and clip it to the image."""
+        """Scale a position to the size of the image if requested, and clip it to the image."""
         size = sample.shape
         if self._is_scaling and size != shape:
-            # Equal proportions: sides rounded to whole pixels differ by less than one pixel.
+            # Aspect ratios count as equal if the sides, rounded to whole pixels, differ by less
+            # than one pixel.
             if len(size) != 2 or abs(size[0] * shape[1] - size[1] * shape[0]) > max(shape):
                 raise InvalidInput(
-                    f"sample {sample.id}: its clicks were made on an image of {shape}, "
-                    f"this one is {size}; is it another image? "
-                    "other_size='published' takes the coordinates as they are"
+                    f"sample {sample.id}: expected an image of {shape}, as in the clicks table, "
+                    f"got {size}; check that it is the same image. "
+                    "other_size='published' uses the coordinates unchanged"
                 )
             position = (position[0] * size[0] // shape[0], position[1] * size[1] // shape[1])
         clipped: list[int] = []
@@ -118,61 +126,72 @@ class FirstClickLookup:
 
 @user("real-first")
 class RealFirstClicks:
-    """Replay people's first clicks: a dialogue of one round per click.
+    """Replay people's first clicks, with one dialogue of one round per click.
 
-    A target without clicks in the table has no dialogue with this user; the run's `counts` tell
+    A target without clicks in the table has no dialogue with this user; `counts` of the run gives
     the number of dialogues.
 
     Args:
         clicks: path of the clicks table.
-        dataset: only rows of this dataset of the table; None takes all.
-        other_size: on an image of another size than in the table, "scale" moves the clicks with
-            it, if the proportions are the same; "published" takes the coordinates as they are and
-            clips them.
+        dataset: use only the table rows of this dataset; None uses all rows.
+        other_size: what to do if an image has a different size than in the table. "scale" scales
+            the clicks with the image, provided that the aspect ratio is the same; "published" clips
+            the unchanged coordinates to the image.
     """
 
     prompt_kinds = frozenset({"click"})
 
     def __init__(
-        self, *, clicks: str, dataset: str | None = None, other_size: SizeMismatchRule = "scale"
+        self,
+        *,
+        clicks: str,
+        dataset: str | None = None,
+        other_size: SizeMismatchRule = "scale",
     ) -> None:
         self._first = FirstClickLookup(clicks, dataset=dataset, other_size=other_size)
         self.repeats = self._first.count
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
-        """Return the person's click, and None after it."""
+        """Return the person's click in the first round, and None afterwards."""
         return (self._first.click(turn),) if turn.round == 1 else None
 
 
 @user("sampled-first")
 class SampledFirstClicks:
-    """Sample as many first clicks from a click model as people made, to compare with `real-first`.
+    """Sample first clicks from a click model, as many as people made, for comparison with `real-first`.
 
     Args:
         clicks: path of the clicks table; only the number of clicks on each target is read.
-        click_model: where people click, as written in `segarena list click-models`.
-        dataset: only rows of this dataset of the table; None takes all.
+        click_model: the click model, in the notation of `segarena list click-models`.
+        dataset: use only the table rows of this dataset; None uses all rows.
     """
 
     prompt_kinds = frozenset({"click"})
 
     def __init__(
-        self, *, clicks: str, click_model: str = "depth", dataset: str | None = None
+        self,
+        *,
+        clicks: str,
+        click_model: str = "depth",
+        dataset: str | None = None,
     ) -> None:
         self.repeats = FirstClickLookup(clicks, dataset=dataset).count
-        # Not an attribute `shared`: after the first round there is no map to prepare.
+        # The attribute is not called `shared`, because after the first round there is no map to
+        # prepare.
         self._clicker = MapClicker(shared_map(click_model))
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
-        """Return a click drawn from the whole map, and None after it."""
+        """Return a click sampled from the whole map in the first round, and None afterwards."""
         return self._clicker.next(turn) if turn.round == 1 else None
 
 
 @cache
 def _read_first_clicks(
-    path: str, dataset: str | None, changed_ns: int
+    path: str,
+    dataset: str | None,
+    changed_ns: int,
 ) -> dict[tuple[str, str], list[_Clicks]]:
-    """Read a table once in this process, and again when it has changed."""
+    """Read a table once per process, and again if the file has changed."""
     import polars as pl
 
     del changed_ns  # only a cache key
@@ -183,9 +202,9 @@ def _read_first_clicks(
         table = table.filter(pl.col("dataset") == dataset)
     if not table.height:
         raise InvalidInput(
-            f"{path}: expected first clicks on {dataset or 'something'!r}, found those of {listed}"
+            f"{path}: expected first clicks on {dataset or 'any dataset'!r}, found those of {listed}"
         )
-    # Users scale clicks themselves, so no side limits apply here.
+    # Users scale the clicks themselves, so no size limits apply here.
     grouped = group_clicks(place_clicks(table, max_side_px={}))
     by_target: dict[tuple[str, str], list[_Clicks]] = {}
     for row in grouped.iter_rows(named=True):

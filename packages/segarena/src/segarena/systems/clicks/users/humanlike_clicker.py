@@ -1,4 +1,4 @@
-"""Simulated people who click by a click model, each with personal habits."""
+"""Simulated people that click according to a click model, each with personal habits."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ PointingDevice = Literal["mouse", "pen", "touch"]
 
 @user("clicker")
 class HumanlikeClicker:
-    """Click where a click model expects people to, with a person's centring and unsteady hand.
+    """Click where a click model expects people to click, with individual centring and hand jitter.
 
-    The kind of error to click, missing or surplus, is chosen as by `CentreClicker`. Each person is
-    more or less centred and steady than others; some clicks fall anywhere in the error, and places
-    near earlier clicks are avoided. A click keeps its sign where the hand slips out of the error.
-    Pixels clicked before are not clicked again.
+    The kind of error to click, missing or surplus, is chosen in the same way as by `CentreClicker`.
+    Simulated people differ in how close to the centre and how steadily they click. Some clicks fall
+    anywhere in the error, and positions near earlier clicks are avoided. A click keeps its sign
+    even if the hand slips out of the error. No pixel is clicked twice.
 
     Args:
-        click_model: as written, `depth` or `network(path='weights.pt')`; see
-            `segarena list click-models`.
-        pointer: the device; fingers are less steady.
-        fitted: a file that `segarena people fit clicks` wrote; None takes the habits that come
-            with segarena.
-        people: number of people, each with a dialogue about every target; 1 samples a new person
-            for each dialogue.
-        crowd: the seed of the crowd.
+        click_model: the click model, such as `depth` or `network(path='weights.pt')`; see `segarena
+            list click-models`.
+        pointer: the pointing device; fingers are less steady than a mouse.
+        fitted: a file written by `segarena people fit clicks`; None uses the habits included in
+            segarena.
+        people: number of simulated people, each of whom has one dialogue per target; 1 samples a
+            new person for each dialogue.
+        crowd: seed for sampling the people.
 
     Raises:
-        InvalidInput: a number out of range, or `fitted` is unreadable or lacks the pointer.
+        InvalidInput: a number is out of range, or `fitted` is unreadable or has no data for the
+            pointer.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -61,7 +62,7 @@ class HumanlikeClicker:
         if pointer not in self._habits.hands:
             known = ", ".join(self._habits.hands)
             raise InvalidInput(
-                f"pointer: expected one that the habits know, {known}; got {pointer!r}"
+                f"pointer: expected one of {known}, for which there are habits; got {pointer!r}"
             )
         self._pointer = pointer
         self._crowd = Crowd(people=people, seed=crowd)
@@ -81,7 +82,7 @@ class HumanlikeClicker:
         error = self.shared.of(turn, centre_click.is_positive)
         clicked = [click.position for click in turn.dialogue.clicks]
         values = error.without(clicked).values
-        # Habits see the image plane: the last two axes, relative to the error's window.
+        # Habits are defined in the image plane: the last two axes, relative to the error's window.
         pixels = np.unravel_index(error.pixels, window_shape(error.window))
         places = np.stack(pixels, axis=1)[:, -2:]
         earlier = np.array([position[-2:] for position in clicked]).reshape(-1, 2)

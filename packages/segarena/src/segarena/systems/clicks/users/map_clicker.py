@@ -1,4 +1,4 @@
-"""Users that sample their clicks from a map: uniform, by depth, or by a click model.
+"""Users that sample their clicks from a map: uniform, by depth, or from a click model.
 
 Source: the sampled clicks and the clicking groups of RClicks.
 """
@@ -27,29 +27,30 @@ Groups = Literal["exact", "published"]
 
 
 class MapClicker:
-    """User that samples clicks from a map of the error, or from a likelihood range of the map.
+    """User that samples clicks from a map of the error, or from a range of the map's likelihoods.
 
-    The kind of error to click, missing or surplus, is chosen as by `CentreClicker`. The click is
-    then sampled from the map over that error without the pixels clicked before, in proportion to
-    the map. When the map is zero there, the click is that of `CentreClicker`.
+    The kind of error to click, missing or surplus, is chosen in the same way as by `CentreClicker`.
+    The click is then sampled in proportion to the map, among the pixels of that error that were not
+    clicked before. If the map is zero there, the user clicks as `CentreClicker` does.
 
-    Bounds make clicking groups: with pixels sorted from the least to the most likely, only pixels
-    between the shares `low` and `high` of the total can be drawn. So 0.0 to 0.1 is where the
-    unlikeliest tenth of all clicks falls, 0.9 to 1.0 the likeliest.
+    The bounds define clicking groups: pixels are sorted from least to most likely, and only pixels
+    between the shares `low` and `high` of the total mass can be sampled. So the group 0.0 to 0.1
+    contains the least likely tenth of all clicks, and 0.9 to 1.0 the most likely tenth.
 
     Args:
-        click_map: the map, or one that several users share.
+        click_map: the click map, possibly shared by several users.
         low: lower bound, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves: a pixel across a bound is in both groups
-            with its part of the mass, and equally likely pixels count in row-major order.
-            "published" keeps every pixel whose value is between those of the pixels at the bounds,
-            which are wholly in both groups with all their equals.
+        groups: "exact" cuts exactly at the bounds: a pixel that straddles a bound belongs to both
+            groups with the corresponding parts of its mass, and equally likely pixels are ordered
+            row by row. "published" keeps every pixel whose value lies between the values of the
+            pixels at the bounds; those pixels, and all with equal values, belong to both groups
+            entirely.
         when_solved: "stop" ends the dialogue when no error pixel is left to click; "published"
-            goes on with negative clicks in the first pixel of the frame.
+            continues with negative clicks on the first pixel of the image.
 
     Raises:
-        InvalidInput: bounds out of range.
+        InvalidInput: the bounds are out of range.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -72,13 +73,15 @@ class MapClicker:
         self._centre = CentreClicker(when_solved=when_solved)
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
-        """Return one click, or None if nothing is left to correct."""
+        """Return one click, or None if no error is left to correct."""
         centre_click = self._centre.click(turn)
         if centre_click is None:
             return None
         error = self.shared.of(turn, centre_click.is_positive)
         clicked = [click.position for click in turn.dialogue.clicks]
         weights = error.without(clicked)
+        # As in the published code, a map without mass falls back to the centre click. The negated
+        # comparison also covers NaN.
         if not weights.total > 0:
             return (centre_click,)
         index = self._draw(weights, self._low, self._high, turn.rng.random())
@@ -93,8 +96,14 @@ def uniform_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Click any pixel of the error with equal likelihood; options are those of `MapClicker`."""
-    return MapClicker(uniform_map, low=low, high=high, groups=groups, when_solved=when_solved)
+    """Click each pixel of the error with equal probability; the options are those of `MapClicker`."""
+    return MapClicker(
+        uniform_map,
+        low=low,
+        high=high,
+        groups=groups,
+        when_solved=when_solved,
+    )
 
 
 @user("depth")
@@ -106,21 +115,25 @@ def depth_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Click deep in the error, with probability proportional to depth.
+    """Click inside the error, with probability proportional to the distance from its edge.
 
     Args:
-        border: treatment of the frame. "background": the frame is an edge. "published", as in the
-            published distance map: pixels along the frame are not near an edge, and an error that
-            fills the frame is uniform.
-        low: lower bound of the share of all clicks, 0 to 1.
+        border: whether the image border counts as an edge. "background": it does. "published": it
+            does not, as in the published distance map, and an error that fills the whole image
+            gives a uniform map.
+        low: lower bound of the likelihood range, as a share of all clicks, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides
-            of a bound.
-        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in
-            the first pixel.
+        groups: "exact" cuts exactly at the bounds; "published" assigns a pixel that straddles a
+            bound to both groups entirely.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" continues
+            clicking on the first pixel of the image.
     """
     return MapClicker(
-        DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved
+        DepthMap(border=border),
+        low=low,
+        high=high,
+        groups=groups,
+        when_solved=when_solved,
     )
 
 
@@ -133,20 +146,24 @@ def group_clicker(
     groups: Groups = "exact",
     when_solved: SolvedBehaviour = "stop",
 ) -> MapClicker:
-    """Click where a click model expects people to click, within bounds of likelihood.
+    """Click where a click model expects people to click, within a range of likelihoods.
 
-    All groups with the same click model share it, and its map of the first round.
+    All groups with the same click model share the model, and its map in the first round.
 
     Args:
-        click_model: as written, `depth` or `network(path='weights.pt')`; see
-            `segarena list click-models`.
-        low: lower bound of the share of all clicks, 0 to 1.
+        click_model: the click model, such as `depth` or `network(path='weights.pt')`; see `segarena
+            list click-models`.
+        low: lower bound of the likelihood range, as a share of all clicks, 0 to 1.
         high: upper bound, above `low`, at most 1.
-        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides
-            of a bound.
-        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in
-            the first pixel.
+        groups: "exact" cuts exactly at the bounds; "published" assigns a pixel that straddles a
+            bound to both groups entirely.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" continues
+            clicking on the first pixel of the image.
     """
     return MapClicker(
-        shared_map(click_model), low=low, high=high, groups=groups, when_solved=when_solved
+        shared_map(click_model),
+        low=low,
+        high=high,
+        groups=groups,
+        when_solved=when_solved,
     )

@@ -1,4 +1,4 @@
-"""User that replays strokes which people drew on photographs; a simulated user corrects them."""
+"""User that replays strokes drawn by people on photographs, followed by a simulated user that corrects."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 STROKE_COLUMNS = ("sample", "target", "person", "stroke", "is_positive", "row", "column")
 MAX_CENTRE_LINE_PIXELS = 1_000_000
-"""Limit per picture: a photograph of 10,000 x 10,000 crossed a hundred times."""
+"""Maximum number of centre-line pixels per picture: as many as a hundred lines across 10,000 x 10,000 pixels."""
 POSITIVE_VALUE = 1
 NEGATIVE_VALUE = 2
-"""Pixel values of strokes on and off the object in picture files."""
+"""Pixel values in stroke pictures, for strokes on the object and off the object."""
 
 _TRUTH_WORDS = {"true": True, "1": True, "false": False, "0": False}
 _SIDE_NEIGHBOURS = ((-1, 0), (0, -1), (0, 1), (1, 0))
@@ -40,8 +40,9 @@ class PersonStrokes(NamedTuple):
     """Strokes of one person on one target.
 
     Attributes:
-        strokes: in drawing order.
-        shape: size of the picture they were drawn in; None when unknown.
+        strokes: the strokes in drawing order.
+        shape: size of the picture that contains the strokes; None if they come from a table, which
+            has no size.
     """
 
     strokes: list[Scribble]
@@ -49,39 +50,43 @@ class PersonStrokes(NamedTuple):
 
 
 StrokesByTarget: TypeAlias = dict[tuple[str, str], dict[str, PersonStrokes]]
-"""Strokes by (sample, target) and person, in the order of the table or of the file paths."""
+"""Strokes by (sample, target) and then by person, in the order of the table or of the file paths."""
 
 
 @user("drawn")
 class RecordedStrokes:
-    """Replay the strokes that people drew, all in the first round, with a dialogue per person.
+    """Replay recorded strokes, all in the first round, with one dialogue per person.
 
-    A target without strokes has no dialogue with this user; the run's `counts` tell the number of
+    A target without strokes has no dialogue with this user; `counts` of the run gives the number of
     dialogues.
 
     Args:
-        path: a table (CSV or Parquet) with a row per point in drawing order, columns sample,
-            target (may be empty when the sample has one), person, stroke, is_positive, row, column
-            (pixels); or a folder of SAMPLE/TARGET/PERSON.png as large as the photographs, 1 on the
-            object, 2 off it. In pictures each connected part is a stroke: the pixels of its centre
-            line.
-        person: only the strokes of this person; None takes all.
-        then: the user that corrects in later rounds, as written in `segarena list users`; None
+        path: a table (CSV or Parquet) with one row per point in drawing order and the columns
+            sample, target (may be empty if the sample has one target), person, stroke, is_positive,
+            row, column (pixels); or a folder of pictures SAMPLE/TARGET/PERSON.png of the same size
+            as the photographs, with value 1 for strokes on the object and 2 for strokes off it. In
+            pictures, each connected component is one stroke, which is reduced to its centre line.
+        person: use only the strokes of this person; None uses all.
+        then: the user that corrects in later rounds, in the notation of `segarena list users`; None
             ends the dialogue.
 
     Raises:
-        InvalidInput: the strokes cannot be read, or there are none (of that person).
+        InvalidInput: the strokes cannot be read, or there are none (for that person).
     """
 
     def __init__(
-        self, *, path: str, person: str | None = None, then: str | None = "centre"
+        self,
+        *,
+        path: str,
+        person: str | None = None,
+        then: str | None = "centre",
     ) -> None:
         self._path = path
         self._correcting_user: User | None = None if then is None else build("user", then)
         correction_kinds = frozenset[str]()
         if then is not None:
             correction_kinds = prompt_kinds(self._correcting_user)
-        # None stands for a user that may give every kind of prompt.
+        # None stands for a user that may produce every kind of prompt.
         self.prompt_kinds = None if correction_kinds is None else correction_kinds | {"scribble"}
         strokes = _read_folder(Path(path)) if Path(path).is_dir() else _read_table(Path(path))
         people = sorted(set[str]().union(*strokes.values()))
@@ -93,7 +98,7 @@ class RecordedStrokes:
         self._strokes = strokes if person is None else _strokes_of_person(strokes, person)
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return how many people drew on this target; 0 when nobody did.
+        """Return the number of people who drew on this target; may be 0.
 
         Raises:
             InvalidInput: strokes of the sample name a target that the sample lacks.
@@ -101,23 +106,23 @@ class RecordedStrokes:
         return len(self._find(sample, target))
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the strokes of person number `turn.repeat`, then the correcting user's prompts.
+        """Return the strokes of the person with index `turn.repeat`, then the correcting user's prompts.
 
         Raises:
-            InvalidInput: nobody drew on the target, or strokes lie outside the photograph.
+            InvalidInput: there are no strokes on the target, or strokes lie outside the photograph.
         """
         if turn.round > 1:
             return None if self._correcting_user is None else self._correcting_user.next(turn)
         by_person = list(self._find(turn.sample, turn.target).items())
-        place = f"{self._path}: sample {turn.sample.id}, target {turn.target.id}"
+        where = f"{self._path}: sample {turn.sample.id}, target {turn.target.id}"
         if turn.repeat >= len(by_person):
-            raise InvalidInput(f"{place}: nobody drew on it")
+            raise InvalidInput(f"{where}: there are no strokes on it")
         person, drawing = by_person[turn.repeat]
         if not _fits(drawing, turn.sample.shape):
             size = " x ".join(map(str, turn.sample.shape))
             raise InvalidInput(
-                f"{place}: expected strokes within {size} pixels (rows x columns), those of "
-                f"{person!r} were drawn on another size; bring them to that of the photograph"
+                f"{where}: expected strokes within {size} pixels (rows x columns), but those of "
+                f"{person!r} are for a different size; scale them to the photograph"
             )
         return tuple(drawing.strokes)
 
@@ -138,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Test whether all strokes lie in the photograph and the picture, if any, has its size."""
+    """Test whether all strokes lie in the photograph and whether their picture, if any, has its size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)
@@ -148,11 +153,11 @@ def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
 
 
 def centre_lines(drawn: Mask) -> list[tuple[PixelPosition, ...]]:
-    """Return for each 8-connected part of `drawn`, bool (H, W), a walk along its centre line.
+    """Return a walk along the centre line of each 8-connected component of `drawn`, bool (H, W).
 
-    The walk visits all pixels of the centre line, and each step goes to a neighbour. It starts at
-    the first end in raster order, or at the first pixel when there is no end. At branches the walk
-    returns over its own pixels.
+    A walk visits all pixels of the centre line, moving between neighbouring pixels. It starts at
+    the first end point in raster order, or at the first pixel if there is no end point. At
+    branches, the walk goes back over its own pixels.
 
     Raises:
         InvalidInput: the centre lines have more than a million pixels.
@@ -195,7 +200,8 @@ def _walk(pixels: set[PixelPosition]) -> tuple[PixelPosition, ...]:
 
 def _neighbours(pixel: PixelPosition, among: set[PixelPosition]) -> list[PixelPosition]:
     row, column = pixel
-    # Sides come before corners, so that a walk does not cut a corner and come back for it.
+    # Edge neighbours come before diagonal ones, so that a walk does not cut a corner and later
+    # return for it.
     offsets = (*_SIDE_NEIGHBOURS, *_CORNER_NEIGHBOURS)
     around = [(row + down, column + right) for down, right in offsets]
     return [position for position in around if position in among]
@@ -241,7 +247,7 @@ def _read_table(file: Path) -> StrokesByTarget:
     from segarena.files.parquet import read_parquet
 
     if not file.is_file():
-        raise InvalidInput(f"{file}: expected a table or a folder of strokes, found nothing there")
+        raise InvalidInput(f"{file}: expected a table or a folder of strokes, found neither")
     try:
         if file.suffix == ".parquet":
             read = read_parquet(file, error=InvalidInput)
@@ -281,7 +287,7 @@ def _group_strokes(table: pl.DataFrame, file: Path) -> StrokesByTarget:
 
 
 def _check_rows(table: pl.DataFrame, file: Path) -> None:
-    """Raise when a row lacks a position, a sign or a sample."""
+    """Raise an error if a row has no position, sign or sample."""
     import polars as pl
 
     has_position = pl.all_horizontal(pl.col("row", "column").is_finite().fill_null(value=False))

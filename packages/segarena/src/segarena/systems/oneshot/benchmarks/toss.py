@@ -1,7 +1,7 @@
-"""TOSS: benchmark of one-shot segmenters in tiers: hard queries, misleading supports, new classes.
+"""TOSS: benchmark of one-shot segmenters in three tiers: hard queries, misleading supports, new classes.
 
-A dialogue is one support and one answer. Scores are computed from the pixel counts in the records,
-so another variant needs no further run.
+A dialogue is one support and one prediction. Scores are computed from the pixel counts in the
+records, so scoring by another variant needs no new run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RECORDED_SETTINGS = (
     "order",
     "strict_published",
 )
-"""Settings that a run records and reports read back."""
+"""Settings that a run records and that its reports read from the record."""
 
 
 @benchmark("toss")
@@ -54,26 +54,27 @@ def toss(
     weights: LcaWeights | None = None,
     scs_weights: Sequence[float] | None = None,
 ) -> Benchmark:
-    """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
+    """Evaluate one-shot segmenters by LCA, HCA, SCS and GS on the fixed pairs of a one-shot dataset.
 
-    The summary has the mean IoU of pairs. The scores, which are not means over pairs, are the first
-    section of the report; see `scoring/tier_scores.py`. The last six options are conventions of
-    these scores; None is the protocol's.
+    The summary shows the mean IoU over pairs. The scores are not means over pairs, so the report
+    shows them in its first section; see `scoring/tier_scores.py`. The last six options choose
+    conventions of these scores; None chooses the convention of the protocol.
 
     Args:
         protocol: "careful" for the defaults, "published" for the conventions of the scripts,
             "paper" for SCS by the paper's equation.
-        variant: of SCS: "published" or "paper".
+        variant: variant of SCS, "published" or "paper".
         aggregate: "accumulate" or "per_pair".
         void: "ignore", "background" or "script".
         empty_union: "clamp", "toss" or "pfenet".
-        weights: of LCA: "published", "simplicity" or four numbers.
-        scs_weights: of SCS: four numbers, seven with the variant "paper"; None is the variant's.
+        weights: weights of LCA: "published", "simplicity" or four numbers.
+        scs_weights: weights of SCS: four numbers, or seven with the variant "paper"; None uses
+            the weights of the variant.
 
     Raises:
-        InvalidInput: other weights.
+        InvalidInput: the weights are neither a known word nor the right count of numbers.
 
-    Source: TOSS, section 4; `docs/toss.md` names the places where paper and scripts differ.
+    Source: TOSS, section 4; `docs/toss.md` lists the differences between the paper and its scripts.
     """
     settings = _settings(protocol, variant, aggregate, void, empty_union, weights, scs_weights)
     return Benchmark(
@@ -85,12 +86,7 @@ def toss(
         dataset=PluginSpec("oneshot-demo"),
         protocol=protocol,
         paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
-        # JSON has no tuples: four weights are recorded as a list.
-        options={
-            name: list(value) if isinstance(value, tuple) else value
-            for name in RECORDED_SETTINGS
-            if (value := getattr(settings, name)) is not None
-        },
+        options=_recorded_options(settings),
     )
 
 
@@ -116,7 +112,19 @@ def _settings(
 
 
 def _plain_weights(weights: Any) -> Any:
-    """Return numbers as a tuple; a word or None unchanged."""
+    """Convert a sequence of numbers to a tuple; return a word or None unchanged."""
     if weights is None or isinstance(weights, str):
         return weights
     return tuple(float(weight) for weight in weights)
+
+
+def _recorded_options(settings: ScoreSettings) -> dict[str, Any]:
+    """Return the settings that a run records, without those that are None."""
+    recorded: dict[str, Any] = {}
+    for name in RECORDED_SETTINGS:
+        value = getattr(settings, name)
+        if value is None:
+            continue
+        # JSON has no tuples, so the record holds the four weights as a list.
+        recorded[name] = list(value) if isinstance(value, tuple) else value
+    return recorded

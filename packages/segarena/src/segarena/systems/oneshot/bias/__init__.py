@@ -1,1 +1,1 @@
-"""Analyses of bias: class negation, spurious supports, selection of training images."""
+"""Analyses of bias: class negation, spurious supports and the selection of training images."""

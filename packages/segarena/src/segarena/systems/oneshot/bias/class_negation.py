@@ -1,8 +1,8 @@
-"""Class negation bias: lower IoU on classes that were background in the training images.
+"""Class negation bias: lower IoU on classes that were labelled as background in the training images.
 
-The evidence is a table of classes with the drop from a supervised network to a one-shot method,
-and the share of training images in which the class was background. It includes salience, because
-salience explains the drop as well.
+The evidence table has one row per class. It holds the drop in IoU from a supervised network to a
+one-shot method, and the share of training images in which the class was labelled as background. It
+also holds the salience, which is a second explanation of the drop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnCorrelation:
-    """Correlation of two columns of the table over classes."""
+    """Correlation of two columns of the table of classes."""
 
     one: str
     other: str
@@ -33,7 +33,7 @@ class ColumnCorrelation:
     classes: int  # number of classes with a value in all columns
 
 
-# The published statistics have other names for the columns of the evidence.
+# Column names in the published statistics, and the names that the evidence uses for them.
 _STATISTICS_COLUMNS = {
     "query": "image",
     "iou": "supervised",
@@ -46,15 +46,15 @@ _REQUIRED_COLUMNS = ("class", "image", "supervised", "one_shot")
 def read_evidence(path: str | Path) -> pl.DataFrame:
     """Read IoU per class and image.
 
-    The file is the published statistics, or a CSV with columns class, image, supervised, one_shot
-    and optionally salience.
+    The file is either the published statistics file or a CSV with the columns class, image,
+    supervised, one_shot and optionally salience.
 
     Returns:
         Columns class, image, supervised, one_shot, salience.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it lacks a column, or a value is not a number.
+        DatasetError: the file lacks a column, or a value is not a number.
     """
     file = Path(path)
     if not file.is_file():
@@ -69,7 +69,8 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
             raise DatasetError(
                 f"{file}: expected columns {', '.join(_REQUIRED_COLUMNS)}; missing {missing}"
             )
-        # Classes are often numbers, but names in all other tables.
+        # CSV readers parse class labels such as 11 as numbers; every other table has them as
+        # strings.
         table = pl.read_csv(file, schema_overrides={"class": pl.String, "image": pl.String})
         number_columns = ["supervised", "one_shot"]
         if "salience" in columns:
@@ -87,17 +88,18 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
 def negation_table(
     evidence: pl.DataFrame, presence: Mapping[str, float] | None = None
 ) -> pl.DataFrame:
-    """Return one row per class, the largest drop first.
+    """Return one row per class, sorted by descending drop.
 
     Args:
-        evidence: see `read_evidence`.
-        presence: share of the training images of a class's fold in which it is background; null
-            for other classes.
+        evidence: table returned by `read_evidence`.
+        presence: for each class, the share of its fold's training images that contain it as
+            background; missing classes get null.
 
     Returns:
-        Columns class, images, supervised, one_shot, drop (their difference), salience, presence;
-        means over images.
+        Columns class, images, supervised, one_shot, drop (supervised minus one_shot), salience,
+        presence. The measured columns are means over images.
     """
+    # The paper compares one drop per class, so average over images first.
     table = evidence.group_by("class").agg(
         images=pl.len(),
         supervised=pl.col("supervised").mean(),
@@ -106,8 +108,10 @@ def negation_table(
     )
     known = presence or {}
     shares = [known.get(label) for label in table["class"].to_list()]
+    # Set the type, because a column of nulls alone would have none.
     presence_column = pl.Series("presence", shares, dtype=pl.Float64)
-    table = table.with_columns(presence_column, drop=pl.col("supervised") - pl.col("one_shot"))
+    drop = pl.col("supervised") - pl.col("one_shot")
+    table = table.with_columns(presence_column, drop=drop)
     columns = ("class", "images", "supervised", "one_shot", "drop", "salience", "presence")
     return table.select(*columns).sort("drop", "class", descending=[True, False])
 
@@ -115,8 +119,8 @@ def negation_table(
 def negation_correlations(table: pl.DataFrame) -> list[ColumnCorrelation]:
     """Return the correlations of the drop with presence and salience, simple and partial.
 
-    A partial correlation holds the other column fixed. Classes without a value of a column are
-    left out of its correlations.
+    A partial correlation controls for the other column. A correlation leaves out the classes that
+    have no value in one of its columns.
     """
     correlations: list[ColumnCorrelation] = []
     for other, given in (
@@ -149,13 +153,14 @@ def background_presence(
     *,
     images: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """Return for each tested class the share of its fold's training images that hold it.
+    """Return, for each tested class, the share of its fold's training images that contain it.
 
-    There the class is background: a fold trains on images with a class that it does not test.
+    In these images the class is labelled as background, because a fold may train on any image that
+    shows a class it does not test.
 
     Args:
-        items: classes and images.
-        fold_of: returns the fold that tests a class, None for a class that is never tested.
+        items: pairs of class and image.
+        fold_of: function that returns the fold that tests a class, or None if no fold does.
         images: allowed training images; None allows all.
     """
     classes_of_image = _classes_by_image(items, images)
@@ -183,10 +188,10 @@ def leave_out_images(
     *,
     images: Collection[str] | None = None,
 ) -> list[str]:
-    """Return the training images of a fold to train without: those with a class that it tests.
+    """Return the training images to leave out of a fold: those that show a class the fold tests.
 
     Raises:
-        InvalidInput: the fold tests no class of these images.
+        InvalidInput: the fold tests none of the classes in these images.
     """
     is_tested_anywhere = False
     mixed: list[str] = []
@@ -197,7 +202,7 @@ def leave_out_images(
             if len(folds) > 1:
                 mixed.append(image)
     if not is_tested_anywhere:
-        raise InvalidInput(f"fold {fold} tests no class that these images hold")
+        raise InvalidInput(f"fold {fold} tests none of the classes in these images")
     return sorted(mixed)
 
 
@@ -215,7 +220,7 @@ def _classes_by_image(
 def _correlate(
     columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.float64]]
 ) -> float:
-    """Return the correlation of the first two rows; partial, given the third if there is one."""
+    """Return the correlation of the first two rows; with a third row, their partial correlation given it."""
     if columns.shape[1] < 3:
         return float("nan")
     matrix = correlate(columns[:, None], columns[None])

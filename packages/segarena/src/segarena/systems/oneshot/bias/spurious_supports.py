@@ -1,7 +1,7 @@
-"""Bias in the use of supports: IoU under spurious supports, and of salient and other targets.
+"""Bias in the use of supports: IoU under spurious supports, and IoU of salient and other targets.
 
-A spurious support does not show the requested object. It is written into the table of pairs, so
-any segmenter answers it like any other pair. Source: TOSS, Tables 2A and 2B.
+A spurious support does not show the requested object. It is an ordinary row of the table of pairs,
+so any segmenter can be tested with it. Source: TOSS, Tables 2A and 2B.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ SUPPORT_KINDS = {
     "normal": "as it is",
     "other-class": "image and mask of another class of the fold",
     "null-mask": "the mask is empty",
-    "no-image": "the image is black, the mask as it is",
+    "no-image": "the image is black, the mask is unchanged",
     "other-class-null-mask": "image of another class with an empty mask",
 }
-"""Kinds of support with their descriptions."""
-# Our choice, as for the published partitions: the paper does not number the rule of Table 2B.
+"""Kinds of support and their descriptions."""
+# Our choice, equal to the threshold recovered for the published partitions, because the paper
+# states none for Table 2B.
 SALIENT_TARGET_FROM = 0.5
 _OTHER_CLASS_KINDS = ("other-class", "other-class-null-mask")
 _SUPPORT_KIND_VALUES = {
@@ -37,18 +38,21 @@ _SUPPORT_KIND_VALUES = {
 
 
 def spurious_pairs(
-    pairs: pl.DataFrame, kinds: Sequence[str] = tuple(SUPPORT_KINDS), *, seed: int = 0
+    pairs: pl.DataFrame,
+    kinds: Sequence[str] = tuple(SUPPORT_KINDS),
+    *,
+    seed: int = 0,
 ) -> pl.DataFrame:
-    """Return pairs once per kind of support, in lists called LIST/KIND; rows keep their numbers.
+    """Return all pairs once per kind of support, in lists called LIST/KIND; row indices stay the same.
 
-    Only usual pairs are used: they show the class, untransformed, and not the query itself. Another
-    class is drawn uniformly from those that the table shows in the same dataset and fold, then
-    examples of it; query and requested class stay.
+    Only ordinary pairs are used: pairs whose support shows the class, untransformed, in an image
+    other than the query. The other class is sampled uniformly from the classes of the same dataset
+    and fold in the table, then examples of it are sampled; the query and the requested class stay.
 
     Raises:
-        InvalidInput: an unknown kind, no usual pair, or no other class to show.
+        InvalidInput: a kind is unknown, there is no ordinary pair, or a fold has only one class.
 
-    Source: TOSS, Table 2A, which does not give the rule that draws another class.
+    Source: TOSS, Table 2A. The paper does not state how it samples the other class.
     """
     unknown = [kind for kind in kinds if kind not in SUPPORT_KINDS]
     if unknown or not kinds:
@@ -62,8 +66,8 @@ def spurious_pairs(
         pl.col("transform") == "",
     )
     if not usual.height:
-        raise InvalidInput("expected pairs that show the class as it is, got none")
-    # Level, code and similarity describe the support, which changes.
+        raise InvalidInput("expected pairs with an unchanged support of the class, got none")
+    # Level, code and similarity describe the original support, which is replaced here.
     cleared = {name: pl.lit(None, PAIR_COLUMNS[name]) for name in ("level", "code", "similarity")}
     usual = usual.with_columns(tier=pl.lit("pairs"), **cleared)
     other_class = usual
@@ -81,12 +85,12 @@ def spurious_pairs(
 def spurious_table(
     counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS
 ) -> pl.DataFrame:
-    """Return class mIoU against the requested class for each kind of support.
+    """Return class mIoU for each kind of support, measured against the requested class.
 
     High values with a spurious support mean that the segmenter ignores supports.
 
     Raises:
-        InvalidInput: no list is called LIST/KIND.
+        InvalidInput: no list is named LIST/KIND.
     """
     kind = pl.col("list").str.extract(r"/([^/]+)$")
     table = counts.filter(kind.is_in(list(SUPPORT_KINDS))).with_columns(kind=kind)
@@ -105,10 +109,10 @@ def salience_table(
     *,
     salient_from: float = SALIENT_TARGET_FROM,
 ) -> pl.DataFrame:
-    """Return class mIoU of salient and of other targets, by the salience IoU of each.
+    """Return class mIoU of salient and of other targets, split by the salience IoU of the target.
 
     Raises:
-        InvalidInput: no pair has a salience.
+        InvalidInput: no pair has a value for salience.
 
     Source: TOSS, Table 2B.
     """
@@ -124,13 +128,15 @@ def salience_table(
 
 
 def grouped_miou(
-    counts: pl.DataFrame, by: str, settings: ScoreSettings = DEFAULT_SETTINGS
+    counts: pl.DataFrame,
+    by: str,
+    settings: ScoreSettings = DEFAULT_SETTINGS,
 ) -> pl.DataFrame:
     """Return class mIoU, averaged over folds, for each value of a column.
 
     Returns:
-        Columns `by`, `miou`, `low`, `high`, `pairs`, `queries`, `classes`; 0 to 1, NaN without an
-        interval.
+        Columns `by`, `miou`, `low`, `high`, `pairs`, `queries`, `classes`. IoU values are from 0
+        to 1; `low` and `high` are NaN without an interval.
     """
     grouped = compute_grouped_iou(counts, [by, "fold", "class"], settings)
     groups = grouped.groups.with_row_index("index")
@@ -157,7 +163,7 @@ def grouped_miou(
 
 
 def _with_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Replace the supports of each pair by as many examples of one other class of its fold."""
+    """Replace the supports of each pair by the same number of examples of another class of its fold."""
     rng = np.random.default_rng(seed)
     images_by_fold = _support_images_by_fold(pairs)
     supports: list[list[str]] = []
@@ -167,7 +173,7 @@ def _with_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
         others = sorted(label for label in images_by_class if label != row["class"])
         if not others:
             raise InvalidInput(
-                f"class {row['class']} is alone in its fold; another one is needed to show instead"
+                f"class {row['class']} is the only class of its fold; another class is needed as a support"
             )
         label = others[int(rng.integers(len(others)))]
         images = images_by_class[label]
@@ -181,9 +187,12 @@ def _with_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
 def _support_images_by_fold(
     pairs: pl.DataFrame,
 ) -> dict[tuple[object, object], dict[str, list[str]]]:
-    """Return the support images of each class by dataset and fold, in the order of the table."""
+    """Return the support images of each class by dataset and fold, in table order."""
     examples = pairs.select("dataset", "fold", "class", "supports").explode("supports")
+    # Table order makes the draw for a seed independent of hashing and platform.
+    distinct = examples.unique(maintain_order=True)
     images: dict[tuple[object, object], dict[str, list[str]]] = {}
-    for dataset, fold, label, image in examples.unique(maintain_order=True).iter_rows():
-        images.setdefault((dataset, fold), {}).setdefault(label, []).append(image)
+    for dataset, fold, label, image in distinct.iter_rows():
+        of_fold = images.setdefault((dataset, fold), {})
+        of_fold.setdefault(label, []).append(image)
     return images

@@ -1,4 +1,4 @@
-"""SGTSS: selection of training images by the share of their salient region in training classes.
+"""SGTSS: keep training images whose salient region mostly belongs to training classes.
 
 Source: TOSS, section 5.
 """
@@ -26,18 +26,22 @@ from segarena.work.progress import OnProgress, ignore_progress
 
 
 def training_share(
-    salient: SaliencyMap, training: Mask, *, threshold: float = 0.5, is_soft: bool = False
+    salient: SaliencyMap,
+    training: Mask,
+    *,
+    threshold: float = 0.5,
+    is_soft: bool = False,
 ) -> float | None:
-    """Return the share of the salient region in training classes, 0 to 1; None without one.
+    """Return the share of the salient region that belongs to training classes, 0 to 1; None if nothing is salient.
 
     Args:
         salient: saliency map (H, W), 0 to 1.
         training: bool (H, W), the union of the masks of all training classes.
         threshold: minimum saliency of the salient region.
-        is_soft: weigh pixels by the map instead of cutting it at the threshold.
+        is_soft: weight pixels by their saliency instead of thresholding the map.
 
-    Source: TOSS, section 5 (K_i of SGTSS), which leaves open whether the map is cut, and what an
-    empty region gives.
+    Source: TOSS, section 5 (K_i of SGTSS). The paper does not state whether the map is thresholded,
+    or what value an empty salient region has.
     """
     if is_soft:
         weights = salient.astype(np.float64)
@@ -50,13 +54,16 @@ def training_share(
 
 
 def select_training_images(shares: pl.DataFrame) -> pl.DataFrame:
-    """Add a column `kept` to columns image and share: the share is the median or more, or null.
+    """Add a column `kept`, which is true where the share is null or at least the median.
 
-    At least half of the images remain, since those at the median stay.
+    At least half of the images remain, because images at the median are kept.
     """
+    share = pl.col("share")
     known = shares["share"].drop_nulls().to_numpy()
     median = float(np.median(known)) if len(known) else 0.0
-    return shares.with_columns(kept=pl.col("share").is_null() | (pl.col("share") >= median))
+    # The share is null if nothing is salient. The paper has no rule for such images, so they are
+    # kept.
+    return shares.with_columns(kept=share.is_null() | (share >= median))
 
 
 def measure_training_shares(
@@ -74,20 +81,20 @@ def measure_training_shares(
 ) -> pl.DataFrame:
     """Return the share of each training image of a fold.
 
-    The fold trains on images with a class that it does not test. Pixels of tested classes count as
-    background.
+    The fold trains on all images that show a class it does not test. Pixels of tested classes count
+    as background.
 
     Args:
         source: images and masks.
-        fold_of: returns the fold that tests a class, None for a class that is never tested.
-        fold: to train.
+        fold_of: function that returns the fold that tests a class, or None if no fold does.
+        fold: fold whose training images are measured.
         saliency: see `segarena.systems.oneshot.saliency.build_saliency`.
-        folder: of the measured table, from which an interrupted call resumes.
+        folder: folder of the table of measurements; an interrupted call resumes from it.
         images: allowed training images; None allows all.
         threshold: see `training_share`.
         is_soft: see `training_share`.
-        workers: processes that measure.
-        on_progress: receives the progress.
+        workers: number of processes that measure.
+        on_progress: callback that receives the progress.
 
     Returns:
         Columns image and share.
@@ -98,7 +105,7 @@ def measure_training_shares(
         is_allowed = allowed is None or image in allowed
         if is_allowed and fold_of(label) != fold:
             classes.setdefault(image, []).append(label)
-    # A share is of an image with all its classes, so these items name no class.
+    # The share describes an image with all its classes, so these items have no class.
     items: Sequence[ClassImage] = [("", image) for image in sorted(classes)]
     table = run_stage(
         folder,
@@ -123,9 +130,9 @@ def training_share_measure(
     *,
     is_soft: bool,
 ) -> ItemMeasure:
-    """Return the measure of the stage `sgtss-foldN`: the `training_share` of an image.
+    """Return the measure of the stage `sgtss-foldN`, which computes the `training_share` of an image.
 
-    `classes` are the training classes in each image.
+    `classes` maps each image to the training classes that it shows.
     """
     salient = build_saliency(saliency)
 

@@ -11,6 +11,7 @@ import typer
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
+from segarena.reports.cells import Cell
 from segarena.reports.sheets import Sheet, frame_sheet
 from segarena.systems.oneshot.commands import bias_commands, build_commands
 from segarena.systems.oneshot.commands.analysis_tables import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
+    help="One-shot segmentation in tiers (TOSS): lists, scores, tiers of your own.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -67,7 +68,7 @@ for _command in _OTHER_COMMANDS:
 
 @app.callback()
 def _toss() -> None:
-    """One-shot segmentation in tiers (TOSS): lists, scores, own tiers."""
+    """One-shot segmentation in tiers (TOSS): lists, scores, tiers of your own."""
 
 
 @app.command("audit")
@@ -75,7 +76,11 @@ def audit(
     lists: Annotated[list[Path], typer.Argument(help=_PAIRS_HELP)],
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", "-d", help="Look for every file: pascal5i(path='DIR'), ..."),
+        typer.Option(
+            "--dataset",
+            "-d",
+            help="Check that all files exist, for example with pascal5i(path='DIR').",
+        ),
     ] = None,
     train_classes: Annotated[
         Path | None, typer.Option(help="File of classes that a model was trained on, one per line.")
@@ -84,20 +89,20 @@ def audit(
         Path | None, typer.Option(help="File of the classes that the list should have.")
     ] = None,
     tiny: Annotated[
-        int, typer.Option(min=0, help="Name cells with so few distinct query images.")
+        int, typer.Option(min=0, help="Report cells with at most this many distinct query images.")
     ] = 5,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Also write findings: .csv, or .json with counts."),
     ] = None,
 ) -> None:
-    """Audit lists of pairs: wrong classes, self pairs, duplicates, tiny cells, leaks.
+    """Audit lists of pairs: wrong classes, self pairs, duplicates, tiny cells and leaks.
 
         segarena toss audit toss/tiers toss/fixedsplits
 
         segarena toss audit my_pairs.csv --dataset "oneshot-folder(path='mine')" --out audit.json
 
-    Exit code 0: all lists are read; 1: files are missing; 2: a list cannot be read.
+    Exit code 0: all lists could be read; 1: files are missing; 2: a list could not be read.
     """
     with one_line_errors():
         _check_out(out)
@@ -113,12 +118,20 @@ def audit(
         )
         counts = list_count_table(pairs)
         show_sheet(frame_sheet("Pairs", _terminal_columns(counts.drop("tier"))))
-        rows = tuple(
-            (finding.kind, finding.list or "all", finding.count, finding.message)
-            for finding in found
-        )
+        rows: list[tuple[Cell, ...]] = []
+        for finding in found:
+            list_name = finding.list or "all"
+            rows.append((finding.kind, list_name, finding.count, finding.message))
         head = ("kind", "list", "count", "what")
-        show_sheet(Sheet(name="findings", caption=f"{len(found)} findings", head=head, rows=rows))
+        caption = f"{len(found)} findings"
+        show_sheet(
+            Sheet(
+                name="findings",
+                caption=caption,
+                head=head,
+                rows=tuple(rows),
+            )
+        )
         if out is not None:
             table = findings_table(found)
             _write(out, table, {"findings": table.to_dicts(), "counts": counts.to_dicts()})
@@ -139,26 +152,37 @@ def score(
         str | None,
         typer.Option("--dataset", "-d", help="For masks: the one-shot dataset, with its pairs."),
     ] = None,
-    variant: Annotated[str, typer.Option(help="Of SCS: published or paper.")] = "published",
+    variant: Annotated[str, typer.Option(help="Variant of SCS: published or paper.")] = "published",
     scs_weights: Annotated[
         str | None,
         typer.Option(
-            help="Of SCS: 4 numbers a,b,c,d, with --variant paper 7. [default: the variant's]"
+            help="Weights of SCS: 4 numbers a,b,c,d, or 7 with --variant paper. [default: the variant's]"
         ),
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="Of LCA: published, simplicity, or 4 numbers a,b,c,d.")
+        str, typer.Option(help="Weights of LCA: published, simplicity, or 4 numbers a,b,c,d.")
     ] = "published",
-    order: Annotated[str, typer.Option(help="What 4 numbers mean: paper or script.")] = "paper",
-    aggregate: Annotated[str, typer.Option(help="accumulate or per_pair.")] = "accumulate",
+    order: Annotated[
+        str, typer.Option(help="Order of the partitions in 4 numbers: paper or script.")
+    ] = "paper",
+    aggregate: Annotated[
+        str, typer.Option(help="How to aggregate IoU: accumulate or per_pair.")
+    ] = "accumulate",
     void: Annotated[
-        str, typer.Option(help="Void pixels: ignore, background or script.")
+        str,
+        typer.Option(
+            help="Void pixels: ignore; background; or script, part of every union, as in the TOSS scripts."
+        ),
     ] = "ignore",
     empty_union: Annotated[
-        str, typer.Option(help="An empty union: clamp, toss or pfenet.")
+        str, typer.Option(help="Rule for empty unions: clamp, toss or pfenet.")
     ] = "clamp",
     strict_published: Annotated[
-        bool, typer.Option("--strict-published", help="What is missing counts as 0, over 4 folds.")
+        bool,
+        typer.Option(
+            "--strict-published",
+            help="Count missing partitions and folds as 0, as published.",
+        ),
     ] = False,
     drop_cross_class: Annotated[
         bool,
@@ -170,7 +194,7 @@ def score(
         int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
     ] = 1000,
     classes: Annotated[
-        bool, typer.Option("--classes", help="Show every class of every cell too.")
+        bool, typer.Option("--classes", help="Also show every class of every cell.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -185,12 +209,13 @@ def score(
 
         segarena toss score counts.csv --pairs toss/tiers/suppcog --variant published
 
-    Several run folders are scored together; a list that all of them hold is scored run by run, with mean and spread.
-    Exit code 0: all pairs are scored; 1: some have no counts; 2: nothing can be scored.
+    Several run folders are scored together. A list that all of them contain is scored per run and
+    reported as mean and spread. Exit code 0: all pairs are scored; 1: some pairs have no counts; 2:
+    nothing can be scored.
     """
     with one_line_errors():
         _check_out(out)
-        # Words are checked by the settings themselves.
+        # `ScoreSettings` validates the words, so the command passes them on unchecked.
         words: dict[str, Any] = {"aggregate": aggregate, "empty_union": empty_union, "void": void}
         words |= {"variant": variant, "weights": _numbers("--weights", weights), "order": order}
         words["scs_weights"] = (
@@ -207,7 +232,9 @@ def score(
 def recover(
     statistics: Annotated[Path, typer.Argument(help="The published statistics (test_stats.csv).")],
     tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
-    neighbours: Annotated[int, typer.Option(min=1, help="Of the mutual information estimate.")] = 3,
+    neighbours: Annotated[
+        int, typer.Option(min=1, help="Random seed of the mutual information estimate.")
+    ] = 3,
 ) -> None:
     """Recover the rule of the published partitions, and rank attributes by mutual information.
 
@@ -219,7 +246,7 @@ def recover(
         )
         typer.echo(
             f"{found.found} of {found.queries} query targets (a class in an image) have statistics; {found.unused} of "
-            f"{found.rows} rows of statistics are in no list"
+            f"{found.rows} rows of statistics are not in any list"
         )
         show_sheet(rule_sheet(found))
         typer.echo(
@@ -240,12 +267,14 @@ def _numbers(option: str, text: str) -> Any:
         raise InvalidInput(f"{option} {text}: expected a word, or numbers a,b,c,d") from error
 
 
-def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> PixelCounts:
+def _counts(
+    path: Path,
+    lists: list[Path] | None,
+    dataset: str | None,
+) -> PixelCounts:
     if path.is_file():
         if not lists:
-            raise InvalidInput(
-                f"{path}: counts need --pairs, the list or lists whose rows they are of"
-            )
+            raise InvalidInput(f"{path}: counts need --pairs, the lists to which their rows refer")
         return counts_from_csv(path, read_pair_lists(lists))
     if dataset is not None:
         return counts_from_mask_folder(path, build_pair_dataset(dataset))
@@ -264,9 +293,8 @@ def _show_scores(
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
-    scores, together = score_runs(
-        runs, settings, pl.concat([one.pairs for one in counted]).unique()
-    )
+    pairs = pl.concat([one.pairs for one in counted]).unique()
+    scores, together = score_runs(runs, settings, pairs)
     levels = level_table(together, settings)
     cells = class_table(together, settings)
     typer.echo(f"mode: {settings.mode}")
@@ -283,7 +311,7 @@ def _show_scores(
         typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
     if left_out:
         typer.secho(
-            f"{len(left_out)} pairs or samples have no counts and are in no score",
+            f"{len(left_out)} pairs or samples have no counts and are not in any score",
             fg="yellow",
             err=True,
         )
@@ -302,15 +330,19 @@ def _show_scores(
 
 
 def _terminal_columns(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table for the terminal: partition and level in one column, no dataset if single."""
+    """Merge partition and level into one column, and drop the dataset column if there is only one."""
     import polars as pl
 
     if "level" in table.columns:
+        # A tier has partitions or levels, never both.
         cell = pl.coalesce("partition", "level").fill_null("").alias("cell")
-        place = table.columns.index("partition")
-        table = table.drop("partition", "level").insert_column(place, table.select(cell)["cell"])
+        cells = table.select(cell)["cell"]
+        index = table.columns.index("partition")
+        table = table.drop("partition", "level").insert_column(index, cells)
     table = table.rename({"queries": "query images", "targets": "query targets"}, strict=False)
-    return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
+    if table["dataset"].n_unique() == 1:
+        table = table.drop("dataset")
+    return table
 
 
 def _check_out(out: Path | None) -> None:
@@ -318,8 +350,16 @@ def _check_out(out: Path | None) -> None:
         raise InvalidInput(f"--out {out}: expected a name ending in .csv or .json")
 
 
-def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
+def _write(
+    out: Path,
+    table: pl.DataFrame,
+    everything: dict[str, Any],
+) -> None:
+    """Write the table as CSV, or all tables as JSON, depending on the file name's ending."""
     import json
 
-    text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
-    write_atomic(out, table.write_csv() if out.suffix == ".csv" else text)
+    if out.suffix == ".csv":
+        write_atomic(out, table.write_csv())
+        return
+    text = json.dumps(everything, indent=1, ensure_ascii=False)
+    write_atomic(out, f"{text}\n")

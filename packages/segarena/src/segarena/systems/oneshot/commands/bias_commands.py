@@ -1,4 +1,4 @@
-"""`segarena toss spurious`, `bias`, `cnb` and `sgtss`: biases of a method and of its training."""
+"""`segarena toss spurious`, `bias`, `cnb` and `sgtss`: biases of a method and of its training data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 TrainingImagesOption = Annotated[
-    Path | None, typer.Option(help="File of the images that are trained on, one per line.")
+    Path | None, typer.Option(help="File of the training images, one per line.")
 ]
 
 
@@ -68,13 +68,16 @@ def spurious(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="normal, other-class, null-mask, no-image, other-class-null-mask; repeat. [default: all]"
+            help="normal, other-class, null-mask, no-image, other-class-null-mask; repeat for several. [default: all]"
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many pairs of each list, drawn by the seed.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of pairs of each list, sampled with the seed."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the sampled pairs and supports.")
+    ] = 0,
 ) -> None:
     """Write pairs with spurious supports, to test whether a method uses its supports (Table 2A).
 
@@ -90,9 +93,11 @@ def spurious(
         pairs = read_pair_lists(lists)
         if limit is not None:
             parts = pairs.partition_by("list", maintain_order=True)
-            pairs = pl.concat(
-                [part.sample(min(limit, part.height), seed=seed, shuffle=False) for part in parts]
-            )
+            drawn: list[pl.DataFrame] = []
+            for part in parts:
+                count = min(limit, part.height)
+                drawn.append(part.sample(count, seed=seed, shuffle=False))
+            pairs = pl.concat(drawn)
         made = spurious_pairs(pairs, kind or tuple(SUPPORT_KINDS), seed=seed)
         write_pairs(made, out)
         typer.echo(f"{made.height} pairs in {made['list'].n_unique()} lists: {out}")
@@ -101,13 +106,13 @@ def spurious(
 def bias(
     runs: Annotated[list[Path], typer.Argument(help="Run folders of `segarena run toss`.")],
     salient_from: Annotated[
-        float, typer.Option(min=0, max=1, help="Salience from which a target is salient.")
+        float, typer.Option(min=0, max=1, help="Minimum salience of a salient target.")
     ] = 0.5,
     repeats: Annotated[
         int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
     ] = 1000,
 ) -> None:
-    """Show bias in runs: mIoU by kind of support (Table 2A) and by salience (Table 2B).
+    """Report the bias of runs: mIoU by kind of support (Table 2A) and by salience (Table 2B).
 
     segarena toss bias runs/superpixels runs/saliency-only
     """
@@ -138,11 +143,11 @@ def bias(
                 )
         if not any(found.values()):
             raise InvalidInput(
-                "these runs tell nothing of bias: no lists of 'segarena toss spurious', no salience"
+                "these runs contain no measure of bias: neither lists written by 'segarena toss spurious' nor salience"
             )
         typer.echo(f"mode: {settings.mode}")
         _show_groups(
-            "mIoU against the class asked for, by kind of support, percent", found["support"]
+            "mIoU against the requested class, by kind of support, percent", found["support"]
         )
         _show_groups(
             f"mIoU of targets with salience from {salient_from} and below, percent",
@@ -150,7 +155,9 @@ def bias(
         )
     if left_out:
         typer.secho(
-            f"{left_out} pairs or samples have no counts and are in no table", fg="yellow", err=True
+            f"{left_out} pairs or samples have no counts and are not in any table",
+            fg="yellow",
+            err=True,
         )
         raise typer.Exit(FAILURES)
 
@@ -174,12 +181,12 @@ def cnb(
         Path | None, typer.Option("--out", "-o", help="Folder for the table and leave-out lists.")
     ] = None,
 ) -> None:
-    """Measure class negation: the drop of classes that were background in training.
+    """Measure class negation: the drop in IoU of classes that were background in training.
 
         segarena toss cnb DIR/analysis/test_stats.csv --folds pascal --out cnb
 
-    Lists name the training images of each fold with a class that it tests: train again without
-    them.
+    The command also writes, for each fold, a list of the training images that show a class the fold
+    tests, so that you can train again without them.
     """
     with one_line_errors():
         evidence = read_evidence(statistics)
@@ -195,12 +202,11 @@ def cnb(
         shares = ("supervised", "one_shot", "drop", "salience", "presence")
         show_sheet(frame_sheet("Classes, percent", table, shares=shares, decimals=1))
         show_sheet(correlation_sheet(negation_correlations(table)))
-        lists = {
-            fold: leave_out_images(items, _fold_of(classes_by_fold), fold, images=images)
-            for fold in range(len(classes_by_fold))
-        }
+        lists: dict[int, list[str]] = {}
+        for fold in range(len(classes_by_fold)):
+            lists[fold] = leave_out_images(items, _fold_of(classes_by_fold), fold, images=images)
         for fold, names in lists.items():
-            typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
+            typer.echo(f"fold {fold}: {len(names)} training images show a class that it tests")
         if out is not None:
             write_atomic(out / "classes.csv", table.write_csv())
             for fold, names in lists.items():
@@ -213,7 +219,10 @@ def sgtss(
     folds: FoldsOption = "pascal",
     saliency: SaliencyOption = "boundary-contrast",
     soft: Annotated[
-        bool, typer.Option("--soft", help="Weigh by the map instead of cutting it at 0.5.")
+        bool,
+        typer.Option(
+            "--soft", help="Weight pixels by the saliency map instead of thresholding it at 0.5."
+        ),
     ] = False,
     train: TrainingImagesOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and lists.")] = Path(
@@ -221,22 +230,22 @@ def sgtss(
     ),
     workers: Workers = 0,
 ) -> None:
-    """Select training images whose salient region is mostly of training classes (SGTSS).
+    """Select training images whose salient region belongs mostly to training classes (SGTSS).
 
         segarena toss sgtss "pascal5i(path='DIR')" --folds pascal --saliency DIR/u2net --out sgtss
 
-    Images below the median of their fold are dropped. An interrupted call resumes.
+    Images whose share is below the median of their fold are dropped. An interrupted call resumes.
     """
     from rich.console import Console
 
     bar = ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
-    with one_line_errors("stopped; the same command goes on"), bar:
+    with one_line_errors("stopped; run the same command again to continue"), bar:
         source = open_image_source(images)
         build_saliency(saliency)  # an unknown one is refused before anything is measured
         classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
         if not classes_by_fold:
             raise InvalidInput(
-                "--folds: without folds no class is left out of training; there is nothing to select"
+                "--folds: without folds, training leaves out no class, so there is nothing to select"
             )
         for fold in range(len(classes_by_fold)):
             shares = measure_training_shares(
@@ -261,8 +270,11 @@ def sgtss(
 
 
 def _fold_of(folds: Sequence[Sequence[str]]) -> Callable[[str], int | None]:
-    where = {label: fold for fold, labels in enumerate(folds) for label in labels}
-    return where.get
+    """Return a function that maps a class to the fold that tests it."""
+    fold_by_class: dict[str, int] = {}
+    for fold, labels in enumerate(folds):
+        fold_by_class.update(dict.fromkeys(labels, fold))
+    return fold_by_class.get
 
 
 def _names(file: Path | None) -> list[str] | None:
@@ -276,8 +288,9 @@ def _write_names(file: Path, names: Iterable[str]) -> None:
 def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:
     import polars as pl
 
-    tables = [table.insert_column(0, pl.lit(run).alias("run")) for run, table in found]
+    tables: list[pl.DataFrame] = []
+    for run, table in found:
+        tables.append(table.insert_column(0, pl.lit(run).alias("run")))
     if tables:
-        show_sheet(
-            frame_sheet(title, pl.concat(tables), shares=("miou", "low", "high"), decimals=1)
-        )
+        whole = pl.concat(tables)
+        show_sheet(frame_sheet(title, whole, shares=("miou", "low", "high"), decimals=1))

@@ -1,4 +1,4 @@
-"""`segarena toss build` and `judge`: build tiers from images, evaluate segmenters on them."""
+"""`segarena toss build` and `judge`: build tiers from images and evaluate segmenters on them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from segarena.errors import DatasetMissing, InvalidInput
 from segarena.files.atomic_write import write_atomic
+from segarena.files.text_files import read_text
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build as build_plugin
 from segarena.registry import plugins_by_name
@@ -28,6 +29,7 @@ from segarena.systems.oneshot.tier_building.generalization_tier import read_name
 from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
 from segarena.systems.oneshot.tier_building.score_availability import impossible_scores
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
+from segarena.terminal.help_format import RARE
 from segarena.terminal.progress import ProgressBar
 from segarena.terminal.run_display import run_and_show
 from segarena.terminal.sheet_output import show_sheet
@@ -50,7 +52,7 @@ _SHOWN = 5
 def build(
     images: Annotated[str, typer.Argument(help=IMAGES_HELP)],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")
+        Path, typer.Option("--out", "-o", help="Output folder; finished stages in it are reused.")
     ] = Path("tiers"),
     folds: FoldsOption = "",
     saliency: SaliencyOption = "boundary-contrast",
@@ -63,43 +65,83 @@ def build(
     easy_from: Annotated[
         str,
         typer.Option(
-            help="IoU of the reference from which an item is easy: 0 to 1, median, or auto: 0.75 or the median."
+            help="Minimum IoU of the reference on an easy item: 0 to 1, median, or auto (0.75 or the median).",
+            rich_help_panel=RARE,
         ),
     ] = "auto",
     salient_from: Annotated[
-        str, typer.Option(help="Salience from which it is salient: 0 to 1, or median.")
+        str,
+        typer.Option(
+            help="Minimum salience of a salient item: 0 to 1, or median.",
+            rich_help_panel=RARE,
+        ),
     ] = "0.5",
     looks: Annotated[
-        str, typer.Option(help="colour-texture, or file.py:function.")
+        str,
+        typer.Option(
+            help="colour-texture, or file.py:function.",
+            rich_help_panel=RARE,
+        ),
     ] = "colour-texture",
     similar_per: Annotated[
-        str, typer.Option(help="Mean similarity over what: fold or class.")
+        str,
+        typer.Option(
+            help="Group of the mean similarity: fold or class.",
+            rich_help_panel=RARE,
+        ),
     ] = "fold",
-    min_area: Annotated[int, typer.Option(min=0, help="Leave smaller targets out, in pixels.")] = 0,
+    min_area: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Minimum area of a target, in pixels.",
+            rich_help_panel=RARE,
+        ),
+    ] = 0,
     per_partition: Annotated[
-        int, typer.Option(min=1, help="Pairs of each class and partition.")
+        int,
+        typer.Option(
+            min=1,
+            help="Pairs of each class and partition.",
+            rich_help_panel=RARE,
+        ),
     ] = 100,
-    per_level: Annotated[int, typer.Option(min=1, help="Pairs of each class and level.")] = 20,
+    per_level: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Pairs of each class and level.",
+            rich_help_panel=RARE,
+        ),
+    ] = 20,
     training: Annotated[
         Path | None,
         typer.Option(
-            help="Classes that models have seen, one a line: adds the Generalization tier."
+            help="File of the classes that models have seen, one per line; adds the Generalization tier."
         ),
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option(help="Classes that tier keeps: an edited keep.txt.")
+        Path | None,
+        typer.Option(
+            help="File of classes that this tier always contains: an edited keep.txt.",
+            rich_help_panel=RARE,
+        ),
     ] = None,
     drop: Annotated[
-        Path | None, typer.Option(help="Classes that it drops: an edited drop.txt.")
+        Path | None,
+        typer.Option(
+            help="File of classes that it never contains: an edited drop.txt.",
+            rich_help_panel=RARE,
+        ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Of the data set. [default: of the folder]")
+        str | None, typer.Option(help="Name of the dataset. [default: name of the folder]")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     workers: Workers = 0,
     share: ShareOption = False,
 ) -> None:
-    """Build tiers from images and masks: measure, split, pair. Needs neither weights nor download.
+    """Build tiers from images and masks. Needs no weights and no download.
 
     A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`. Two commands lead to a report:
 
@@ -111,12 +153,12 @@ def build(
 
         segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
 
-    The command first names the scores (LCA, HCA, SCS, GS) that the images cannot have, and at the
-    end those that the tiers have. An interrupted call resumes. Exit code 0: built (manifest.json
-    lists cells with too few pairs); 1: built, but some images could not be used; 2: nothing can be
-    built.
+    The command starts by naming the scores (LCA, HCA, SCS, GS) that the images cannot support, and
+    ends with the scores that the tiers support. An interrupted call resumes. Exit code 0: built
+    (manifest.json lists cells with too few pairs); 1: built, but some images could not be used; 2:
+    nothing can be built.
     """
-    with one_line_errors("stopped; the same command goes on"):
+    with one_line_errors("stopped; run the same command again to continue"):
         source, called, dataset = _open_images(images, out)
         classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
         words: dict[str, Any] = {
@@ -140,7 +182,7 @@ def build(
             quotas=PairQuotas(partition=per_partition, level=per_level),
             seed=seed,
         )
-        _say_scores("these images cannot have", impossible_scores(source.items(), plan))
+        _say_scores("these images do not support", impossible_scores(source.items(), plan))
         with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
             built = build_tiers(
                 source, out, plan, workers=workers, share=share, on_progress=bar.update
@@ -153,40 +195,48 @@ def build(
 
 @with_worker_options
 def judge(
-    tiers: Annotated[Path, typer.Argument(help="What `segarena toss build` filled.")],
+    tiers: Annotated[Path, typer.Argument(help="Output folder of `segarena toss build`.")],
     segmenter: Annotated[
         list[str],
         typer.Option("--segmenter", "-s", help="As for `segarena run`; repeat to compare."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For runs and report. [default: TIERS/runs]")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for runs and report. [default: TIERS/runs]"),
     ] = None,
     workers: Workers = 1,
 ) -> None:
-    """Judge segmenters on built tiers, and write one report.
+    """Evaluate segmenters on built tiers and write one report.
 
         segarena toss judge tiers -s superpixel-prototypes -s saliency-only -s copy-support-mask
 
-    The same as `segarena run toss` with the dataset in TIERS/dataset.txt, and then `segarena report`.
+    This is the same as `segarena run toss` with the dataset in TIERS/dataset.txt, followed by
+    `segarena report`.
     """
     import re
 
-    with one_line_errors("stopped; the same command goes on where it was"):
+    with one_line_errors("stopped; run the same command again to continue"):
         if not (tiers / DATASET_FILE).is_file():
             raise DatasetMissing(
                 f"{tiers}: expected {DATASET_FILE}, which 'segarena toss build' writes; found none"
             )
-        dataset = (tiers / DATASET_FILE).read_text(encoding="utf-8").strip()
+        dataset = read_text(tiers / DATASET_FILE, "the dataset of the tiers").strip()
         folder = out or tiers / "runs"
-        runs = {
-            written: folder / (re.sub(r"[^\w.-]+", "-", written).strip("-") or "run")
-            for written in segmenter
-        }
-        failures = sum(
-            run_and_show("toss", segmenter=written, dataset=dataset, workers=workers, out=run)
-            for written, run in runs.items()
-        )
-        # The runs are its own, of a dataset that was just asked for.
+        runs: dict[str, Path] = {}
+        for written in segmenter:
+            # Options of a segmenter may contain characters that are invalid in file names.
+            folder_name = re.sub(r"[^\w.-]+", "-", written).strip("-")
+            runs[written] = folder / (folder_name or "run")
+        failures = 0
+        for written, run in runs.items():
+            failures += run_and_show(
+                "toss",
+                segmenter=written,
+                dataset=dataset,
+                workers=workers,
+                out=run,
+            )
+        # This command made the runs itself, so the report may rebuild the plug-ins that they name.
         files = write_report(list(runs.values()), folder / "report", trust=True)
         typer.echo(f"report: {files.html}")
     if failures:
@@ -194,22 +244,24 @@ def judge(
 
 
 def _open_images(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
-    """Return images and masks, the name of the dataset, and its plug-in text with the new pairs."""
+    """Return the images and masks, the dataset's name, and its plug-in specification with the new pairs."""
     pairs = (out / "pairs.parquet").resolve().as_posix()
     source = open_image_source(images)
     folder = Path(images).expanduser()
     if folder.is_dir():
-        spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
-        return source, folder.resolve().name, spec
+        path = folder.resolve()
+        spec = PluginSpec("oneshot-folder", {"path": path.as_posix(), "pairs": pairs})
+        return source, path.name, spec
     spec = PluginSpec.parse(images)
-    return source, spec.reference, replace(spec, options={**spec.options, "pairs": pairs})
+    options = {**spec.options, "pairs": pairs}
+    return source, spec.reference, replace(spec, options=options)
 
 
 def open_image_source(images: str) -> ImageSource:
-    """Return the images and masks of a folder (as `oneshot-folder`) or of a one-shot dataset.
+    """Open a folder of images and masks (as `oneshot-folder` does) or a one-shot dataset.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: the text names neither a folder nor a one-shot dataset.
         DatasetMissing: the folder lacks images or masks.
     """
     folder = Path(images).expanduser()
@@ -224,7 +276,7 @@ def open_image_source(images: str) -> ImageSource:
 
 
 def build_pair_dataset(written: str | PluginSpec) -> PairDataset:
-    """Return a one-shot dataset; `InvalidInput` for any other."""
+    """Build a one-shot dataset from its plug-in specification; raise `InvalidInput` for any other dataset."""
     found = build_plugin("dataset", written)
     if not isinstance(found, PairDataset):
         raise InvalidInput(
@@ -239,14 +291,18 @@ def _say_scores(how: str, scores: Mapping[str, str]) -> None:
 
 
 def _number(text: str) -> Any:
-    """Return a number, or the text unchanged; the plan checks words."""
+    """Parse a number; return other text unchanged, because the plan validates words."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _show(built: TierBuild, out: Path, dataset: str) -> None:
+def _show(
+    built: TierBuild,
+    out: Path,
+    dataset: str,
+) -> None:
     manifest = built.manifest
     rows: list[tuple[Cell, ...]] = []
     for row in manifest["counts"]:
@@ -255,7 +311,14 @@ def _show(built: TierBuild, out: Path, dataset: str) -> None:
         rows.append((row["tier"], fold, cell, row["pairs"], row["queries"], row["classes"]))
     caption = f"{built.pairs.height} pairs of {built.items.height} items"
     head = ("tier", "fold", "cell", "pairs", "query images", "classes")
-    show_sheet(Sheet(name="built", caption=caption, head=head, rows=tuple(rows)))
+    show_sheet(
+        Sheet(
+            name="built",
+            caption=caption,
+            head=head,
+            rows=tuple(rows),
+        )
+    )
     thresholds = manifest["thresholds"]
     typer.echo(
         f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
@@ -263,7 +326,7 @@ def _show(built: TierBuild, out: Path, dataset: str) -> None:
     )
     if manifest["shortfalls"]:
         typer.echo(
-            f"{len(manifest['shortfalls'])} cells have fewer pairs than asked for; manifest.json lists them"
+            f"{len(manifest['shortfalls'])} cells have fewer pairs than requested; manifest.json lists them"
         )
     for item, why in list(manifest["left_out"].items())[:_SHOWN]:
         typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
@@ -273,6 +336,6 @@ def _show(built: TierBuild, out: Path, dataset: str) -> None:
     typer.echo(
         f"scores: {', '.join(name for name in ('LCA and HCA', 'SCS', 'GS') if name not in missing) or 'none'}"
     )
-    _say_scores("not to be had", missing)
+    _say_scores("not available", missing)
     typer.echo(f"evaluate on them: segarena toss judge {out} --segmenter superpixel-prototypes")
     typer.echo(f'or:               segarena run toss --dataset "{dataset}" --segmenter NAME')

@@ -1,8 +1,9 @@
-"""Option for the classes that each fold tests."""
+"""Command-line option for the classes that each fold tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -14,21 +15,22 @@ from segarena.systems.oneshot.pairs.folds import FOLD_COUNT, fold_classes
 FoldsOption = Annotated[
     str,
     typer.Option(
-        help="How many; pascal, interleaved or blocks; or a file, a fold a line. [default: none]"
+        help="Number of folds; pascal, interleaved or blocks; or a file with one fold per line. [default: none]"
     ),
 ]
 
 
 def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the classes of each fold; none for "".
+    """Return the classes of each fold; an empty mapping for "".
 
     Args:
-        text: a number, which divides the sorted classes; "pascal", "interleaved" or "blocks",
-            without unknown classes; or a file with a fold per line, classes separated by commas.
+        text: a number of folds, into which the sorted classes are divided; "pascal",
+            "interleaved" or "blocks", without unknown classes; or a file with one fold per line,
+            classes separated by commas.
         classes: the known classes.
 
     Raises:
-        InvalidInput: something else.
+        InvalidInput: the text is none of these.
     """
     known = sorted(set(classes))
     if not text:
@@ -41,23 +43,23 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
         return tuple(listed)
     if text.isdigit() and 1 <= int(text) <= len(known):
         count = int(text)
-        return tuple(
-            tuple(known[k * len(known) // count : (k + 1) * len(known) // count])
-            for k in range(count)
-        )
+        # Contiguous folds, whose sizes differ by at most one class.
+        edges = [fold * len(known) // count for fold in range(count + 1)]
+        return tuple(tuple(known[first:stop]) for first, stop in pairwise(edges))
     if Path(text).is_file():
         try:
             lines = Path(text).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(
-                f"--folds {text}: expected text with a fold a line, got: {error}"
+                f"--folds {text}: expected text with one fold per line, got: {error}"
             ) from error
-        return tuple(
-            tuple(part.strip() for part in line.split(",") if part.strip())
-            for line in lines
-            if line.strip()
-        )
+        folds: list[tuple[str, ...]] = []
+        for line in lines:
+            names = [part.strip() for part in line.split(",")]
+            if line.strip():
+                folds.append(tuple(name for name in names if name))
+        return tuple(folds)
     raise InvalidInput(
         f"--folds {text}: expected 1 to {len(known)}, pascal, interleaved, blocks, "
-        "or a file with a fold a line, classes separated by commas"
+        "or a file with one fold per line, classes separated by commas"
     )

@@ -1,4 +1,4 @@
-"""Synthetic one-shot dataset with all tiers and the demo photographs; needs no download."""
+"""Synthetic one-shot dataset with all tiers and the demo photographs, without any download."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _TESTED = tuple(SCENE_CLASSES)[:6]
 _PER_CELL = 3  # scenes of each class and partition
 _PAIRS = 2  # pairs about each of them
 _PHOTOGRAPH = "photograph"
+# Nominal values on either side of the published thresholds: salient from 0.5, easy from 0.75.
 _SALIENCE = {True: 0.8, False: 0.3}
 _DIFFICULTY = {True: 0.85, False: 0.5}
 
 
 @dataset("oneshot-demo")
 class OneShotDemoDataset(PairDataset):
-    """Textured shapes in all tiers, and each demo photograph rotated, with itself as the support.
+    """Textured shapes in all tiers, and demo photographs whose supports are rotated copies of themselves.
 
     Six classes in two folds make the tiers Query Complexity (partitions by construction) and
     Support Cognizance (seven levels, L2 and L3 separate); three others make the Generalization
@@ -48,16 +49,24 @@ class OneShotDemoDataset(PairDataset):
         fold: use only pairs of this fold, 0 or 1.
         lists: some of "complexity", "cognizance", "generalization", "photographs", separated by
             commas; "" uses all.
-        pairs: tables of other pairs of these scenes, as `segarena toss build` and `spurious` write
-            them; they replace `lists`.
+        pairs: tables of other pairs of these scenes, as written by `segarena toss build` and
+            `spurious`; they replace `lists`.
 
     Raises:
-        PluginInvalid: a list of another name.
+        PluginInvalid: a list has an unknown name.
         DatasetError: see `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists`.
     """
 
-    def __init__(self, *, fold: int | None = None, lists: str = "", pairs: str = "") -> None:
-        wanted = [part.strip() for part in lists.split(",")] if lists else list(_LISTS)
+    def __init__(
+        self,
+        *,
+        fold: int | None = None,
+        lists: str = "",
+        pairs: str = "",
+    ) -> None:
+        wanted = list(_LISTS)
+        if lists:
+            wanted = [part.strip() for part in lists.split(",")]
         unknown = sorted(set(wanted) - set(_LISTS))
         if unknown:
             raise PluginInvalid(
@@ -71,24 +80,25 @@ class OneShotDemoDataset(PairDataset):
 
 
 def demo_pairs(lists: Iterable[str] | None = None) -> pl.DataFrame:
-    """Return the pairs of the demo set, list by list."""
-    return pl.concat(
-        [pairs_table({"list": name, **row} for row in _LISTS[name]()) for name in lists or _LISTS]
-    )
+    """Return the pairs of the demo dataset, grouped by list."""
+    tables: list[pl.DataFrame] = []
+    for name in lists or _LISTS:
+        rows = ({"list": name, **row} for row in _LISTS[name]())
+        tables.append(pairs_table(rows))
+    return pl.concat(tables)
 
 
 class _Scenes:
-    """Scenes, drawn on access and called CLASS/PARTITION/NUMBER; photographs, photograph/NAME."""
+    """Scenes called CLASS/PARTITION/INDEX, rendered on access, and photographs called photograph/NAME."""
 
     def __init__(self) -> None:
         self._demo = Demo()
 
     def items(self) -> Sequence[ClassImage]:
         scenes = [(label, image) for label in SCENE_CLASSES for image in _images(label)]
-        return [
-            *scenes,
-            *((f"{_PHOTOGRAPH}/{name}", f"{_PHOTOGRAPH}/{name}") for name in self._demo.sample_ids),
-        ]
+        # Each photograph is a class of its own, named after its image.
+        photographs = [f"{_PHOTOGRAPH}/{name}" for name in self._demo.sample_ids]
+        return [*scenes, *zip(photographs, photographs, strict=True)]
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
         del label, image
@@ -98,7 +108,9 @@ class _Scenes:
 
     def image(self, image: str) -> NDArray[np.uint8]:
         kind, _, name = image.partition("/")
-        return self._demo.load(name).image if kind == _PHOTOGRAPH else _scene(image).image
+        if kind == _PHOTOGRAPH:
+            return self._demo.load(name).image
+        return _scene(image).image
 
     def mask(self, label: str, image: str) -> ClassMask:
         kind, _, name = image.partition("/")
@@ -112,7 +124,9 @@ class _Scenes:
 
     def title(self, label: str) -> str:
         kind, _, name = label.partition("/")
-        return _largest(self._demo.load(name)).label if kind == _PHOTOGRAPH else label
+        if kind == _PHOTOGRAPH:
+            return _largest(self._demo.load(name)).label
+        return label
 
 
 def _largest(sample: ImageSample) -> Any:
@@ -154,7 +168,7 @@ def _facts(label: str, query: str) -> dict[str, Any]:
 
 
 def _complexity() -> Iterator[dict[str, Any]]:
-    """Yield pairs with supports drawn uniformly from all partitions, as published."""
+    """Yield pairs whose supports are sampled uniformly from all partitions, as in the published tier."""
     for label in _TESTED:
         rng = np.random.default_rng(_TESTED.index(label))
         for query in _images(label):
@@ -175,20 +189,25 @@ def _cognizance() -> Iterator[dict[str, Any]]:
                 yield from _levels(label, query, number)
 
 
-def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield a pair of each level about one query.
+def _levels(
+    label: str,
+    query: str,
+    number: int,
+) -> Iterator[dict[str, Any]]:
+    """Yield one pair of each level for a query.
 
-    A similar support is a scene of the same partition, a dissimilar one of the opposite.
+    The similar support is a scene of the same partition, the dissimilar one a scene of the opposite
+    partition.
     """
     kind = query.split("/")[1]
     opposite = "hard_nsal" if kind == "easy_sal" else "easy_sal"
     similar = f"{label}/{kind}/{(number + 1) % _PER_CELL}"
     dissimilar = f"{label}/{opposite}/{number}"
-    fold = [
-        name
-        for name in _TESTED
-        if _facts(name, f"{name}/{kind}")["fold"] == _facts(label, query)["fold"]
-    ]
+    own_fold = _facts(label, query)["fold"]
+    fold: list[str] = []
+    for name in _TESTED:
+        if _facts(name, f"{name}/{kind}")["fold"] == own_fold:
+            fold.append(name)
     other = fold[(fold.index(label) + 1 + number % (len(fold) - 1)) % len(fold)]
     turned = SimilarityTransform(
         rotation_deg=15.0 + 10 * number, shift_row=0.03, shift_column=-0.04
@@ -211,12 +230,11 @@ def _levels(label: str, query: str, number: int) -> Iterator[dict[str, Any]]:
 def _generalization() -> Iterator[dict[str, Any]]:
     for label in tuple(SCENE_CLASSES)[len(_TESTED) :]:
         images = _images(label, ("easy_sal", "hard_nsal"))
-        for place, query in enumerate(images):
-            others = (images[(place + step) % len(images)] for step in range(1, 1 + _PAIRS))
-            yield from (
-                {**_facts(label, query), "tier": "generalization", "supports": [other]}
-                for other in others
-            )
+        for index, query in enumerate(images):
+            facts = _facts(label, query)
+            for step in range(1, 1 + _PAIRS):
+                support = images[(index + step) % len(images)]
+                yield {**facts, "tier": "generalization", "supports": [support]}
 
 
 def _photographs() -> Iterator[dict[str, Any]]:
@@ -238,4 +256,4 @@ _LISTS = {
     "generalization": _generalization,
     "photographs": _photographs,
 }
-"""The lists of the demo set, in order."""
+"""The lists of the demo dataset, in order."""

@@ -1,4 +1,4 @@
-"""One-shot dataset of your own images, with a folder of masks per class."""
+"""One-shot dataset of your own images, with one folder of masks per class."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ FOLDER_LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/im
 
 @dataset("oneshot-folder")
 class OneShotFolder(PairDataset):
-    """Images and masks per class, with pairs drawn at random or listed.
+    """Your own images and masks, with pairs from a table or sampled at random.
 
-    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`, or in
-    `images/CLASS/NAME.jpg` when images are sorted by class too. Masks hold 0 and 1, or 0 and 255.
-    Images without a mask are not used.
+    The file `masks/CLASS/NAME.png` is the mask of all objects of the class in `images/NAME.jpg`, or
+    in `images/CLASS/NAME.jpg` if the images are sorted by class too. Masks hold 0 and 1, or 0 and
+    255. Images without a mask are not used.
 
     Args:
-        path: folder with both.
-        pairs: a table of pairs (.parquet, .jsonl, .csv) with columns class, query, supports; "" draws pairs.
+        path: folder that contains `images` and `masks`.
+        pairs: a table of pairs (.parquet, .jsonl, .csv) with columns class, query, supports; "" samples pairs.
         fold: use only pairs of this fold.
-        per_class: number of drawn pairs of each class.
-        shots: number of supports of a drawn pair.
-        seed: of the drawn pairs.
+        per_class: number of sampled pairs of each class.
+        shots: number of supports of a sampled pair.
+        seed: random seed of the sampled pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
-        name: of the dataset in records; by default that of the folder at `path`.
+        name: name of the dataset in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder does not exist, or holds no mask.
-        DatasetError: two images differ only in their ending, or no pair is left.
+        DatasetMissing: a folder does not exist or contains no mask.
+        DatasetError: two image files differ only in their ending, or no pair is left.
     """
 
     def __init__(
@@ -57,7 +57,12 @@ class OneShotFolder(PairDataset):
         called = name or root.resolve().name
         source = folder_source(root)
         table = read_or_draw_pairs(
-            pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset=called
+            pairs,
+            source.items,
+            per_class=per_class,
+            shots=shots,
+            seed=seed,
+            dataset=called,
         )
         super().__init__(called, source, table, cross_class=cross_class, fold=fold)
 
@@ -66,8 +71,8 @@ def folder_source(root: Path) -> FileSource:
     """Return the images and masks of a folder; images sorted by class are called CLASS/NAME.
 
     Raises:
-        DatasetMissing: a folder does not exist, or holds no mask.
-        DatasetError: two images differ only in their ending.
+        DatasetMissing: a folder does not exist or contains no mask.
+        DatasetError: two image files differ only in their ending.
     """
     images = _by_name(require_folder(root / "images", "images", FOLDER_LAYOUT))
     masks = require_folder(root / "masks", "masks per class", FOLDER_LAYOUT)
@@ -88,12 +93,26 @@ def folder_source(root: Path) -> FileSource:
     )
 
 
-def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
+def _image_file(
+    folder: Path,
+    images: Mapping[str, Path],
+    image: str,
+) -> Path:
     return images.get(image) or safe_join(folder, f"{image}.jpg")
 
 
-def _mask_file(folder: Path, files: Mapping[ClassImage, Path], label: str, image: str) -> Path:
-    return files.get((label, image)) or safe_join(folder, f"{label}/{image.rpartition('/')[2]}.png")
+def _mask_file(
+    folder: Path,
+    files: Mapping[ClassImage, Path],
+    label: str,
+    image: str,
+) -> Path:
+    known = files.get((label, image))
+    if known:
+        return known
+    # Error messages name the path where the missing mask is expected.
+    _, _, name = image.rpartition("/")
+    return safe_join(folder, f"{label}/{name}.png")
 
 
 def _by_name(folder: Path) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""FSS-1000: a thousand classes of ten images each."""
+"""FSS-1000: one thousand classes of ten images each."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from segarena.systems.oneshot.pairs.random_pairs import read_or_draw_pairs
 
 FSS_LAYOUT = "PATH/CLASS/1.jpg and PATH/CLASS/1.png, up to 10"
 _IMAGES = (".jpg", ".jpeg")
+# The channel that OpenCV, with its BGR order, reads first; Pillow's RGB has it last.
 _BLUE = 2
 
 
 @dataset("fss1000")
 class Fss1000(PairDataset):
-    """FSS-1000 with a list of pairs, such as the Generalization tier; without one, pairs are drawn.
+    """FSS-1000 with a list of pairs such as the Generalization tier; without a list, pairs are sampled.
 
-    Masks may hold 0 and 1, or 0 and 255: the authors ship both. Of masks with stray coloured pixels,
-    the first channel in OpenCV's order, blue, is used, as by the authors. Published lists write `0`
-    for `'` and `-` in names of classes; folders with either name are found.
+    Masks may hold 0 and 1, or 0 and 255, because the authors distribute both. In masks with stray
+    coloured pixels, only the blue channel counts, because the authors read the first channel in
+    OpenCV's BGR order. Published lists write `0` for `'` and `-` in class names; folders with
+    either spelling are found.
 
     Args:
-        path: folder with a folder per class.
-        pairs: lists of pairs or folders of lists, separated by commas; "" draws pairs.
-        per_class: number of drawn pairs of each class.
-        shots: number of supports of a drawn pair.
-        seed: of the drawn pairs.
+        path: folder that contains one folder per class.
+        pairs: lists of pairs or folders of lists, separated by commas; "" samples pairs.
+        per_class: number of sampled pairs of each class.
+        shots: number of supports of a sampled pair.
+        seed: random seed of the sampled pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake (389 in
             the published list).
 
@@ -62,7 +64,12 @@ class Fss1000(PairDataset):
     ) -> None:
         source = fss_source(require_folder(Path(path).expanduser(), "FSS-1000", FSS_LAYOUT))
         table = read_or_draw_pairs(
-            pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset="fss1000"
+            pairs,
+            source.items,
+            per_class=per_class,
+            shots=shots,
+            seed=seed,
+            dataset="fss1000",
         )
         super().__init__("FSS-1000", source, table, cross_class=cross_class)
 
@@ -70,30 +77,38 @@ class Fss1000(PairDataset):
         yield from super()._verdict(tally)
         coloured = [file for file in self._mask_files() if _is_coloured(file)]
         if coloured:
-            what = "masks have coloured pixels; their blue channel is taken, as the authors do"
+            what = "masks have coloured pixels; only their blue channel is used, as by the authors"
             yield Finding(
                 is_error=False,
                 message=f"{len(coloured)} {what}: {abbreviate_names(list(map(str, coloured)), 3)}",
             )
 
     def _mask_files(self) -> list[Path]:
-        shown = self.pairs.select("supports").explode("supports").to_series().to_list()
-        images = sorted({*self.pairs["query"].to_list(), *shown})
-        return [file for image in images if (file := self.source.files("", image)[1]).is_file()]
+        """Return those mask files of all queries and supports that exist."""
+        queries = self.pairs["query"].to_list()
+        supports = self.pairs["supports"].explode().to_list()
+        masks: list[Path] = []
+        for image in sorted({*queries, *supports}):
+            # The folder of an image is its class, so a mask name needs no class.
+            _, mask = self.source.files("", image)
+            if mask.is_file():
+                masks.append(mask)
+        return masks
 
 
 def fss_source(root: Path) -> FileSource:
     """Return the images and masks of FSS-1000; images are called CLASS/NUMBER.
 
     Raises:
-        DatasetMissing: no class folder with images.
+        DatasetMissing: there is no class folder with images.
     """
     # Published lists write these characters as 0.
-    folders = {
-        re.sub(r"['-]", "0", folder.name): folder
-        for folder in sorted(root.iterdir())
-        if folder.is_dir()
-    }
+    folders: dict[str, Path] = {}
+    for folder in sorted(root.iterdir()):
+        if folder.is_dir():
+            # The published lists write 0 for an apostrophe or a hyphen, so `one-armed` and
+            # `one0armed` are one class.
+            folders[re.sub(r"['-]", "0", folder.name)] = folder
     folders |= {folder.name: folder for folder in folders.values()}
     if not any(files_by_stem(folder, _IMAGES) for folder in folders.values()):
         raise DatasetMissing(
@@ -109,12 +124,22 @@ def fss_source(root: Path) -> FileSource:
     )
 
 
-def _image_file(root: Path, folders: Mapping[str, Path], image: str) -> Path:
+def _image_file(
+    root: Path,
+    folders: Mapping[str, Path],
+    image: str,
+) -> Path:
     label, _, number = image.rpartition("/")
-    return safe_join(folders.get(label) or safe_join(root, label or "-"), f"{number}.jpg")
+    folder = folders.get(label) or safe_join(root, label or "-")
+    return safe_join(folder, f"{number}.jpg")
 
 
-def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) -> Path:
+def _mask_file(
+    root: Path,
+    folders: Mapping[str, Path],
+    label: str,
+    image: str,
+) -> Path:
     del label
     return _image_file(root, folders, image).with_suffix(".png")
 

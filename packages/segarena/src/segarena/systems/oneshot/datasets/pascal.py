@@ -1,4 +1,4 @@
-"""PASCAL-5i: VOC 2012 with SBD, 20 classes in four folds."""
+"""PASCAL-5i: VOC 2012 with SBD masks, 20 classes in four folds."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _PARTS = ("train", "val")
 
 @dataset("pascal5i")
 class Pascal5i(PairDataset):
-    """PASCAL-5i with a list of pairs, published or your own; without one, pairs are drawn.
+    """PASCAL-5i with a list of pairs, published or your own; without a list, pairs are sampled.
 
-    Masks have one of three layouts: CANet's `Binary_map_aug/{train,val}/CLASS/IMAGE.png`, which has
-    no void border; `SegmentationClassAug/IMAGE.png`, whose value 255 is void and ignored; and the
-    folder that TOSS merges, `masks/CLASS_IMAGE.png`. Images are in `JPEGImages` or `images`. Fold k
-    (0 to 3) tests classes 5k + 1 to 5k + 5.
+    Masks have one of three layouts: `Binary_map_aug/{train,val}/CLASS/IMAGE.png` of CANet, which
+    has no void border; `SegmentationClassAug/IMAGE.png`, whose value 255 is void and ignored; and
+    `masks/CLASS_IMAGE.png`, into which TOSS merges CANet's folders `train` and `val`. Images are in
+    `JPEGImages` or `images`. Fold k (0 to 3) tests classes 5k + 1 to 5k + 5.
 
     Args:
         path: folder of images and masks.
-        pairs: lists of pairs or folders of lists, separated by commas; "" draws pairs.
+        pairs: lists of pairs or folders of lists, separated by commas; "" samples pairs.
         fold: use only pairs of this fold.
-        masks: layout: "binary", "maps", "merged", or "auto", the first of these that exists.
-        per_class: number of drawn pairs of each class.
-        shots: number of supports of a drawn pair.
-        seed: of the drawn pairs.
+        masks: layout of the masks: "binary", "maps", "merged", or "auto" for the first of these that exists.
+        per_class: number of sampled pairs of each class.
+        shots: number of supports of a sampled pair.
+        seed: random seed of the sampled pairs.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
 
     Raises:
@@ -90,7 +90,7 @@ def pascal_source(root: Path, masks: MaskLayout = "auto") -> FileSource:
     """Return the images and masks of PASCAL-5i.
 
     Raises:
-        DatasetMissing: no folder of images, or of masks in a known layout.
+        DatasetMissing: there is no folder of images, or no folder of masks in a known layout.
     """
     layouts = _LAYOUTS if masks == "auto" else (masks,)
     layout = next((name for name in layouts if (root / _LAYOUTS[name][0]).is_dir()), None)
@@ -98,25 +98,42 @@ def pascal_source(root: Path, masks: MaskLayout = "auto") -> FileSource:
         known = ", ".join(name for name, _, _ in _LAYOUTS.values())
         raise DatasetMissing(f"{root}: expected masks in {known}; the layout is {PASCAL_LAYOUT}")
     name, mask_file, list_items = _LAYOUTS[layout]
+    mask_folder = root / name
+    image_folder = find_subfolder(root, ("JPEGImages", "images"), "the images")
+    numbers = range(1, len(PASCAL_CLASSES) + 1)
+    titles = {str(number): title for number, title in enumerate(PASCAL_CLASSES, 1)}
     return FileSource(
-        image_file=partial(jpeg_path, find_subfolder(root, ("JPEGImages", "images"), "the images")),
-        mask_file=partial(mask_file, root / name),
-        list_items=partial(list_items, root / name, range(1, len(PASCAL_CLASSES) + 1)),
-        titles={str(number): name for number, name in enumerate(PASCAL_CLASSES, 1)},
+        image_file=partial(jpeg_path, image_folder),
+        mask_file=partial(mask_file, mask_folder),
+        list_items=partial(list_items, mask_folder, numbers),
+        titles=titles,
+        # CANet's binary masks contain 0 and 255 only, so VOC's void border is lost in them.
         has_labels=layout == "maps",
     )
 
 
-def _in_parts(folder: Path, label: str, image: str) -> Path:
-    files = [safe_join(folder, f"{part}/{label}/{image}.png") for part in _PARTS]
-    return next((file for file in files if file.is_file()), files[-1])
+def _in_parts(
+    folder: Path,
+    label: str,
+    image: str,
+) -> Path:
+    """Return the path of a class's mask in the part that contains it; if none does, its path in the last part."""
+    file = folder
+    for part in _PARTS:
+        file = safe_join(folder, f"{part}/{label}/{image}.png")
+        if file.is_file():
+            break
+    return file
 
 
 def _binary_items(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
     items: list[ClassImage] = []
-    for label, part in product(map(str, classes), _PARTS):
-        if (folder / part / label).is_dir():
-            items += [(label, stem) for stem in files_by_stem(folder / part / label, (".png",))]
+    for number, part in product(classes, _PARTS):
+        label = str(number)
+        class_folder = folder / part / label
+        if class_folder.is_dir():
+            stems = files_by_stem(class_folder, (".png",))
+            items += [(label, stem) for stem in stems]
     return items
 
 
@@ -125,4 +142,4 @@ _LAYOUTS = {
     "maps": ("SegmentationClassAug", label_map_path, list_label_maps),
     "merged": ("masks", class_mask_path, list_class_masks),
 }
-"""Folder, file of a mask and list of items for each layout of masks, in the order of "auto"."""
+"""Folder, mask file and item listing of each layout of masks, in the order in which "auto" tries them."""

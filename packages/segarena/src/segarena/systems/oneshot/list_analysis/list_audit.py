@@ -1,4 +1,4 @@
-"""Audit of lists of pairs: errors, oddities and fragile cells."""
+"""Audit of lists of pairs: errors, oddities and cells with few query images."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ TINY_CELL_QUERIES = 5
 """Maximum number of distinct query images of a tiny cell."""
 
 FindingParts: TypeAlias = tuple[str, int, str]
-"""Kind, count and message of a finding in one list."""
+"""Kind, count and message of one finding in one list."""
 
 _CELL = ("partition", "level", "class")
+# Detects the three short classes of the published COCO-20i splits: 29, 79 and 379 rows instead of
+# 500.
 _UNEVEN_BELOW = 0.8  # share of the median number of rows below which a class is uneven
-# The published lists of FSS-1000 have a zero for an apostrophe or hyphen.
+# The published lists of FSS-1000 write 0 for an apostrophe or a hyphen.
 _REPLACED_LETTER = re.compile(r"[a-z]0[a-z]")
 _USUAL_NAME = re.compile(r"[\w .-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFinding:
-    """Finding of an audit."""
+    """Finding of an audit in one list or across lists."""
 
     kind: str  # "cross-class", "self-pairs", "duplicates", ...; see docs/toss.md
     list: str  # name of the list; "" for a finding across lists
@@ -55,16 +57,16 @@ def audit_lists(
     files: ImageSource | None = None,
     dataset: str = "",
 ) -> list[ListFinding]:
-    """Return all findings, list by list, then those across lists.
+    """Return the findings of each list, followed by the findings across lists.
 
     Args:
-        pairs: of any number of lists; see `segarena.systems.oneshot.pairs.pair_table`.
+        pairs: pairs of any number of lists; see `segarena.systems.oneshot.pairs.pair_table`.
         tiny: see `TINY_CELL_QUERIES`.
-        train_classes: classes on which a model was trained; pairs that ask for one are leaks.
-        class_list: the classes that the list claims, to compare with those of its dataset in
-            these pairs.
-        files: images and masks whose files are looked up; None looks up none.
-        dataset: of these files: lists of another published dataset are skipped.
+        train_classes: classes on which a model was trained; a pair that requests one is a leak.
+        class_list: the classes that the list claims to cover, compared with the classes that
+            pairs of its dataset request.
+        files: images and masks whose files must exist; None checks no files.
+        dataset: dataset of these files; lists of another published dataset are skipped.
     """
     findings: list[ListFinding] = []
     for table in pairs.partition_by("list", maintain_order=True):
@@ -89,25 +91,33 @@ def audit_lists(
 
 
 def _label_findings(found: Iterable[FindingParts], pairs: pl.DataFrame) -> list[ListFinding]:
-    """Return findings with the name of the list; none where there are several lists."""
+    """Return findings labelled with their list; findings across several lists have no label."""
     name = pairs["list"][0] if pairs["list"].n_unique() == 1 else ""
-    return [
-        ListFinding(kind=kind, list=name, count=count, message=text) for kind, count, text in found
-    ]
+    findings: list[ListFinding] = []
+    for kind, count, text in found:
+        findings.append(
+            ListFinding(
+                kind=kind,
+                list=name,
+                count=count,
+                message=text,
+            )
+        )
+    return findings
 
 
 def findings_table(findings: Sequence[ListFinding]) -> pl.DataFrame:
-    """Return findings as a table with columns kind, list, count, message."""
+    """Return the findings as a table with columns kind, list, count, message."""
     schema = {"kind": pl.String, "list": pl.String, "count": pl.Int64, "message": pl.String}
     return pl.DataFrame([asdict(finding) for finding in findings], schema=schema)
 
 
 def list_count_table(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the numbers of pairs, images and classes of each list and level.
+    """Count the pairs, images and classes of each list and level.
 
-    `queries` are distinct query images, `targets` distinct classes in query images: an image with
-    two requested classes is one query and two targets. The columns fewest and most are over
-    classes.
+    `queries` counts distinct query images, and `targets` counts distinct classes in query images:
+    an image with two requested classes is one query and two targets. The columns fewest and most
+    are the smallest and largest number of pairs of a class.
     """
     by = ("list", "dataset", "tier", "fold", "partition", "level")
     distinct_queries = pl.col("query").n_unique()
@@ -130,7 +140,7 @@ def _class_names(table: pl.DataFrame, key: Callable[[str], Any] | None = None) -
 
 
 def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
-    # Only L4 shows another class on purpose.
+    # Only level L4 shows another class on purpose.
     rows = table.filter(pl.col("cross_class") & (pl.col("level").fill_null("") != "L4"))
     if not rows.height:
         return
@@ -139,8 +149,8 @@ def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
     couples = sorted(rows.select(couple).to_series().unique().to_list())
     percent = 100 * rows.height / table.height
     message = (
-        f"{rows.height} rows ({percent:.1f} %) show another class than they ask for, "
-        f"{len(couples)} couples: {abbreviate_names(couples, 8)}; leave them out with drop_cross_class"
+        f"{rows.height} rows ({percent:.1f} %) show a class other than the requested one, "
+        f"{len(couples)} pairs of classes: {abbreviate_names(couples, 8)}; leave them out with drop_cross_class"
     )
     yield "cross-class", rows.height, message
 
@@ -162,10 +172,12 @@ def _find_duplicates(table: pl.DataFrame) -> Iterator[FindingParts]:
 
 
 def _find_tiny_cells(table: pl.DataFrame, tiny: int) -> Iterator[FindingParts]:
+    # Hard, salient queries of class 11 (dining table) are a single image in the published lists.
     cells = table.group_by(_CELL).agg(pairs=pl.len(), queries=pl.col("query").n_unique())
     tiny_cells = cells.filter(pl.col("queries") <= tiny).sort("queries", *_CELL)
     for cell in tiny_cells.iter_rows(named=True):
-        parts = [cell[name] for name in ("partition", "level") if cell[name] is not None]
+        known = (cell["partition"], cell["level"])
+        parts = [part for part in known if part is not None]
         images = f"{cell['queries']} query images"
         if cell["queries"] == 1:
             images = "ONE query image"
@@ -189,7 +201,7 @@ def _find_uneven_classes(table: pl.DataFrame) -> Iterator[FindingParts]:
 def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
     """Report the fold convention, and rows with a class that another fold tests.
 
-    A model of this fold is trained on such a class.
+    A model that was trained for this fold has seen such a class.
     """
     fold = table["fold"][0]
     rules = FOLD_RULES.get(table["dataset"][0])
@@ -207,7 +219,7 @@ def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
     if foreign[rule].height:
         labels = abbreviate_names(_class_names(foreign[rule], int), 8)
         message = (
-            f"{foreign[rule].height} rows ask for classes that fold {fold} ({rule}) trains on: "
+            f"{foreign[rule].height} rows request classes that fold {fold} ({rule}) trains on: "
             f"{labels}"
         )
         yield "train-class-leak", foreign[rule].height, message
@@ -216,7 +228,10 @@ def _find_foreign_folds(table: pl.DataFrame) -> Iterator[FindingParts]:
 def _find_odd_names(table: pl.DataFrame) -> Iterator[FindingParts]:
     odd = [label for label in _class_names(table) if _is_odd(label)]
     if odd:
-        message = f"{len(odd)} class names with odd characters, or a 0 in place of one: {abbreviate_names(odd, 8)}"
+        names = abbreviate_names(odd, 8)
+        message = (
+            f"{len(odd)} class names contain unusual characters, or a 0 in place of one: {names}"
+        )
         yield "odd-names", len(odd), message
 
 
@@ -225,7 +240,7 @@ def _is_odd(label: str) -> bool:
 
 
 def _find_level_defects(table: pl.DataFrame) -> Iterator[FindingParts]:
-    """Report uneven levels, and ambiguities of a Support Cognizance list."""
+    """Report uneven levels and ambiguities in a Support Cognizance list."""
     if table["tier"][0] != "support-cognizance":
         return
     class_sizes = table.group_by("class", "level").len()["len"]
@@ -243,11 +258,13 @@ def _find_level_defects(table: pl.DataFrame) -> Iterator[FindingParts]:
         yield "levels-not-told", pooled, message
     by_ending = table.filter((pl.col("level") == "L6") & pl.col("code").is_not_null()).height
     if by_ending:
-        message = f"only the ending .jpg marks {by_ending} rows as L6; no code does"
+        message = f"{by_ending} rows are marked as L6 only by the ending .jpg, not by a code"
         yield "levels-not-told", by_ending, message
     transformed = table.filter(pl.col("transform").str.starts_with("xf")).height
     if transformed:
-        message = f"the list names the transforms of {transformed} queries without describing them"
+        message = (
+            f"{transformed} queries are transformed, but the list does not describe the transforms"
+        )
         yield "transforms-not-told", transformed, message
     identical = set(table.filter(pl.col("level") == "L0")["query"].to_list())
     bases = set(table.filter(pl.col("level") == "L1")["query"].to_list())
@@ -265,16 +282,18 @@ def _find_train_leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iter
     if rows.height:
         labels = _class_names(rows)
         message = (
-            f"{rows.height} rows ask for {len(labels)} of {table['class'].n_unique()} classes that "
+            f"{rows.height} rows request {len(labels)} of {table['class'].n_unique()} classes that "
             f"the model was trained on: {abbreviate_names(labels, 8)}"
         )
         yield "train-class-leak", rows.height, message
 
 
 def _pairs_of_class_list(pairs: pl.DataFrame, class_list: Sequence[str]) -> pl.DataFrame:
-    """Return the pairs of datasets with a class of the list; all pairs if there is none."""
-    is_listed = pl.col("class").is_in(list(class_list)).any().over("dataset")
-    listed = pairs.filter(is_listed)
+    """Return the pairs of the datasets that have a class of the class list; all pairs if none does."""
+    # A class list belongs to one dataset, while the audited lists may cover several.
+    is_listed = pl.col("class").is_in(list(class_list))
+    dataset_has_listed = is_listed.any().over("dataset")
+    listed = pairs.filter(dataset_has_listed)
     return listed if listed.height else pairs
 
 
@@ -289,9 +308,7 @@ def _find_class_list_defects(
     unused = sorted(claimed - present)
     if unused:
         names = [_with_close_match(name, unlisted) for name in unused]
-        message = (
-            f"{len(unused)} names of the class list are in no pair: {abbreviate_names(names, 12)}"
-        )
+        message = f"{len(unused)} names of the class list are not in any pair: {abbreviate_names(names, 12)}"
         yield "class-list", len(unused), message
     if unlisted:
         message = f"{len(unlisted)} classes of pairs are not in the class list: {abbreviate_names(unlisted, 12)}"
@@ -303,13 +320,16 @@ def _find_class_list_defects(
 
 
 def _with_close_match(name: str, candidates: Sequence[str]) -> str:
-    """Return a name, followed by a similar one that may be meant."""
+    """Return a name, followed by the most similar known name if there is one."""
+    # Seven names in the published class list are misspelt.
     matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.5)
     return f"{name} ({matches[0]}?)" if matches else name
 
 
 def _find_missing_files(
-    table: pl.DataFrame, files: ImageSource | None, dataset: str
+    table: pl.DataFrame,
+    files: ImageSource | None,
+    dataset: str,
 ) -> Iterator[FindingParts]:
     if files is None:
         return
@@ -329,17 +349,19 @@ def _find_missing_files(
 
 
 def _find_shared_queries(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Name (class, query) in several partitions of a fold: partitions are meant to be disjoint."""
+    """Report targets (class and query) in several partitions of a fold, which should be disjoint."""
+    # Only the Query Complexity tier has partitions.
     rows = pairs.filter(pl.col("tier") == "query-complexity")
-    targets = rows.group_by("dataset", "fold", "class", "query").agg(pl.col("partition").n_unique())
-    shared = targets.filter(pl.col("partition") > 1).height
+    targets = rows.group_by("dataset", "fold", "class", "query")
+    partitions = targets.agg(pl.col("partition").n_unique())
+    shared = partitions.filter(pl.col("partition") > 1).height
     if shared:
         message = f"{shared} targets (a class in a query image) are in several partitions"
         yield "shared-queries", shared, message
 
 
 def _find_levels_of_one_kind(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Name levels without queries of some partition, given lists of both tiers."""
+    """Report levels whose queries lack some partition, if lists of both tiers are given."""
     complexity = pairs.filter(pl.col("tier") == "query-complexity")
     partitions_of_query = complexity.select("class", "query", "partition").unique()
     cognizance = pairs.filter(pl.col("tier") == "support-cognizance")

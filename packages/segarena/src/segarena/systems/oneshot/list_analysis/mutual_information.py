@@ -1,4 +1,4 @@
-"""Mutual information of a number and a class, estimated from nearest neighbours."""
+"""Mutual information of a numeric and a categorical variable, estimated from nearest neighbours."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 
-# Standard deviation of the noise, as a share of the spread of the values: the estimator needs
-# distances above 0, so equal values have to be separated.
+# Standard deviation of the noise, as a share of the standard deviation of the values. The estimator
+# needs distances above 0, so noise has to separate equal values.
 _NOISE_SHARE = 1e-10
 
 
 def mutual_information(
-    values: ArrayLike, classes: ArrayLike, *, neighbours: int = 3, seed: int = 0
+    values: ArrayLike,
+    classes: ArrayLike,
+    *,
+    neighbours: int = 3,
+    seed: int = 0,
 ) -> float:
-    """Return the mutual information of `values` and `classes` in nats; never below 0.
+    """Estimate the mutual information of `values` and `classes` in nats; negative estimates become 0.
 
-    Noise of 1e-10 of their spread separates equal values, so results on values that repeat depend
-    slightly on `seed`. Values of a class that occurs once are left out. Without spread, or with
-    one class, the result is 0.
+    Noise separates equal values (standard deviation: 1e-10 of theirs), so results for repeated
+    values depend slightly on `seed`. Values of a class that occurs only once are left out. If all
+    values are equal, or there is only one class, the result is 0.
 
     Args:
         values: (n,) finite numbers.
         classes: (n,) labels.
-        neighbours: k of the estimator; in smaller classes all the others.
-        seed: of the noise.
+        neighbours: k of the estimator; a class with k or fewer values uses all its other values.
+        seed: random seed of the noise.
 
     Raises:
         InvalidInput: shapes differ, values are not finite, or `neighbours` is below 1.
@@ -33,7 +37,7 @@ def mutual_information(
     Source: Ross, Mutual Information between Discrete and Continuous Data Sets, PLoS ONE 2014,
     equation 3; after Kraskov et al., Physical Review E 2004.
     """
-    # SciPy takes long to import; `segarena toss --help` needs none of it.
+    # SciPy takes long to import, and `segarena toss --help` needs none of it.
     from scipy.special import digamma
 
     numbers = np.asarray(values, dtype=np.float64)
@@ -63,9 +67,11 @@ def mutual_information(
 
 
 def _class_radii(
-    values: NDArray[np.float64], labels: NDArray[np.intp], neighbours: int
+    values: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    neighbours: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return a radius just below the distance to the k-th neighbour in the class, and k."""
+    """Return a radius just below the distance to the k-th neighbour within the class, and k."""
     from scipy.spatial import cKDTree
 
     radii = np.empty(len(values))
@@ -74,17 +80,21 @@ def _class_radii(
         own = np.flatnonzero(labels == label)
         points = values[own, None]
         k = min(neighbours, len(own) - 1)
-        # The first neighbour of each value is itself.
-        distances = np.asarray(cKDTree(points).query(points, k=[k + 1])[0])
+        # The nearest neighbour of each value is the value itself.
+        found = cKDTree(points).query(points, k=[k + 1])
+        distances = np.asarray(found[0])
+        # Just below, because the estimator counts only values that are nearer than the k-th
+        # neighbour.
         radii[own] = np.nextafter(distances[:, 0], 0)
         used_neighbours[own] = k
     return radii, used_neighbours
 
 
 def _count_within(values: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of values within the radius of each value, itself included."""
+    """Count the values within the radius of each value, including the value itself."""
     from scipy.spatial import cKDTree
 
     points = values[:, None]
-    counts = cKDTree(points).query_ball_point(points, radii, return_length=True)
+    tree = cKDTree(points)
+    counts = tree.query_ball_point(points, radii, return_length=True)
     return np.asarray(counts, dtype=np.int64)

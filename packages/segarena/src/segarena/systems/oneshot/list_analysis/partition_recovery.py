@@ -1,4 +1,4 @@
-"""Recovery of the rule behind the published partitions, from the published statistics."""
+"""Recovery of the rule behind the published partitions from the published statistics."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ATTRIBUTE_NAMES = {
     "blob_count": "blobs",
     "distractor_weight": "distractors",
 }
-"""Columns of the statistics file, and the paper's names for them."""
-# As the paper prints them, in nats.
+"""Columns of the statistics file, with their names in the paper."""
+# Values that the paper prints, in nats.
 PUBLISHED_INFORMATION = {
     "iou": 0.0905,
     "area_ratio": 0.0330,
@@ -53,30 +53,30 @@ class PartitionRecovery:
     best: float  # share of `found` that agrees with it
     missed: int  # salient queries below 0.5
     surplus: int  # non-salient queries from 0.5 on
-    # Mutual information of each attribute with one-shot IoU > 0.5, in nats.
+    # Mutual information between each attribute and a one-shot IoU above 0.5, in nats.
     information: dict[str, float]
     partition_means: dict[str, float]  # mean one-shot IoU of each partition
-    # Salience times supervised IoU of each partition, scaled to add up to 5.
+    # Mean of salience times supervised IoU in each partition, scaled to add up to 5.
     simplicity: dict[str, float]
 
     @property
     def has_published_ranking(self) -> bool:
-        """Whether the attributes rank by mutual information as published."""
+        """Whether ranking the attributes by mutual information gives the published order."""
         return _ranking(self.information) == _ranking(PUBLISHED_INFORMATION)
 
 
 def read_statistics(path: str | Path) -> pl.DataFrame:
     """Read the published statistics file.
 
-    Its columns are `filename` (CLASS_YYYY_NNNNNN), `oss_perf` and the attributes.
+    The file has the columns `filename` (CLASS_YYYY_NNNNNN), `oss_perf` and one per attribute.
 
     Returns:
-        The file's columns, with `class` and `query` instead of `filename`.
+        The columns of the file, with `class` and `query` instead of `filename`.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it is no CSV, lacks a column, has no number where one belongs, or names an
-            image in another way.
+        DatasetError: the file is not a CSV file, lacks a column, has text in a numeric column, or
+            contains a malformed image name.
     """
     file = Path(path)
     if not file.is_file():
@@ -93,31 +93,35 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
             f"{file}: expected columns filename, oss_perf, {', '.join(ATTRIBUTE_NAMES)}; "
             f"missing {missing}"
         )
-    # A cell that is no number becomes null here.
+    # The cast turns text in a numeric column into null, which the check below reports.
     table = table.with_columns(
         pl.col("filename").cast(pl.String), pl.col(number_columns).cast(pl.Float64, strict=False)
     )
     incomplete = [name for name in columns if not table[name].is_not_null().all()]
     if incomplete:
         raise DatasetError(
-            f"{file}: expected a name and numbers in every row, got others in column "
+            f"{file}: expected a name and numbers in every row, got other values in column "
             f"{incomplete[0]!r}"
         )
     items = [parse_item_name(name, "pascal5i") for name in table["filename"].to_list()]
-    keys = pl.DataFrame(
-        {"class": [item.label for item in items], "query": [item.image for item in items]}
-    )
+    labels = [item.label for item in items]
+    images = [item.image for item in items]
+    keys = pl.DataFrame({"class": labels, "query": images})
     return keys.hstack(table.drop("filename"))
 
 
 def recover_partitions(
-    statistics: pl.DataFrame, pairs: pl.DataFrame, *, neighbours: int = 3, seed: int = 0
+    statistics: pl.DataFrame,
+    pairs: pl.DataFrame,
+    *,
+    neighbours: int = 3,
+    seed: int = 0,
 ) -> PartitionRecovery:
-    """Compare thresholds on the statistics with the partitions of `pairs`.
+    """Compare thresholds on the statistics with the published partitions in `pairs`.
 
     Args:
-        statistics: see `read_statistics`.
-        pairs: the lists of query complexity.
+        statistics: table returned by `read_statistics`.
+        pairs: the lists of the Query Complexity tier.
         neighbours: see `mutual_information`.
         seed: see `mutual_information`.
 
@@ -171,19 +175,23 @@ def recover_partitions(
 def _best_threshold(
     values: NDArray[np.float64], is_salient: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return the highest share of agreement of any threshold, and that threshold.
+    """Return the share of agreement of the best threshold, and that threshold.
 
     Values at or above the threshold count as salient.
     """
+    # Agreement changes only at the values themselves, so one pass over the sorted values tries all
+    # thresholds.
     order = np.argsort(values)
+    sorted_salient = is_salient[order]
     salient_count = is_salient.sum()
-    # Agreement of the cut before each value, and after the last one.
-    salient_above = np.concatenate([[salient_count], salient_count - np.cumsum(is_salient[order])])
-    others_below = np.concatenate([[0], np.cumsum(~is_salient[order])])
-    agreement = salient_above + others_below
+    # Agreement if the threshold is at each value, and above the last one.
+    salient_below = np.concatenate([[0], np.cumsum(sorted_salient)])
+    others_below = np.concatenate([[0], np.cumsum(~sorted_salient)])
+    agreement = (salient_count - salient_below) + others_below
     cut = int(np.argmax(agreement))
     share = float(agreement[cut] / len(values))
-    threshold = float(values[order][min(cut, len(values) - 1)])
+    last = len(values) - 1
+    threshold = float(values[order][min(cut, last)])
     return share, threshold
 
 

@@ -1,4 +1,4 @@
-"""Counts of void pixels, with which scores under another rule for void pixels need no new run."""
+"""Counts of void pixels, from which scores under another void rule can be computed without a new run."""
 
 from __future__ import annotations
 

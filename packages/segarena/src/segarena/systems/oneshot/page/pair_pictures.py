@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from segarena.reports.html_document import macros
@@ -14,33 +14,36 @@ from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import ImagePictures, RunDialogue
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueId, DialogueRecord
-from segarena.reports.viewer import Example, Stack
+from segarena.reports.viewer_content import ExampleContent, ViewerContent
 from segarena.samples import ImageSample, Support, Target
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
 from segarena.systems.oneshot.page.run_counts import NEGATIVE_LEVELS, TIER_ORDER, support_kind
 from segarena.systems.oneshot.page.tier_part_tables import LEVEL_NAMES, PART_ORDER
 
 SUPPORT_PICTURE_PX = 320
-"""Longest side of a support, in SVG units; its JPEG has at most as many pixels."""
+"""Longest side of a support image in SVG units; the embedded JPEG has at most this many pixels a side."""
 MAX_SHOWN_SUPPORTS = 3
-"""Maximum number of supports in the picture of a pair."""
+"""Maximum number of supports shown for a pair."""
 RANK_SHARES = (0.25, 0.75)
-"""Ranks of the chosen pairs of a part, as shares of the way from the lowest to the highest IoU."""
+"""Quantiles of IoU at which the pairs of a part are chosen."""
 
 
 class PairPictures(ImagePictures):
-    """Query images drawn like photographs, with the supports beside the target."""
+    """Pictures of query images and predictions, with the supports next to the target."""
 
     def lead(self) -> str:
-        """Return the paragraph that says which pairs are shown and explains the outlines."""
+        """Return the paragraph that explains the choice of pairs and the outlines."""
         return str(macros("segarena.systems.oneshot.page", "pairs.html").lead())
 
-    def stacks(
-        self, shown: Sequence[RunDialogue], sample: ImageSample, target: Target
-    ) -> Sequence[Stack]:
+    def content(
+        self,
+        shown: Sequence[RunDialogue],
+        sample: ImageSample,
+        target: Target,
+    ) -> ViewerContent:
         """Return the query image with its supports."""
-        beside = _support_pictures(sample.supports.get(target.id, ()))
-        return [replace(stack, beside=beside) for stack in super().stacks(shown, sample, target)]
+        supports = _support_pictures(sample.supports.get(target.id, ()))
+        return msgspec.structs.replace(super().content(shown, sample, target), examples=supports)
 
 
 class _Part(NamedTuple):
@@ -53,7 +56,7 @@ class _Part(NamedTuple):
 
 
 def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
-    """Return two pairs of every part that all runs answered, part by part, low IoU first."""
+    """Return two pairs of every part that all runs answered, ordered by part, lower IoU first."""
     user = runs[0].users[0]
     ious: dict[DialogueId, list[float]] = {}
     dialogues: dict[DialogueId, DialogueRecord] = {}
@@ -61,7 +64,8 @@ def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
         for dialogue in run.finished(run.users[0]):
             if dialogue.repeat:
                 continue
-            # Users may differ between runs: the first run's user stands for all of them.
+            # Runs may have users of different names. The key uses the first run's user, so that
+            # pairs match.
             key = (dialogue.sample, dialogue.target, user, 0)
             ious.setdefault(key, []).append(dialogue.values["iou"][-1])
             dialogues[key] = dialogue
@@ -81,7 +85,7 @@ def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
 
 
 def pair_title(dialogue: DialogueRecord) -> str:
-    """Return class, tier and part of a pair, with a remark where the correct answer is empty."""
+    """Return class, tier and part of a pair, with a remark if the correct mask is empty."""
     part = _part_of(dialogue)
     is_negative = dialogue.attributes.get("level") in NEGATIVE_LEVELS
     remark = "right: nothing" if is_negative else ""
@@ -104,9 +108,9 @@ def _part_of(dialogue: DialogueRecord) -> _Part:
     )
 
 
-def _support_pictures(supports: Sequence[Support]) -> list[Example]:
-    """Return pictures of the first supports; the last one's label counts the others."""
-    pictures: list[Example] = []
+def _support_pictures(supports: Sequence[Support]) -> list[ExampleContent]:
+    """Return pictures of the first supports; the label of the last one counts those not shown."""
+    pictures: list[ExampleContent] = []
     hidden = len(supports) - MAX_SHOWN_SUPPORTS
     for support in supports[:MAX_SHOWN_SUPPORTS]:
         height, width = support.sample.image.shape[:2]
@@ -115,9 +119,9 @@ def _support_pictures(supports: Sequence[Support]) -> list[Example]:
         is_last = len(pictures) + 1 == MAX_SHOWN_SUPPORTS
         label = f"support, {hidden} more" if is_last and hidden > 0 else "support"
         pictures.append(
-            Example(
+            ExampleContent(
                 label=label,
-                view=view,
+                size=(view.width, view.height),
                 picture=jpeg_uri(support.sample.image, view),
                 outline=outline(np.asarray(support.mask, dtype=np.bool_), view),
             )

@@ -19,19 +19,19 @@ from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 _LAST_NAME_PART = r"/([^/]+)$"
 NEGATIVE_LEVELS = ("L4", "L5", "L6")
-"""Levels whose correct answer is an empty mask."""
+"""Levels whose correct prediction is an empty mask."""
 SUMMARY_CAPTION = "mean IoU of pairs whose support shows the class"
 SUPPORT_KIND_COLUMN = pl.when(
     pl.col("list").str.extract(_LAST_NAME_PART).is_in(list(SUPPORT_KINDS))
 ).then(pl.col("list").str.extract(_LAST_NAME_PART))
-"""Kind of support of a row of counts (see `support_kind`); null in other lists."""
+"""Kind of support in each row of counts (see `support_kind`); null in lists without kinds."""
 COGNIZANCE = "support-cognizance"
 TIER_ORDER = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SegmenterCounts:
-    """Counts of one segmenter with one user, over one or several runs."""
+    """Counts of one segmenter with one user over one or more runs."""
 
     segmenter: str
     user: str
@@ -45,14 +45,15 @@ class SegmenterCounts:
         return pl.concat(self.runs)
 
     def filter_runs(self, condition: pl.Expr) -> tuple[pl.DataFrame, ...]:
-        """Return the counts of each run that meet a condition, without runs that have none."""
+        """Return the counts of each run that meet a condition; runs without such counts are dropped."""
+        # A run over one tier has no counts for the other tiers.
         filtered = [run.filter(condition) for run in self.runs]
         return tuple(run for run in filtered if run.height)
 
 
 @dataclass(frozen=True, slots=True)
 class TierSelection:
-    """A tier, restricted to one dataset where several datasets have it."""
+    """A tier, restricted to one dataset if several datasets have it."""
 
     name: str
     dataset: str = ""  # empty where only one dataset has this tier
@@ -64,7 +65,7 @@ class TierSelection:
 
     @property
     def condition(self) -> pl.Expr:
-        """Condition that the counts of this tier meet."""
+        """Polars expression that selects the counts of this tier."""
         is_tier = pl.col("tier") == self.name
         if not self.dataset:
             return is_tier
@@ -76,7 +77,7 @@ class TierSelection:
 
 
 def without_negative_pairs(run: Run) -> Run:
-    """Return a run without pairs that expect an empty answer or have a changed support."""
+    """Return a run without pairs whose correct mask is empty or whose support was changed."""
     dialogues = [dialogue for dialogue in run.dialogues if _expects_object(dialogue.attributes)]
     return replace(run, dialogues=tuple(dialogues))
 
@@ -92,7 +93,7 @@ def run_settings(run: Run) -> ScoreSettings:
     options = run.config.benchmark.options
     names = [field.name for field in fields(ScoreSettings)]
     recorded: dict[str, Any] = {name: options[name] for name in names if name in options}
-    # JSON has no tuples: run.json holds weights as lists.
+    # JSON has no tuples, so run.json holds weights as lists.
     for name in ("weights", "scs_weights"):
         if isinstance(recorded.get(name), list):
             recorded[name] = tuple(recorded[name])
@@ -113,31 +114,36 @@ def mode_text(runs: Sequence[Run]) -> str:
 
 @lru_cache(maxsize=2)  # the page and the files of one report read the same runs
 def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
-    """Return the counts of each segmenter and user with at least one answer.
+    """Return the counts of each segmenter and user that have at least one prediction.
 
-    Runs of one segmenter over several lists are merged; of several repeats only the first counts.
+    Runs of one segmenter over several lists are merged. If a run has several repeats, only the
+    first counts.
     """
     parts_by_key: dict[tuple[str, str], list[PixelCounts]] = {}
     for run in runs:
         records = run.folder.records()
         for user in run.users:
-            # Records without target are failed samples: they belong to every user.
+            # Records without a target belong to samples that failed to load, so they count for
+            # every user.
             is_first_repeat = (pl.col("user") == user) & (pl.col("repeat") == 0)
             own = records.filter(is_first_repeat | (pl.col("target") == ""))
             try:
                 part = counts_from_records(own)
             except InvalidInput:
-                # There is no answer yet; the report's header says so.
+                # The run has no prediction yet, which the header of the report states.
                 continue
             parts_by_key.setdefault((run.segmenter, user), []).append(part)
     merged: list[SegmenterCounts] = []
     for (segmenter, user), parts in parts_by_key.items():
         pairs = pl.concat([part.pairs for part in parts]).unique()
+        failed = 0
+        for part in parts:
+            failed += len(part.left_out)
         counts = SegmenterCounts(
             segmenter=segmenter,
             user=user,
             runs=tuple(part.counts for part in parts),
-            failed=sum(len(part.left_out) for part in parts),
+            failed=failed,
             pairs=pairs,
         )
         merged.append(counts)
@@ -146,7 +152,7 @@ def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
 
 def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
     """Return the counts of each segmenter's first user, over pairs with unchanged supports."""
-    # The first run of a segmenter decides, so later runs are read first and overwritten.
+    # The first run of a segmenter decides: iterating in reverse lets it overwrite later runs.
     first_user = {run.segmenter: run.users[0] for run in reversed(runs)}
     is_unchanged = SUPPORT_KIND_COLUMN.is_null() | (SUPPORT_KIND_COLUMN == "normal")
     found: list[SegmenterCounts] = []
@@ -160,7 +166,7 @@ def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
 
 
 def available_tiers(found: Sequence[SegmenterCounts]) -> list[TierSelection]:
-    """Return the tiers with counts, in the paper's order; one per dataset where several have it."""
+    """Return the tiers that have counts, in the paper's order, once per dataset if several have the tier."""
     tables = [counts.counts.select("tier", "dataset").unique() for counts in found]
     pairs = pl.concat(tables).unique()
     names: list[str] = pairs["tier"].unique().to_list()
@@ -179,12 +185,14 @@ def _tier_rank(name: str) -> int:
 
 
 def score_tier(
-    runs: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame
+    runs: Sequence[pl.DataFrame],
+    settings: ScoreSettings,
+    pairs: pl.DataFrame,
 ) -> tuple[dict[tuple[str, int | None], ScoreOverRuns], str]:
-    """Return the scores of one tier by name and fold, and the reason if it has none.
+    """Return the scores of one tier by name and fold, and the reason if there are none.
 
     Args:
-        runs: counts of the tier, a table per run; without any, there is neither score nor reason.
+        runs: counts of the tier, one table per run; without tables, both results are empty.
         settings: see `ScoreSettings`.
         pairs: list, tier, fold and class of all requested pairs.
     """
@@ -198,7 +206,7 @@ def score_tier(
 
 
 class EncoderPasses(NamedTuple):
-    """Numbers of distinct images and of encoder passes over all runs."""
+    """Numbers of distinct images and of encoder passes, added up over all runs."""
 
     queries: int
     query_passes: int
@@ -210,14 +218,16 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
     """Count query images, support images and the encoder passes over each."""
     queries: set[tuple[str, str]] = set()
     for run in runs:
-        queries.update((run.label, dialogue.sample) for dialogue in run.finished())
+        for dialogue in run.finished():
+            queries.add((run.label, dialogue.sample))
     supports: set[tuple[str, str]] = set()
     for run, names in _given_supports(runs):
         supports.update((run.label, name) for name in names)
     all_passes = 0
     query_passes = 0
     for run in runs:
-        # Encoder passes are the timings of round 0; those of supports name their target.
+        # Encoder passes are recorded as timings of round 0; those of supports also name their
+        # target.
         passes = run.timings.filter(pl.col("round") == 0)
         all_passes += passes.height
         query_passes += passes.filter(pl.col("target") == "").height
@@ -230,7 +240,7 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
 
 
 def failed_text(found: Sequence[SegmenterCounts]) -> str:
-    """Return a sentence with the number of pairs that are in no score; empty without any."""
+    """Return a sentence with the number of pairs that are in no score; empty if none failed."""
     texts: list[str] = []
     for counts in found:
         if counts.failed:
@@ -241,14 +251,14 @@ def failed_text(found: Sequence[SegmenterCounts]) -> str:
 
 
 def support_kind(list_name: str) -> str:
-    """Return the kind of support of a list named LIST/KIND ("normal": unchanged), "" otherwise."""
+    """Return the kind of support in a list named LIST/KIND ("normal" means unchanged), or "" for other lists."""
     last = list_name.rpartition("/")[2]
     is_kind = "/" in list_name and last in SUPPORT_KINDS
     return last if is_kind else ""
 
 
 def _given_supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
-    """Yield the run and the names of the supports of each round of a finished dialogue."""
+    """Yield the run and the support names of each round of a finished dialogue."""
     for run in runs:
         for dialogue in run.finished():
             for prompts in dialogue.prompts:

@@ -18,7 +18,7 @@ from segarena.systems.oneshot.scoring.score_breakdown import level_table
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 CURVE_BINS = 8
-"""Approximate number of points of a curve; fewer where values repeat."""
+"""Approximate number of points of a curve; repeated values give fewer points."""
 
 PARTS_CAPTION = (
     "Class mIoU, averaged over folds. At L4 to L6 the support does not show the class, so the "
@@ -31,9 +31,10 @@ CURVES_CAPTION = (
     "Support-cognizance pairs are left out."
 )
 
-# Column and its word in figures: the difficulty of a pair is an IoU, so a high value means easy.
+# Column and its axis label. "Difficulty" is the IoU of a reference method, so a high value means
+# easy.
 _ATTRIBUTE_WORDS = {"difficulty": "ease", "salience": "salience"}
-# Title, column, and order of its values.
+# Title, column and order of the column's values.
 _BAR_PANELS = (
     ("Query complexity", "partition", PARTITIONS),
     ("Support cognizance", "level", (*LEVELS[:4], POOLED_LEVEL, *LEVELS[4:])),
@@ -41,9 +42,11 @@ _BAR_PANELS = (
 
 
 def toss_figures(
-    segmenters: Sequence[SegmenterCounts], settings: ScoreSettings, colours: Mapping[str, int]
+    segmenters: Sequence[SegmenterCounts],
+    settings: ScoreSettings,
+    colours: Mapping[str, int],
 ) -> list[Figure]:
-    """Return all figures for which the counts have values; colours are by segmenter."""
+    """Return all figures for which the counts have values, coloured by segmenter."""
     bars: list[tuple[str, str]] = []
     for title, column, order in _BAR_PANELS:
         bars.append((title, _bar_panel(segmenters, settings, column, order, colours)))
@@ -86,21 +89,33 @@ def _bar_panel(
     )
 
 
-def part_means(counts: SegmenterCounts, settings: ScoreSettings, column: str) -> dict[str, float]:
-    """Return class mIoU of each partition or level, the mean over folds where there are any."""
-    table = level_table(counts.counts, settings).filter(pl.col(column).is_not_null())
-    # The row of the mean over folds has no fold: sorted last, it overwrites the rows of folds.
-    rows = table.sort("fold", nulls_last=True).select(column, "miou").iter_rows()
-    return {str(name): float(value) for name, value in rows}
+def part_means(
+    counts: SegmenterCounts,
+    settings: ScoreSettings,
+    column: str,
+) -> dict[str, float]:
+    """Return class mIoU of each partition or level: the mean over folds if the tier has folds."""
+    table = level_table(counts.counts, settings)
+    of_parts = table.filter(pl.col(column).is_not_null())
+    # The mean over folds is the row without a fold. Sorted last, it overwrites the rows of single
+    # folds.
+    ordered = of_parts.sort("fold", nulls_last=True)
+    means: dict[str, float] = {}
+    for name, miou in ordered.select(column, "miou").iter_rows():
+        means[str(name)] = float(miou)
+    return means
 
 
 def _curve_panel(
-    segmenters: Sequence[SegmenterCounts], column: str, word: str, colours: Mapping[str, int]
+    segmenters: Sequence[SegmenterCounts],
+    column: str,
+    word: str,
+    colours: Mapping[str, int],
 ) -> str:
     curves: list[Curve] = []
     for counts in segmenters:
         x, y = target_values(counts, column)
-        # A single distinct value makes a point, not a curve.
+        # A single distinct x gives one point, which is no curve.
         if len(np.unique(x)) > 1:
             curves.append(_binned_curve(counts.segmenter, colours[counts.segmenter], x, y))
     if not curves:
@@ -120,6 +135,7 @@ def target_values(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return difficulty or salience of each query target, sorted, and the mean IoU of its pairs."""
     is_used = pl.col(column).is_not_null() & (pl.col("tier") != COGNIZANCE)
+    # Single pairs have no accumulated IoU, so this is the mean over pairs with the "clamp" rule.
     iou = pl.col("intersection") / pl.max_horizontal("union", 1.0)
     rows = (
         counts.counts.filter(is_used)
@@ -134,27 +150,37 @@ def target_values(
 
 
 def equal_count_bins(x: NDArray[np.float64], count: int = CURVE_BINS) -> list[NDArray[np.intp]]:
-    """Return the indices of sorted values in up to `count` bins of about equal size.
+    """Split sorted values into up to `count` bins of about equal size, and return the indices of each bin.
 
-    Equal values are never separated.
+    Equal values always fall into the same bin.
     """
-    run_starts = np.flatnonzero(np.diff(x, prepend=-math.inf))
+    is_run_start = np.diff(x, prepend=-math.inf)
+    # If a bin ended between equal values, the result would depend on their order.
+    run_starts = np.flatnonzero(is_run_start)
     edges: set[int] = set(run_starts.tolist())
     if len(run_starts) > count:
-        # The start of a run of equal values that is nearest to each equal share.
+        # Each boundary moves to the nearest start of a run of equal values.
         edges = set()
-        for wanted in np.linspace(0, len(x), count + 1)[1:-1]:
-            nearest = np.abs(run_starts - wanted).argmin()
+        shares = np.linspace(0, len(x), count + 1)[1:-1]
+        for share in shares:
+            nearest = np.abs(run_starts - share).argmin()
             edges.add(int(run_starts[nearest]))
     inner_edges = sorted(edges - {0})
     bins = np.split(np.arange(len(x)), inner_edges)
     return [indices for indices in bins if len(indices)]
 
 
-def _binned_curve(label: str, colour: int, x: NDArray[np.float64], y: NDArray[np.float64]) -> Curve:
+def _binned_curve(
+    label: str,
+    colour: int,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+) -> Curve:
     centres: list[float] = []
     means: list[Interval] = []
     for indices in equal_count_bins(x):
         centres.append(float(x[indices].mean()))
-        means.append(bootstrap_mean(y[indices], np.arange(len(indices))))
+        # Each target contributes one value, so it is a cluster of its own.
+        clusters = np.arange(len(indices))
+        means.append(bootstrap_mean(y[indices], clusters))
     return Curve.from_intervals(label, colour, centres, means)

@@ -1,4 +1,4 @@
-"""Tables of the parts of one-shot tiers: partitions, levels, classes, and tiny cells."""
+"""Tables of partitions, levels and classes of one-shot tiers, and of cells with few query images."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TINY_NOTE = (
     f"Classes of a part with at most {TINY_CLASS_QUERIES} distinct query images, however many "
     "pairs: their values say more about these images than about the class. Fewest images first."
 )
-# Columns with counts of a cell, and their headings.
+# Count columns of a cell and their headings.
 _PAIR_COUNTS = {"pairs": "Pairs", "queries": "Query images"}
 _CELL_COLUMNS = ("dataset", "tier", "partition", "level", "fold", "class")
 
@@ -51,7 +51,7 @@ _Row = Mapping[str, Any]
 
 
 def part_mean_sheets(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> list[Sheet]:
-    """Return a table per tier with parts: class mIoU, averaged over folds, a column per part."""
+    """Return, for each tier with parts, a table of class mIoU with one column per part, averaged over folds."""
     tables = [level_table(counts.counts, settings) for counts in segmenters]
     sheets: list[Sheet] = []
     for tier in available_tiers(segmenters):
@@ -63,9 +63,11 @@ def part_mean_sheets(segmenters: Sequence[SegmenterCounts], settings: ScoreSetti
 
 
 def _part_mean_sheet(
-    segmenters: Sequence[SegmenterCounts], tables: Sequence[pl.DataFrame], label: str
+    segmenters: Sequence[SegmenterCounts],
+    tables: Sequence[pl.DataFrame],
+    label: str,
 ) -> Sheet | None:
-    # A segmenter without pairs in the tier has no row.
+    # A segmenter that has no pairs in the tier gets no row.
     names: list[str] = []
     rows_by_part: list[Mapping[str, _Row]] = []
     for segmenter, table in zip(segmenters, tables, strict=True):
@@ -78,14 +80,14 @@ def _part_mean_sheet(
     if not parts:
         return None
     counts = {**_PAIR_COUNTS, "classes": "Classes", "tiny_classes": TINY_COLUMN}
-    # Built column by column, since each part has its own best value.
+    # Built column by column, because the best value is marked per part.
     columns: list[list[Cell]] = []
     for part in parts:
         rows = [own[part] for own in rows_by_part if part in own]
         mious = [float(row["miou"]) for row in rows]
-        # Low is good where the correct answer is an empty mask.
+        # Where the correct mask is empty, a low IoU is better.
         best = min(mious) if part in NEGATIVE_LEVELS else max(mious)
-        # A segmenter with failures has fewer pairs: the largest counts are those of the list.
+        # Failed pairs lower a segmenter's counts, so the largest counts are those of the list.
         largest = max(rows, key=_pair_count)
         column: list[Cell] = [_share(own.get(part), "miou", best) for own in rows_by_part]
         column += [int(largest[name]) for name in counts]
@@ -102,9 +104,10 @@ def _part_mean_sheet(
 
 
 def _rows_by_part(table: pl.DataFrame) -> dict[str, _Row]:
-    """Return the row of each part; the mean over folds where there are folds."""
+    """Return the row of each part: the mean over folds if the tier has folds."""
     rows: dict[str, _Row] = {}
-    # The row of the mean over folds has no fold: sorted last, it overwrites the rows of folds.
+    # The mean over folds is the row without a fold. Sorted last, it overwrites the rows of single
+    # folds.
     for row in table.sort("fold", nulls_last=True).iter_rows(named=True):
         part = row["level"] or row["partition"]
         if part:
@@ -113,7 +116,7 @@ def _rows_by_part(table: pl.DataFrame) -> dict[str, _Row]:
 
 
 def part_fold_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU of each part in each fold, a column per segmenter; None without folds."""
+    """Return class mIoU of each part in each fold, with one column per segmenter; None without folds."""
     tables: list[pl.DataFrame] = []
     for counts in segmenters:
         table = level_table(counts.counts, settings).filter(pl.col("fold").is_not_null())
@@ -130,10 +133,11 @@ def part_fold_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettin
 def part_class_sheet(
     segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
 ) -> Sheet | None:
-    """Return IoU of each class in each part, a column per segmenter."""
+    """Return the IoU of each class in each part, with one column per segmenter."""
+    tables = [class_table(counts.counts, settings) for counts in segmenters]
     return _cell_sheet(
         segmenters,
-        [class_table(counts.counts, settings) for counts in segmenters],
+        tables,
         _PAIR_COUNTS,
         name="classes",
         caption="IoU of each class in each part, %.",
@@ -142,10 +146,11 @@ def part_class_sheet(
 
 
 def tiny_cell_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return the classes of parts with few query images, fewest first; None without any."""
+    """Return the cells with few query images, fewest first; None if there are none."""
+    tables = [class_table(counts.counts, settings) for counts in segmenters]
     sheet = _cell_sheet(
         segmenters,
-        [class_table(counts.counts, settings).filter("is_tiny") for counts in segmenters],
+        [table.filter("is_tiny") for table in tables],
         _PAIR_COUNTS,
         name="tiny",
         caption="Tiny cells, IoU in %.",
@@ -158,7 +163,7 @@ def tiny_cell_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettin
 
 
 class _CellKey(NamedTuple):
-    """Cell of the tables; without the columns that a table does not have."""
+    """Key of a table cell; columns that a table lacks are None."""
 
     dataset: Any
     tier: Any
@@ -175,7 +180,7 @@ class _CellKey(NamedTuple):
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """Sort key: dataset, then tiers and parts in the paper's order, fold and class."""
+        """Sort key: dataset, then tiers and parts in the paper's order, then fold and class."""
         part = self.level or self.partition
         return (
             self.dataset,
@@ -195,16 +200,16 @@ def _cell_sheet(
     caption: str,
     note: str = "",
 ) -> Sheet | None:
-    """Return a table with a row per cell of any segmenter, a column per segmenter, and counts.
+    """Return a table with one row per cell of any segmenter, one column per segmenter, and counts.
 
     Args:
-        segmenters: the columns.
+        segmenters: the segmenters, one column each.
         tables: a table of cells per segmenter, with the columns of `_CELL_COLUMNS` (class may be
             missing), "iou" and those of `counts`.
-        counts: columns with counts of a cell, and their headings.
-        name: of the sheet.
-        caption: of the sheet.
-        note: below the sheet; "" for none.
+        counts: count columns of a cell and their headings.
+        name: name of the sheet.
+        caption: caption of the sheet.
+        note: text below the sheet; "" for none.
     """
     key_columns = [column for column in _CELL_COLUMNS if column in tables[0].columns]
     cells: dict[_CellKey, dict[int, _Row]] = {}
@@ -219,7 +224,7 @@ def _cell_sheet(
     rows: list[tuple[Cell, ...]] = []
     for key in sorted(cells, key=lambda key: key.rank):
         own = cells[key]
-        # A segmenter with failures has fewer pairs: the largest counts are those of the list.
+        # Failed pairs lower a segmenter's counts, so the largest counts are those of the list.
         largest = max(own.values(), key=_pair_count)
         names: list[Cell] = [str(key.dataset)] if has_datasets else []
         names += [key.tier, key.part_name or "–", _text(key.fold)]
@@ -227,7 +232,8 @@ def _cell_sheet(
             mark = " †" if largest.get("is_tiny") else ""
             names.append(f"{key.label}{mark}")
         values = [_share(own.get(index), "iou") for index in range(len(segmenters))]
-        rows.append((*names, *values, *(int(largest[column]) for column in counts)))
+        sizes = [int(largest[column]) for column in counts]
+        rows.append((*names, *values, *sizes))
     head = ["Dataset"] if has_datasets else []
     head += ["Tier", "Part", "Fold"]
     if has_classes:
@@ -255,7 +261,16 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _share(row: _Row | None, column: str, best: float = math.nan) -> Value:
+def _share(
+    row: _Row | None,
+    column: str,
+    best: float = math.nan,
+) -> Value:
     mean = math.nan if row is None else float(row[column])
     mark = "best" if mean == best else ""
-    return Value(mean=mean, is_share=True, decimals=2, mark=mark)
+    return Value(
+        mean=mean,
+        is_share=True,
+        decimals=2,
+        mark=mark,
+    )

@@ -1,4 +1,4 @@
-"""Tables of tier scores (TOSS, Table 4) and evidence of bias (TOSS, Table 2) of one-shot runs."""
+"""Tables of tier scores (TOSS, Table 4) and of measured bias (TOSS, Table 2) of one-shot runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from segarena.systems.oneshot.scoring.score_settings import ScoreSettings, TierS
 from segarena.systems.oneshot.scoring.tier_scores import class_miou
 
 SALIENT_IOU_FROM = 0.5
-"""Minimum IoU with the saliency map of a salient target (recovered from the published lists)."""
+"""Minimum IoU of a salient target with the saliency map (recovered from the published lists)."""
 SCS_PAPER = "SCS paper"
 TIER_SCORES = {
     "query-complexity": ("LCA", "HCA"),
@@ -55,7 +55,7 @@ SUPPORTS_NOTE = (
 )
 
 ScoreKey: TypeAlias = tuple[TierSelection, str, int | None]
-"""Tier, name of the score, and fold; None for the mean over folds."""
+"""Tier, name of the score and fold; the fold is None for the mean over folds."""
 ScoresByKey: TypeAlias = Mapping[ScoreKey, ScoreOverRuns]
 
 
@@ -96,7 +96,7 @@ def _unchanged_sheets(
 def _score_all(
     segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
 ) -> tuple[list[ScoresByKey], list[str]]:
-    """Return the scores of each segmenter, and each problem with the affected segmenters."""
+    """Return the scores of each segmenter, and the segmenters that each problem affects."""
     affected_by_problem: dict[str, list[str]] = {}
     all_scores: list[ScoresByKey] = []
     tiers = available_tiers(segmenters)
@@ -105,12 +105,14 @@ def _score_all(
         for tier in tiers:
             runs = segmenter.filter_runs(tier.condition)
             scores, problem = score_tier(runs, settings, segmenter.pairs)
-            own |= {(tier, name, fold): score for (name, fold), score in scores.items()}
+            for (name, fold), score in scores.items():
+                own[tier, name, fold] = score
             if tier.name == COGNIZANCE and settings.variant != "paper":
-                # A list that does not separate L2 from L3 has no score of this variant.
+                # The "paper" variant of SCS has no score for lists that do not separate L2 from L3.
                 paper_settings = replace(settings, variant="paper", scs_weights=None)
                 paper_scores, _ = score_tier(runs, paper_settings, segmenter.pairs)
-                own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper_scores.items()}
+                for (_, fold), score in paper_scores.items():
+                    own[tier, SCS_PAPER, fold] = score
             if problem:
                 text = f"no {_headline_names(tier)}: {problem}."
                 affected_by_problem.setdefault(text, []).append(segmenter.segmenter)
@@ -134,7 +136,7 @@ def _score_sheet(
     for segmenter, own in zip(segmenters, scores, strict=True):
         values: list[Cell] = []
         for (tier, name), best in columns.items():
-            # Without a fold: the mean over folds.
+            # The fold None stands for the mean over folds.
             values.append(_score_value(own.get((tier, name, None)), best))
         counts = segmenter.counts
         rows.append((segmenter.segmenter, *values, counts.height, counts["query"].n_unique()))
@@ -146,7 +148,7 @@ def _score_sheet(
 def _best_scores(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> dict[tuple[TierSelection, str], float]:
-    """Return the highest value of each score over all folds, tier by tier."""
+    """Return the highest mean over folds that any segmenter has, for each score in tier order."""
     best: dict[tuple[TierSelection, str], float] = {}
     for tier in available_tiers(segmenters):
         for name in TIER_SCORES.get(tier.name, ()):
@@ -173,23 +175,39 @@ def _score_value(over_runs: ScoreOverRuns | None, best: float = math.nan) -> Val
 def _interval_value(score: TierScore | None) -> Value:
     if score is None:
         return Value(mean=math.nan, is_share=True, decimals=2)
-    return Value(mean=score.value, low=score.low, high=score.high, is_share=True, decimals=2)
+    return Value(
+        mean=score.value,
+        low=score.low,
+        high=score.high,
+        is_share=True,
+        decimals=2,
+    )
 
 
 def _sheet_or_none(
-    name: str, caption: str, head: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], note: str = ""
+    name: str,
+    caption: str,
+    head: tuple[str, ...],
+    rows: Sequence[tuple[Cell, ...]],
+    note: str = "",
 ) -> Sheet | None:
-    """Return a table, or None without rows."""
+    """Return a table, or None if it would have no rows."""
     if not rows:
         return None
     notes = (note,) if note else ()
-    return Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes)
+    return Sheet(
+        name=name,
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
+    )
 
 
 def _fold_score_sheet(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> Sheet | None:
-    """Return all scores of each fold, class mIoU among them; None without folds."""
+    """Return all scores of each fold, including class mIoU; None without folds."""
     columns: dict[tuple[TierSelection, str], None] = {}  # a dict keeps the order of scores
     for own in scores:
         for tier, name, fold in own:
@@ -201,14 +219,15 @@ def _fold_score_sheet(
         for fold in sorted(folds):
             values = [_score_value(own.get((tier, name, fold))) for tier, name in columns]
             rows.append((segmenter.segmenter, f"{fold}", *values))
-    head = ("Segmenter", "Fold", *(f"{tier.qualify(name)}, %" for tier, name in columns))
+    headings = [f"{tier.qualify(name)}, %" for tier, name in columns]
+    head = ("Segmenter", "Fold", *headings)
     return _sheet_or_none("folds", "Scores of each fold.", head, rows)
 
 
 def _mean_iou_sheet(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> Sheet | None:
-    """Return class mIoU and FB-IoU of each tier that has them."""
+    """Return class mIoU and FB-IoU of each tier for which they are defined."""
     rows: list[tuple[Cell, ...]] = []
     for tier in available_tiers(segmenters):
         miou_key: ScoreKey = (tier, "mIoU", None)
@@ -227,7 +246,7 @@ def _mean_iou_sheet(
 
 
 def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU of salient and other targets, where pairs have a salience."""
+    """Return class mIoU of salient and other targets, if the pairs have a salience."""
     salience = pl.col("salience")
     rows: list[tuple[Cell, ...]] = []
     for segmenter in segmenters:
@@ -241,7 +260,12 @@ def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettin
                 continue
             values = [_interval_value(score) for score in scores]
             difference = values[0].mean - values[1].mean
-            gap = Value(mean=difference, is_share=True, is_signed=True, decimals=2)
+            gap = Value(
+                mean=difference,
+                is_share=True,
+                is_signed=True,
+                decimals=2,
+            )
             queries = [0 if score is None else score.queries for score in scores]
             rows.append((segmenter.segmenter, tier.label, *values, gap, *queries))
     return _sheet_or_none(
@@ -261,7 +285,7 @@ def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettin
 
 
 def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU with each kind of support; None where only one kind was given."""
+    """Return class mIoU by kind of support; None if the runs used only one kind."""
     conditions = _support_conditions(everyone)
     if len({name for _, name, _ in conditions}) < 2:
         return None
@@ -271,7 +295,8 @@ def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings)
     folds = sorted(all_folds)
     rows: list[tuple[Cell, ...]] = []
     for tier in available_tiers(everyone):
-        # The levels of support cognizance have opposite goals, so their mean is meaningless.
+        # Some levels of the tier reward a mask and others an empty mask, so a mean over levels is
+        # meaningless.
         if tier.name == COGNIZANCE:
             continue
         for counts, name, condition in conditions:
@@ -287,7 +312,7 @@ def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings)
 def _support_conditions(
     everyone: Sequence[SegmenterCounts],
 ) -> list[tuple[SegmenterCounts, str, pl.Expr]]:
-    """Return counts, name of the kind of support and condition on the counts, for each kind."""
+    """Return, for each kind of support, its counts, its name and the condition that selects it."""
     has_several_users = len({counts.user for counts in everyone}) > 1
     conditions: list[tuple[SegmenterCounts, str, pl.Expr]] = []
     for counts in everyone:
@@ -302,9 +327,12 @@ def _support_conditions(
 
 
 def _miou_by_fold(
-    counts: SegmenterCounts, tier: TierSelection, settings: ScoreSettings, condition: pl.Expr
+    counts: SegmenterCounts,
+    tier: TierSelection,
+    settings: ScoreSettings,
+    condition: pl.Expr,
 ) -> dict[int | None, TierScore]:
-    """Return class mIoU of part of a tier by fold, over all runs; None for the mean over folds."""
+    """Return class mIoU by fold for part of a tier, over all runs; the key None is the mean over folds."""
     table = counts.counts.filter(tier.condition & condition)
     if not table.height:
         return {}

@@ -1,4 +1,4 @@
-"""Report of one-shot runs: sections, tables as files, and scores for the terminal."""
+"""Report of one-shot runs: its sections, its tables as files, and the scores for the terminal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from functools import cached_property
 from rich.console import RenderableType
 from rich.text import Text
 
-from segarena.reports.cells import Value
+from segarena.reports.cells import Cell, Value
 from segarena.reports.chart_series import Figure, segmenter_colours
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.pictures import DialoguePictures
 from segarena.reports.recorded_run import Run
-from segarena.reports.renderers import sheet_csv, sheet_terminal
+from segarena.reports.renderers.csv import sheet_csv
+from segarena.reports.renderers.terminal import sheet_terminal
 from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.sheets import Sheet
 from segarena.reports.standings import by_data
@@ -34,7 +35,7 @@ from segarena.systems.oneshot.page.tier_figures import toss_figures
 from segarena.systems.oneshot.page.tier_score_tables import toss_sheets
 
 MAX_UNFOLDED_TINY = 12
-"""Number of rows above which the table of tiny cells is folded."""
+"""The table of tiny cells is collapsed if it has more rows than this."""
 
 
 @page("toss")
@@ -63,22 +64,22 @@ class TossPage(Page):
         return toss_sheets(self.runs)
 
     def whole(self, run: Run) -> Run:
-        """Return the run without pairs that expect an empty answer or have a changed support."""
+        """Return the run without pairs whose correct mask is empty or whose support was changed."""
         return without_negative_pairs(run)
 
     @property
     def target_word(self) -> str:
-        """Word for a target: a class of a query image with its supports."""
+        """Word for a target: a class of a query image together with its supports."""
         return "pair"
 
     @property
     def sample_word(self) -> str:
-        """Word for a sample, the unit that the bootstrap draws."""
+        """Word for a sample, the unit that the bootstrap resamples."""
         return "query image"
 
     @cached_property
     def verdict(self) -> Sequence[str]:
-        """The leader of each score, then the comparison by mean IoU of pairs."""
+        """The best segmenter by each score, followed by the comparison by mean IoU over pairs."""
         scores = self.sheets.get("scores")
         if scores is None:
             return super().verdict
@@ -91,18 +92,18 @@ class TossPage(Page):
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
-        """Runs with all pairs, those that expect an empty answer too."""
+        """Runs with all pairs, including those whose correct mask is empty."""
         return self.runs
 
     def chosen(self, drawn: DialoguePictures) -> Sequence[DialogueId]:
-        """Return two pairs of every part."""
+        """Return two pairs of every part for the gallery."""
         chosen: list[DialogueId] = []
         for runs in by_data(self.runs).values():
             chosen += choose_pairs(runs)
         return chosen
 
     def name_of(self, dialogue: DialogueRecord) -> str:
-        """Return class, tier and part."""
+        """Return class, tier and part of a pair."""
         return pair_title(dialogue)
 
     def sections(self) -> list[Section]:
@@ -124,24 +125,25 @@ class TossPage(Page):
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the tables as files: a CSV file per table, and one LaTeX file with all of them.
+        """Return the tables as files: one CSV file per table, and one LaTeX file with all of them.
 
-        The first column of each CSV file is the mode.
+        The first column of each CSV file states the scoring conventions.
         """
         mode = mode_text(self.runs)
         files = sheet_files("toss", list(self.sheets.values()), [mode])
-        # A row of a CSV file is often read without the rest of the report.
+        # A row of a CSV file is often read without the rest of the report, so it carries its
+        # conventions.
         for name, sheet in self.sheets.items():
             files[f"toss-{name}.csv"] = sheet_csv(_with_mode(sheet, mode))
         return files
 
     def is_folded(self, sheet: Sheet) -> bool:
-        """Tell whether the page folds a table, such as a long one of tiny cells."""
+        """Return whether the page collapses a table, such as a long table of tiny cells."""
         is_long = sheet.name == "tiny" and len(sheet.rows) > MAX_UNFOLDED_TINY
         return is_long or super().is_folded(sheet)
 
     def terminal(self) -> list[RenderableType]:
-        """Return the scores and the caption of the summary below them."""
+        """Return the scores, and the caption of the summary that follows them."""
         sheet = self.sheets.get("scores") or self.sheets.get("miou")
         texts = list(self.problems)
         if sheet is not None:
@@ -153,14 +155,14 @@ class TossPage(Page):
 
 
 def leader_sentences(scores: Sheet) -> list[str]:
-    """Return a sentence with the highest value of each score, and the segmenter that has it."""
+    """Return, for each score, a sentence with its highest value and the segmenter that reached it."""
     leaders: list[str] = []
     for heading, *cells in zip(scores.head, *scores.rows, strict=True):
         for row, cell in zip(scores.rows, cells, strict=True):
             if isinstance(cell, Value) and cell.mark == "best":
                 score = str(heading).removesuffix(", %")
                 leader = f"{score} {cell.text} % {cell.bounds} ({row[0]})"
-                # A score without interval leaves two spaces.
+                # A score without an interval leaves two spaces, which become one.
                 leaders.append(leader.replace("  ", " "))
     if not leaders:
         return []
@@ -170,14 +172,19 @@ def leader_sentences(scores: Sheet) -> list[str]:
 
 def without_counts(sheet: Sheet) -> Sheet:
     """Return a table without its columns of counts."""
-    kept = [index for index, cell in enumerate(sheet.rows[0]) if not isinstance(cell, int)]
+    kept: list[int] = []
+    for index, cell in enumerate(sheet.rows[0]):
+        if not isinstance(cell, int):
+            kept.append(index)
     head = tuple(sheet.head[index] for index in kept)
-    rows = [tuple(row[index] for index in kept) for row in sheet.rows]
+    rows: list[tuple[Cell, ...]] = []
+    for row in sheet.rows:
+        rows.append(tuple(row[index] for index in kept))
     return replace(sheet, head=head, rows=tuple(rows))
 
 
 def encoder_pass_text(runs: Sequence[Run]) -> str:
-    """Return a sentence with the numbers of encoder passes; empty without finished dialogues."""
+    """Return a sentence with the number of encoder passes; empty if no dialogue is finished."""
     passes = count_encoder_passes(runs)
     if not passes.queries:
         return ""
@@ -191,7 +198,7 @@ def encoder_pass_text(runs: Sequence[Run]) -> str:
 
 
 def _with_mode(sheet: Sheet, mode: str) -> Sheet:
-    """Return a table for a file: with a column for the mode, and shares instead of percentages."""
+    """Return a table for a file: with a column of scoring conventions, and fractions instead of percentages."""
     headings = [column.heading.removesuffix(", %") for column in sheet.columns]
     rows = tuple((mode, *row) for row in sheet.rows)
     return replace(sheet, head=("Mode", *headings), rows=rows)

@@ -1,4 +1,4 @@
-"""Classes that each fold tests, in PASCAL-5i and in both conventions of COCO-20i."""
+"""Classes that each fold tests, in PASCAL-5i and in the two conventions of COCO-20i."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 
 FoldRule: TypeAlias = Literal["pascal", "interleaved", "blocks"]
+# The papers print the folds as 1 to 4, but all published files count from 0 to 3.
 FOLD_COUNT = 4
 FOLD_RULES: Mapping[str, tuple[FoldRule, ...]] = {
     "pascal5i": ("pascal",),
     "coco20i": ("interleaved", "blocks"),
 }
-"""Conventions of each dataset."""
+"""Fold conventions of each dataset."""
 
 PASCAL_CLASSES = (
     "aeroplane",
@@ -38,7 +39,7 @@ PASCAL_CLASSES = (
     "train",
     "tvmonitor",
 )
-"""Classes 1 to 20 in this order."""
+"""Names of the classes 1 to 20, in order."""
 
 COCO_CLASSES = (
     "person",
@@ -122,7 +123,7 @@ COCO_CLASSES = (
     "hair drier",
     "toothbrush",
 )
-"""Contiguous ids 1 to 80 in this order, not COCO's category ids (1 to 90)."""
+"""Names of the contiguous class ids 1 to 80, in order; these are not COCO's category ids (1 to 90)."""
 
 
 def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
@@ -130,11 +131,11 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
     "pascal": 5 fold + 1 to 5 fold + 5. "blocks": 20 fold + 1 to 20 fold + 20, as in PANet, and in
     PFENet and RePRI by default. "interleaved": fold + 1, fold + 5, ..., fold + 77, as in FWB,
-    HSNet, PMMs and the lists of TOSS. The name COCO-20i alone does not say which of the two;
-    their results are not comparable.
+    HSNet, PMMs and the lists of TOSS. Both of the latter are called COCO-20i, and their results are
+    not comparable.
 
     Raises:
-        InvalidInput: unknown fold or rule.
+        InvalidInput: the fold or the rule is unknown.
     """
     if fold not in range(FOLD_COUNT):
         raise InvalidInput(f"fold {fold!r}: expected 0 to 3 (the paper prints 1 to 4)")
@@ -149,7 +150,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
 
 def fold_of(class_id: int, rule: FoldRule) -> int:
-    """Return the fold that tests a class; `InvalidInput` if none does."""
+    """Return the fold that tests a class; raise `InvalidInput` if no fold does."""
     for fold in range(FOLD_COUNT):
         if class_id in fold_classes(fold, rule):
             return fold
@@ -157,11 +158,15 @@ def fold_of(class_id: int, rule: FoldRule) -> int:
     raise InvalidInput(f"class {class_id}: expected 1 to {class_count}")
 
 
-def complete_fold_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
-    """Return all classes that a fold of PASCAL-5i or COCO-20i tests, given some of them.
+def complete_fold_classes(
+    dataset: str,
+    fold: int | None,
+    known: Collection[str],
+) -> set[str]:
+    """Return all classes that a fold of PASCAL-5i or COCO-20i tests, inferred from some of them.
 
-    The convention is the first whose fold tests all `known` classes; without one, the result is
-    empty.
+    The convention is the first one whose fold tests all `known` classes. If there is none, the
+    result is empty.
     """
     if fold is None or fold not in range(FOLD_COUNT):
         return set()
@@ -175,7 +180,7 @@ def complete_fold_classes(dataset: str, fold: int | None, known: Collection[str]
 def fold_checksum(rule: FoldRule) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of the folds.
 
-    The folds are written as `1 2 3;6 7;...` with class ids.
+    The hash is over the class ids written as `1 2 3;6 7;...`, with folds separated by semicolons.
     """
     folds: list[str] = []
     for fold in range(FOLD_COUNT):

@@ -1,9 +1,10 @@
-"""Lists of images without pairs, as HSNet and PFENet ship them: the classes in each image.
+"""Lists of images without pairs, as distributed with HSNet and PFENet: the classes in each image.
 
-- HSNet, PASCAL-5i: rows such as `2007_000033__01`, image and class from 1.
-- HSNet, COCO-20i: a pickled dict of classes from 0 with lists of `val2014/COCO_val2014_000000391895.jpg`.
-- PFENet: rows such as `JPEGImages/2007_000033.jpg SegmentationClassAug/2007_000033.png`; the mask holds
-  the classes.
+- HSNet, PASCAL-5i: rows such as `2007_000033__01`, the image and its class (from 1).
+- HSNet, COCO-20i: a pickled dict from classes (from 0) to lists of names such as
+  `val2014/COCO_val2014_000000391895.jpg`.
+- PFENet: rows such as `JPEGImages/2007_000033.jpg SegmentationClassAug/2007_000033.png`; the classes
+  are read from the mask.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 
 PICKLE_SUFFIXES = (".pkl", ".pickle")
 
+# HSNet separates image and class by two underscores, because image names contain single ones.
 _IMAGE_AND_CLASS = re.compile(r"(?P<image>\S+?)__(?P<class>\d+)")
 _IMAGE_AND_MASK = re.compile(r"(?P<image>\S+\.jpe?g)\s+\S+\.png", re.IGNORECASE)
+# COCO 2014 puts the split before the id: COCO_val2014_000000391895. COCO 2017 does not.
 _COCO_PREFIX = re.compile(r"COCO_[a-z]+\d{4}_")
-# Pickle operations that make numbers, texts, lists, tuples and dicts, and nothing else: none looks
-# up a class or calls a function, so loading such a file cannot execute code.
+# These pickle operations build numbers, strings, lists, tuples and dicts. None of them imports a
+# class or calls a function, so loading a file limited to them cannot execute code.
 _PLAIN_OPERATIONS = {
     "PROTO",
     "FRAME",
@@ -69,7 +72,7 @@ _PLAIN_OPERATIONS = {
 
 
 def is_image_list(path: Path) -> bool:
-    """Return whether a file lists images and not pairs."""
+    """Return whether a file lists images rather than pairs."""
     if path.suffix in PICKLE_SUFFIXES:
         return path.is_file()
     try:
@@ -81,23 +84,24 @@ def is_image_list(path: Path) -> bool:
 
 
 def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> list[ClassImage]:
-    """Return class and image of each entry of a list, in its order.
+    """Return the class and image of each entry of a list, in file order.
 
     Args:
         path: the list.
-        known: returns the items of the dataset; called only if the list names no classes.
+        known: function that returns the items of the dataset; called only if the list names no
+            classes.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it has none of the three formats.
+        DatasetError: the file has none of the three formats.
     """
     if not path.is_file():
         raise DatasetMissing(f"{path}: expected a list of images, found none")
     check_pixels(path.stat().st_size, path, error=DatasetError)
+    items: list[ClassImage] = []
     if path.suffix in PICKLE_SUFFIXES:
-        items: list[ClassImage] = []
         for label, names in _load_plain_pickle(path).items():
-            # HSNet counts classes of COCO-20i from 0.
+            # HSNet counts the classes of COCO-20i from 0, this project from 1.
             items += [(str(label + 1), normalize_image_name(name)) for name in names]
         return items
     try:
@@ -105,24 +109,25 @@ def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> li
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: expected a list of images, got: {error}") from error
     rows = [line.strip() for line in lines if line.strip()]
+    # HSNet writes `IMAGE__CLASS`; other lists contain image names alone.
     with_class = [_IMAGE_AND_CLASS.fullmatch(row) for row in rows]
     if all(with_class):
-        return [
-            (str(int(row["class"])), normalize_image_name(row["image"]))
-            for row in with_class
-            if row
-        ]
+        for row in with_class:
+            if row:
+                label = str(int(row["class"]))
+                items.append((label, normalize_image_name(row["image"])))
+        return items
     with_mask = [_IMAGE_AND_MASK.fullmatch(row) for row in rows]
     if not all(with_mask):
         raise DatasetError(
-            f"{path}: expected rows IMAGE__CLASS, or rows IMAGE.jpg MASK.png, got others too"
+            f"{path}: expected rows IMAGE__CLASS, or rows IMAGE.jpg MASK.png, got other rows too"
         )
     images = {normalize_image_name(row["image"]) for row in with_mask if row}
     return [item for item in known() if item[1] in images]
 
 
 def normalize_image_name(written: str) -> str:
-    """Return an image's name without folder and ending, of COCO 2014 its number: `000000391895`."""
+    """Return an image's name without folder and ending; for COCO 2014, its zero-padded id: `000000391895`."""
     path = PurePosixPath(written)
     name = path.name
     if path.suffix.lower() in (".jpg", ".jpeg"):
@@ -131,11 +136,12 @@ def normalize_image_name(written: str) -> str:
 
 
 def _load_plain_pickle(path: Path) -> dict[int, list[str]]:
-    """Return a pickled dict of lists of names; nothing in the file is executed."""
+    """Load a pickled dict of lists of names without executing anything in the file."""
     data = path.read_bytes()
     try:
         for operation, argument, _ in pickletools.genops(data):
-            # A memo index beyond the file's size would make the unpickler allocate that much.
+            # The unpickler allocates memory up to the largest memo index, so an index beyond the
+            # file's size is an attack or damage.
             is_far_memo = (
                 "PUT" in operation.name and isinstance(argument, int) and argument > len(data)
             )
@@ -158,9 +164,7 @@ def _load_plain_pickle(path: Path) -> dict[int, list[str]]:
             f"{path}: expected a pickled dict of lists of names, got: {error}"
         ) from error
     if not _is_class_dict(listed):
-        raise DatasetError(
-            f"{path}: expected a dict of class numbers and lists of image names, got something else"
-        )
+        raise DatasetError(f"{path}: expected a dict of class numbers and lists of image names")
     return cast(dict[int, list[str]], listed)
 
 

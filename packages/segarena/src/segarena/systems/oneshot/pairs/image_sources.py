@@ -1,4 +1,4 @@
-"""Sources of images and of masks of one class each."""
+"""Sources of images and of their masks, one class per mask."""
 
 from __future__ import annotations
 
@@ -17,28 +17,34 @@ from segarena.files.safe_paths import safe_join
 from segarena.samples import Mask
 
 ClassImage: TypeAlias = tuple[str, str]
-"""A class in an image: the names of both."""
+"""Class name and image name of an item."""
+# VOC marks the border between objects with 255, which counts neither as object nor as background.
 VOID_LABEL = 255
 _HALF = 128  # as in HSNet's loader of FSS-1000, for masks with grey edges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ClassMask:
-    """Mask of a class in an image, bool (H, W), and of its void pixels."""
+    """Mask of one class in an image, bool (H, W), and mask of its void pixels."""
 
     mask: Mask
     ignore: Mask | None = None
 
 
 class ImageSource(Protocol):
-    """Images, and the mask of each class in an image."""
+    """Interface of a collection of images with one mask per class and image."""
 
     def items(self) -> Sequence[ClassImage]:
-        """Return all classes and images with a mask, sorted; may have to read all masks."""
+        """Return class and image of every mask, sorted; may have to read all masks."""
         ...
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
-        """Return the files of an image and its mask, existing or not; none for generated images."""
+        """Return the paths of an image and its mask, whether or not they exist; empty for generated images."""
         ...
 
     def image(self, image: str) -> NDArray[np.uint8]:
@@ -54,7 +60,7 @@ class ImageSource(Protocol):
         ...
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return the missing files of an image and its mask."""
+        """Return those files of an image and its mask that do not exist."""
         ...
 
 
@@ -62,16 +68,17 @@ class ImageSource(Protocol):
 class FileSource:
     """Images and masks in files.
 
-    All functions must be picklable, since worker processes receive them.
+    All functions must be picklable, because they are sent to worker processes.
 
     Args:
-        image_file: returns the file of an image.
-        mask_file: returns the file of a class's mask in an image, or of its label map.
-        list_items: returns all classes and images with a mask.
+        image_file: function that returns the path of an image.
+        mask_file: function that returns the path of a class's mask in an image, or of the image's
+            label map.
+        list_items: function that returns class and image of every mask.
         titles: display names of classes.
-        read_mask: reads a mask file, int32 (H, W).
-        has_labels: masks are label maps whose values are classes and `VOID_LABEL`; otherwise they
-            hold one class, as 0 and 1 or as 0 and 255 (from 128 on).
+        read_mask: function that reads a mask file as int32 (H, W).
+        has_labels: True if masks are label maps of class ids and `VOID_LABEL`; otherwise a mask
+            holds one class, stored as 0 and 1 or as 0 and 255 (object from 128 on).
     """
 
     image_file: Callable[[str], Path]
@@ -86,26 +93,26 @@ class FileSource:
         return tuple(sorted(self.list_items()))
 
     def items(self) -> Sequence[ClassImage]:
-        """Return all classes and images with a mask, sorted."""
+        """Return class and image of every mask, sorted."""
         return self._items
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
-        """Return the files of an image and of its mask."""
+        """Return the paths of an image and of its mask."""
         return (self.image_file(image), self.mask_file(label, image))
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return the missing ones of the two files."""
+        """Return those of the two files that do not exist."""
         return [file for file in self.files(label, image) if not file.is_file()]
 
     def image(self, image: str) -> NDArray[np.uint8]:
-        """Return an image; `InvalidImage` where it is missing or unreadable."""
+        """Return an image; raise `InvalidImage` if it is missing or unreadable."""
         return read_image(self.image_file(image))
 
     def mask(self, label: str, image: str) -> ClassMask:
         """Return the mask of a class in an image.
 
         Raises:
-            InvalidMask: the file is missing, unreadable, or has other values.
+            InvalidMask: the file is missing or unreadable, or has invalid values.
         """
         file = self.mask_file(label, image)
         values = self.read_mask(file)
@@ -120,10 +127,10 @@ class FileSource:
 
 
 def binarize_mask(values: NDArray[np.int32], file: Path) -> Mask:
-    """Return a mask stored as 0 and 1, or as 0 and 255 with grey between (from 128 on).
+    """Binarize a mask stored as 0 and 1, or as 0 to 255 with the object from 128 on.
 
     Raises:
-        InvalidMask: values beyond 255, or small ones that are neither.
+        InvalidMask: a value exceeds 255, or the mask has neither form.
     """
     highest = int(values.max(initial=0))
     if highest <= 1:
@@ -136,23 +143,31 @@ def binarize_mask(values: NDArray[np.int32], file: Path) -> Mask:
 
 
 def jpeg_path(folder: Path, image: str) -> Path:
-    """Return the JPEG of an image in a folder."""
+    """Return the path of an image's JPEG file in a folder."""
     return safe_join(folder, f"{image}.jpg")
 
 
-def label_map_path(folder: Path, label: str, image: str) -> Path:
-    """Return the label map of an image, the same for all classes."""
+def label_map_path(
+    folder: Path,
+    label: str,
+    image: str,
+) -> Path:
+    """Return the path of an image's label map, which all classes share."""
     del label
     return safe_join(folder, f"{image}.png")
 
 
-def class_mask_path(folder: Path, label: str, image: str) -> Path:
-    """Return the mask called CLASS_IMAGE.png."""
+def class_mask_path(
+    folder: Path,
+    label: str,
+    image: str,
+) -> Path:
+    """Return the path of the mask file CLASS_IMAGE.png."""
     return safe_join(folder, f"{label}_{image}.png")
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
-    """Yield class and image of all label maps in a folder; reads every map.
+    """Yield class and image of each class in the label maps of a folder; reads every map.
 
     Raises:
         InvalidMask: a map cannot be read.
@@ -165,7 +180,7 @@ def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage
 
 
 def list_class_masks(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
-    """Return class and image of all masks called CLASS_IMAGE.png; `classes` is ignored."""
+    """Return class and image of all mask files named CLASS_IMAGE.png; `classes` is ignored."""
     del classes
     items: list[ClassImage] = []
     for stem in files_by_stem(folder, (".png",)):
@@ -174,8 +189,12 @@ def list_class_masks(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
     return items
 
 
-def find_subfolder(root: Path, names: Sequence[str], what: str) -> Path:
-    """Return the first existing folder of `names` in `root`; `DatasetMissing` if there is none."""
+def find_subfolder(
+    root: Path,
+    names: Sequence[str],
+    what: str,
+) -> Path:
+    """Return the first existing folder of `names` in `root`; raise `DatasetMissing` if none exists."""
     for name in names:
         if (root / name).is_dir():
             return root / name
@@ -183,5 +202,6 @@ def find_subfolder(root: Path, names: Sequence[str], what: str) -> Path:
 
 
 def files_by_stem(folder: Path, suffixes: Sequence[str]) -> dict[str, Path]:
-    """Return the files of a folder by name without ending, sorted."""
-    return {file.stem: file for file in sorted(folder.iterdir()) if file.suffix.lower() in suffixes}
+    """Return the files of a folder, sorted and keyed by name without ending."""
+    files = sorted(folder.iterdir())
+    return {file.stem: file for file in files if file.suffix.lower() in suffixes}

@@ -1,4 +1,4 @@
-"""Item names of the published lists: class, image and its transform in one word."""
+"""Item names in the published lists, which combine class, image and transform."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _PATTERNS: dict[NameConvention, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """Image of a pair, as a published list names it."""
+    """Image of a pair, parsed from its name in a published list."""
 
     label: str  # the class: "11", or its name in FSS-1000
-    # Unique name without ending: "2009_001426"; in FSS-1000 with its class, "sundial/9".
+    # Unique image name without ending, such as "2009_001426"; in FSS-1000 it includes the class:
+    # "sundial/9".
     image: str
     transform: str = ""  # "xf33271" for a transformed image; "" otherwise
     is_null: bool = False  # the mask is removed
@@ -39,9 +40,9 @@ _EXAMPLE_NAMES: dict[NameConvention, str] = {
 
 
 def parse_item_name(name: str, convention: NameConvention) -> ListItem:
-    """Parse an item's name.
+    """Parse the name of an item.
 
-    In FSS-1000 the first and the last field are split off, since classes may contain `_`.
+    In FSS-1000 the first and last field are split off, because class names may contain `_`.
 
     Raises:
         DatasetError: the name does not follow the convention.
@@ -66,7 +67,7 @@ def parse_item_name(name: str, convention: NameConvention) -> ListItem:
 
 
 def format_item_name(item: ListItem, convention: NameConvention) -> str:
-    """Return an item's name; the inverse of `parse_item_name`."""
+    """Format the name of an item; the inverse of `parse_item_name`."""
     if convention == "fss1000":
         return f"{item.number}_{item.label}_{item.image.rpartition('/')[2]}"
     prefix = ""
@@ -79,7 +80,7 @@ def format_item_name(item: ListItem, convention: NameConvention) -> str:
 
 
 def detect_convention(name: str) -> NameConvention:
-    """Return the convention of an item's name; `DatasetError` if it follows none."""
+    """Return the naming convention of an item's name; raise `DatasetError` if none matches."""
     for convention, pattern in _PATTERNS.items():
         if pattern.fullmatch(name):
             return convention

@@ -1,8 +1,8 @@
-"""Dataset of pairs: each sample is a query image, each target a pair about it."""
+"""Dataset of pairs: each sample is a query image, and each of its targets is a pair."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.datasets.listed_dataset import Files, ListedDataset
+from segarena.datasets.mask_orientation import MaskedPhotograph, orientation_assumptions
 from segarena.errors import DatasetError, InvalidMask
 from segarena.files.hashes import sha256
 from segarena.roles import Finding
@@ -26,7 +27,7 @@ from segarena.systems.oneshot.pairs.pair_table import (
 from segarena.systems.oneshot.pairs.query_transforms import parse_transform
 
 SUPPORT_CACHE_SIZE = 64
-"""Number of supports in memory; pairs with the same support share the object."""
+"""Number of supports kept in memory; pairs with the same support share the object."""
 
 CrossClassRule: TypeAlias = Literal["keep", "drop"]
 
@@ -37,17 +38,17 @@ _ATTRIBUTES = tuple(name for name in PAIR_COLUMNS if name not in _NON_ATTRIBUTES
 class PairDataset(ListedDataset[ImageSample]):
     """Query images whose targets are pairs.
 
-    A target's id is LIST/ROW; its attributes are the columns by which scores are grouped. A query
-    image, transformed or not, is one sample, however many pairs are about it. `sample.supports`
-    loads the supports of a target on access. Their masks are those of the support's class, or
-    empty, as the pair says.
+    A target's id is LIST/ROW, and its attributes are the columns by which scores are grouped. Each
+    query image, transformed or not, is one sample, and all pairs with this query are its targets.
+    `sample.supports` loads the supports of a target on access. Their masks show the support's
+    class, or are empty where the pair requests that.
 
     Args:
-        name: of the dataset in records.
+        name: name of the dataset in records.
         source: images and masks.
-        pairs: a table of pairs; its rows are the targets, in its order within a query.
-        cross_class: "keep" pairs whose support shows another class by mistake, or "drop" them.
-        fold: only pairs of this fold.
+        pairs: a table of pairs; each row becomes a target, in table order within a query.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
+        fold: use only pairs of this fold.
 
     Raises:
         DatasetError: no pair is left.
@@ -93,12 +94,14 @@ class PairDataset(ListedDataset[ImageSample]):
 
         Raises:
             InvalidImage: an image is missing or unreadable.
-            InvalidMask: a mask is missing or unreadable, has another size than its image, or does
+            InvalidMask: a mask is missing or unreadable, differs in size from its image, or does
                 not show the class.
         """
-        items = zip(pair["support_classes"], pair["supports"], strict=True)
         kind = pair["support_kind"]
-        return tuple(self._support(label, image, kind) for label, image in items)
+        supports: list[Support] = []
+        for label, image in zip(pair["support_classes"], pair["supports"], strict=True):
+            supports.append(self._support(label, image, kind))
+        return tuple(supports)
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:
         del files
@@ -106,15 +109,22 @@ class PairDataset(ListedDataset[ImageSample]):
         query = rows[0]["query"]
         transform_text = rows[0]["transform"]
         image = self.source.image(query)
-        labels = {row["class"] for row in rows}
-        masks = {label: self._load_mask(label, query, image) for label in labels}
+        masks: dict[str, ClassMask] = {}
+        for label in {row["class"] for row in rows}:
+            masks[label] = self._load_mask(label, query, image)
         if transform_text:
+            # In level L1 of TOSS the query is transformed, and its ground truth with it.
             image = parse_transform(transform_text).image(image)
             masks = {label: _transform_mask(transform_text, mask) for label, mask in masks.items()}
         targets = tuple(self._make_target(row, masks[row["class"]]) for row in rows)
         pairs = {target.id: row for target, row in zip(targets, rows, strict=True)}
         supports = _LazySupports(self, pairs)
-        return ImageSample(id=sample_id, image=image, targets=targets, supports=supports)
+        return ImageSample(
+            id=sample_id,
+            image=image,
+            targets=targets,
+            supports=supports,
+        )
 
     def _make_target(self, row: Mapping[str, Any], mask: ClassMask) -> Target:
         attributes = {
@@ -130,7 +140,12 @@ class PairDataset(ListedDataset[ImageSample]):
             attributes=attributes,
         )
 
-    def _load_mask(self, label: str, image: str, pixels: NDArray[np.uint8]) -> ClassMask:
+    def _load_mask(
+        self,
+        label: str,
+        image: str,
+        pixels: NDArray[np.uint8],
+    ) -> ClassMask:
         loaded = self.source.mask(label, image)
         if loaded.mask.shape != pixels.shape[:2]:
             raise InvalidMask(
@@ -139,11 +154,16 @@ class PairDataset(ListedDataset[ImageSample]):
             )
         if not loaded.mask.any():
             raise InvalidMask(
-                f"image {image} does not show class {label}, as the list says; its mask is empty"
+                f"image {image} has an empty mask of class {label}, which the list requests"
             )
         return loaded
 
-    def _load_support(self, label: str, image: str, kind: str) -> Support:
+    def _load_support(
+        self,
+        label: str,
+        image: str,
+        kind: str,
+    ) -> Support:
         pixels = self.source.image(image)
         has_mask = kind in ("shown", "no-image")
         if has_mask:
@@ -152,23 +172,43 @@ class PairDataset(ListedDataset[ImageSample]):
             mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         if kind in ("empty", "no-image"):
             pixels = np.zeros_like(pixels)
-        # Segmenters cache encoded images by name, so a changed image needs another one.
+        # Segmenters cache encoded images by sample id, so a transformed image needs an id of its
+        # own.
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)
 
     def _query_files(self, rows: pl.DataFrame) -> Files:
+        # All rows of a sample share the query image but often request different classes.
         items = rows.select("class", "query").unique(maintain_order=True)
         files: dict[Path, None] = {}  # a dict drops repeated files and keeps their order
         for label, image in items.iter_rows():
             files.update(dict.fromkeys(self.source.files(label, image)))
         return tuple(files)
 
+    def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
+        """Return how masks of queries and supports without orientation are taken; see `orientation_assumptions`."""
+        shown: dict[tuple[str, str], None] = {}  # a dict drops repeated items and keeps their order
+        columns = ("support_classes", "supports")
+        for sample_id in sample_ids:
+            rows = self._rows[sample_id]
+            shown.update(dict.fromkeys(rows.select("class", "query").iter_rows()))
+            supports = rows.select(columns).explode(columns)
+            shown.update(dict.fromkeys(supports.iter_rows()))
+        pictures: list[MaskedPhotograph] = []
+        for label, image in shown:
+            files = self.source.files(label, image)
+            if files:
+                pictures.append(MaskedPhotograph(files[0], files[1:]))
+        return orientation_assumptions(
+            pictures, "upright", remedy="rotate the masks, or remove the tag of the photographs"
+        )
+
     def _oddities(self) -> Iterable[Finding]:
         total = self.pairs.height
         crossing = total - drop_cross_class(self.pairs).height
         repeated = total - self.pairs.select(pl.exclude(PAIR_KEY)).n_unique()
         counts = {
-            "show another class than they ask for (cross_class='drop' leaves them out)": crossing,
+            "show a class other than the requested one (cross_class='drop' leaves them out)": crossing,
             "show the query image itself": int(is_self_pair(self.pairs).sum()),
             "occur more than once": repeated,
         }
@@ -183,7 +223,8 @@ class PairDataset(ListedDataset[ImageSample]):
         supports = self.pairs.select(columns).explode(columns).unique()
         missing: set[str] = set()
         for label, image in supports.iter_rows():
-            missing.update(str(file) for file in self.source.missing(label, image))
+            for file in self.source.missing(label, image):
+                missing.add(str(file))
         if missing:
             message = (
                 f"{len(missing)} files of support images are missing, the first: {min(missing)}"
@@ -192,7 +233,7 @@ class PairDataset(ListedDataset[ImageSample]):
 
 
 class _LazySupports(Mapping[str, tuple[Support, ...]]):
-    """The supports of each target, loaded on access."""
+    """Mapping from each target to its supports, which are loaded on access."""
 
     def __init__(self, dataset: PairDataset, pairs: Mapping[str, Mapping[str, Any]]) -> None:
         self._dataset = dataset
@@ -212,7 +253,7 @@ def _transform_mask(text: str, original: ClassMask) -> ClassMask:
     transform = parse_transform(text)
     mask = transform.mask(original.mask)
     if not mask.any():
-        raise InvalidMask(f"transform {text}: nothing of the object stays in the frame")
+        raise InvalidMask(f"transform {text}: no part of the object stays in the frame")
     ignore = original.ignore
     if ignore is not None:
         ignore = transform.mask(ignore)
@@ -220,4 +261,5 @@ def _transform_mask(text: str, original: ClassMask) -> ClassMask:
 
 
 def _plain_value(value: Any) -> str | float:
-    return float(value) if isinstance(value, (bool, int, float)) else str(value)
+    is_number = isinstance(value, (bool, int, float))
+    return float(value) if is_number else str(value)

@@ -1,8 +1,8 @@
-"""Table of pairs: a query image to segment and the supports that show its class.
+"""Table of pairs: a query image to segment, and the supports that show its class.
 
-Every list, whatever its format, becomes this table; audits, datasets, scores and builders read no
-other one. Names of images have neither class nor ending (`2009_001426`), classes are texts (`11`,
-`abacus`).
+Lists of every format are read into this table, and audits, datasets, scores and builders use
+nothing else. Image names contain neither class nor ending (`2009_001426`), and class labels are
+strings (`11`, `abacus`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from segarena.records.parquet_tables import parquet_bytes
 
 TierName: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]
 SupportKind: TypeAlias = Literal["shown", "null-mask", "empty", "no-image"]
-"""Unchanged; with an empty mask; with a black image as well; with a black image alone."""
+"""Kinds of support: unchanged; with an empty mask; black image and empty mask; black image alone."""
 
 PARTITIONS = ("easy_sal", "hard_sal", "easy_nsal", "hard_nsal")
 """Partitions of the Query Complexity tier, in the paper's order."""
 LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
 """Levels of the Support Cognizance tier.
 
-Supports are: identical, transformed, similar, dissimilar, of another class, null mask, empty.
+The supports are, in this order: identical, transformed, similar, dissimilar, of another class, with
+a null mask, empty.
 """
 POOLED_LEVEL = "L2+L3"
-"""Another image of the class, in lists that do not separate similar from dissimilar."""
+"""Level of lists that do not separate similar (L2) from dissimilar (L3) supports of the class."""
 
 PAIR_COLUMNS: dict[str, Any] = {
     "list": pl.String,  # name of the list: "split0_tier2"
@@ -40,7 +41,8 @@ PAIR_COLUMNS: dict[str, Any] = {
     "fold": pl.Int64,  # from 0; null if there are none
     "partition": pl.String,  # of query complexity; null elsewhere
     "level": pl.String,  # of support cognizance; null elsewhere
-    # Weight times type in the published support cognizance lists: 10, 5, 1, -1; null elsewhere.
+    # Weight times type of a row in the published Support Cognizance lists: 10, 5, 1 or -1; null
+    # elsewhere.
     "code": pl.Int64,
     "class": pl.String,  # class to segment in the query
     "query": pl.String,  # query image
@@ -51,7 +53,7 @@ PAIR_COLUMNS: dict[str, Any] = {
     "salience": pl.Float64,  # of the query's target, 0 to 1; null when unknown
     "difficulty": pl.Float64,  # IoU of a reference method (high is easy); null when unknown
     "similarity": pl.Float64,  # of support and query; null when unknown
-    "cross_class": pl.Boolean,  # a support shows another class than the requested one
+    "cross_class": pl.Boolean,  # a support shows a class other than the requested one
 }
 PAIR_KEY = ("list", "row")
 TABLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
@@ -78,15 +80,15 @@ _SEPARATOR = " "  # of list elements in CSV
 
 
 def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFrame:
-    """Return rows, or a table with some of the columns, as a complete and valid table of pairs.
+    """Return rows, or a table with some of the columns, as a complete and validated table of pairs.
 
-    `class`, `query` and `supports` are required. By default `list` is "pairs", `row` the index of
-    the row, `support_classes` the class of the query, `cross_class` is computed, and the rest is
-    empty. Rows stay in order.
+    `class`, `query` and `supports` are required. By default `list` is "pairs", `row` is the row
+    index, `support_classes` repeats the class of the query, `cross_class` is computed, and all
+    other columns are null or empty. The order of rows stays the same.
 
     Raises:
-        DatasetError: unknown columns, missing values, unknown tier, partition, level or kind, a row
-            without support, or two rows with the same name.
+        DatasetError: a column is unknown; a required value is missing; a tier, partition, level or
+            kind is unknown; a row has no support; or two rows have the same name.
     """
     if isinstance(rows, pl.DataFrame):
         partial_table = rows
@@ -108,36 +110,39 @@ def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFram
 
 
 def pair_ids(pairs: pl.DataFrame) -> pl.Series:
-    """Return the name of each pair, LIST/ROW: the target's id in records, the file of its mask."""
-    return pairs.select(pl.concat_str(*PAIR_KEY, separator="/").alias("pair"))["pair"]
+    """Return the name of each pair, LIST/ROW, which is the target id in records and the name of its mask file."""
+    name = pl.concat_str(*PAIR_KEY, separator="/")
+    return pairs.select(name.alias("pair"))["pair"]
 
 
 def is_self_pair(pairs: pl.DataFrame) -> pl.Series:
-    """Return for each row whether it shows the unchanged query image as a support by mistake.
+    """Return, for each row, whether the query image serves unchanged as its own support by mistake.
 
-    In level L0 that is intended.
+    In level L0 the query is its own support on purpose.
     """
-    is_unchanged = (
-        (pl.col("support_kind") == "shown") & (pl.col("transform") == "") & ~pl.col("cross_class")
-    )
+    is_shown = pl.col("support_kind") == "shown"
+    is_untransformed = pl.col("transform") == ""
     is_identical_level = pl.col("level").fill_null("") == "L0"
-    candidates = pairs.select(is_unchanged & ~is_identical_level).to_series()
-    rows = zip(pairs["query"].to_list(), pairs["supports"].to_list(), strict=True)
-    shows_query = [query in supports for query, supports in rows]
+    is_candidate = is_shown & is_untransformed & ~pl.col("cross_class") & ~is_identical_level
+    candidates = pairs.select(is_candidate).to_series()
+    queries = pairs["query"].to_list()
+    supports = pairs["supports"].to_list()
+    shows_query = [query in shown for query, shown in zip(queries, supports, strict=True)]
     return candidates & pl.Series("self", shows_query, dtype=pl.Boolean)
 
 
 def drop_cross_class(pairs: pl.DataFrame) -> pl.DataFrame:
     """Drop rows whose support shows another class, except in level L4, where that is intended."""
-    return pairs.filter(~pl.col("cross_class") | (pl.col("level").fill_null("") == "L4"))
+    is_intended = pl.col("level").fill_null("") == "L4"
+    return pairs.filter(~pl.col("cross_class") | is_intended)
 
 
 def read_pairs(path: str | Path) -> pl.DataFrame:
-    """Read a table of pairs: Parquet, JSON lines or CSV with at least class, query and supports.
+    """Read a table of pairs from Parquet, JSON lines or CSV with at least class, query and supports.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it is not such a table.
+        DatasetError: the file does not contain a table of pairs.
     """
     file = Path(path)
     if not file.is_file():
@@ -161,13 +166,13 @@ def read_pairs(path: str | Path) -> pl.DataFrame:
 
 
 def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
-    """Write a table of pairs as Parquet, JSON lines or CSV, by the ending.
+    """Write a table of pairs as Parquet, JSON lines or CSV, depending on the file name's ending.
 
     In CSV, spaces separate the elements of lists.
 
     Raises:
-        InvalidInput: another ending.
-        DatasetError: it is not a table of pairs, or (CSV) a name contains a space.
+        InvalidInput: the ending is unknown.
+        DatasetError: the table is not a table of pairs, or a name for CSV contains a space.
     """
     file = Path(path)
     table = pairs_table(pairs)
@@ -181,14 +186,19 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
         has_separator = lists.eval(pl.element().str.contains(_SEPARATOR)).list.any()
         if table.select(pl.any_horizontal(has_separator).any()).item():
             raise DatasetError(
-                f"{file}: names of images or classes hold spaces; write .jsonl or .parquet instead"
+                f"{file}: names of images or classes contain spaces; write .jsonl or .parquet instead"
             )
         write_atomic(file, table.with_columns(lists.join(_SEPARATOR)).write_csv())
 
 
 def _read_text(file: Path) -> pl.DataFrame:
     if file.suffix == ".jsonl":
-        return pl.read_ndjson(file, infer_schema_length=None)
+        try:
+            return pl.read_ndjson(file, infer_schema_length=None)
+        except pl.exceptions.ComputeError as error:
+            raise DatasetError(
+                "expected a JSON object of the same columns in each line, got something else; write it again"
+            ) from error
     table = pl.read_csv(file, infer_schema=False)
     lists = [name for name in _LIST_COLUMNS if name in table.columns]
     table = table.with_columns(pl.col(lists).str.split(_SEPARATOR))
@@ -225,7 +235,7 @@ def _complete_columns(partial_table: pl.DataFrame) -> pl.DataFrame:
         pl.col("support_classes").fill_null(own_class),
     )
     classes = pl.col("support_classes").list
-    # A support of another class: either all supports have it, or they differ among themselves.
+    # A pair is cross-class if any support shows another class, or if its supports differ in class.
     shows_other = (classes.n_unique() > 1) | (classes.first() != pl.col("class"))
     return table.with_columns(cross_class=shows_other).select(*PAIR_COLUMNS)
 

@@ -1,4 +1,4 @@
-"""Similarity transforms of a query image and its mask, written as text in a table of pairs."""
+"""Similarity transforms of a query image and its mask, stored as text in a table of pairs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAME = "similarity"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityTransform:
-    """Rotation about the centre, then scale, flip and shift.
+    """Rotation about the image centre, followed by scaling, flipping and shifting.
 
-    Pixels from outside the frame are black and not part of the object.
+    Pixels from outside the frame become black and do not belong to the object.
     """
 
     rotation_deg: float = 0.0  # counter-clockwise in the displayed image
@@ -39,33 +39,39 @@ class SimilarityTransform:
         return self._warp(image, cv2.INTER_LINEAR)
 
     def mask(self, mask: Mask) -> Mask:
-        """Transform a mask, bool (H, W), with the same matrix and the nearest pixel."""
+        """Transform a mask, bool (H, W), with the same matrix and nearest-neighbour interpolation."""
         warped = self._warp(mask.astype(np.uint8), cv2.INTER_NEAREST)
         return warped.astype(np.bool_)
 
     def _warp(self, pixels: NDArray[np.uint8], interpolation: int) -> NDArray[Any]:
         height, width = pixels.shape[:2]
+        # The centre of a pixel has integer coordinates.
         centre = ((width - 1) / 2, (height - 1) / 2)
         matrix = cv2.getRotationMatrix2D(centre, self.rotation_deg, self.scale)
-        if self.flip:  # x becomes W - 1 - x, so that pixel centres fall on pixel centres
+        if self.flip:
+            # Mirroring maps x to W - 1 - x, so that pixel centres map to pixel centres.
             matrix[0] = -matrix[0]
             matrix[0, 2] += width - 1
-        matrix[:, 2] += (self.shift_column * width, self.shift_row * height)
+        matrix[0, 2] += self.shift_column * width
+        matrix[1, 2] += self.shift_row * height
         return cv2.warpAffine(pixels, matrix, (width, height), flags=interpolation)
 
 
 def parse_transform(text: str) -> SimilarityTransform:
     """Parse a transform of a table of pairs, such as `similarity(rotation_deg=10.0, ...)`.
 
-    The published lists name transforms (`xf33271`) whose parameters were never published: such a
-    name seeds a rigid transform within 30 degrees and a tenth of the frame.
+    The published lists give transforms names (`xf33271`), but their parameters were never
+    published. Such a name seeds a random rigid transform within 30 degrees and a tenth of the
+    frame.
 
     Raises:
-        DatasetError: another text.
+        DatasetError: the text is neither of the two forms.
     """
     if text.startswith("xf"):
         digest = hashlib.sha256(text.encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+        # The ranges are our choice: the paper calls the transforms "random rigid" without giving a
+        # range.
         turn, down, right = rng.uniform(-1, 1, 3).round(4).tolist()
         return SimilarityTransform(
             rotation_deg=30 * turn, shift_row=0.1 * down, shift_column=0.1 * right

@@ -1,4 +1,4 @@
-"""Random pairs for datasets without a list of pairs; the same for a seed."""
+"""Random pairs for datasets without a list of pairs, reproducible from a seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage
 from segarena.systems.oneshot.pairs.pair_table import pairs_table
 from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 
-# Draws of supports for a query before it is skipped: its combinations may be used up.
+# Number of attempts to draw new supports for a query, and of extra passes over all queries. Sampling
+# has to give up at some point, because a small class may have fewer combinations than requested.
 _TRIES = 8
 
 
@@ -29,14 +30,14 @@ def draw_random_pairs(
     fold_of: Callable[[str], int | None] = lambda label: None,
     dataset: str = "",
 ) -> pl.DataFrame:
-    """Return up to `per_class` distinct pairs of each class, with different images of the class.
+    """Sample up to `per_class` distinct pairs of each class; query and supports are different images.
 
-    Every image of a class is a query equally often, as far as the number allows. Supports are drawn
-    without replacement. A class with too few images for a pair has none.
+    Queries are spread over the images of a class as evenly as possible. Supports are drawn without
+    replacement. A class with too few images for a pair is left out.
 
     Raises:
         DatasetError: no class has enough images.
-        PluginInvalid: `per_class` or `shots` below 1.
+        PluginInvalid: `per_class` or `shots` is below 1.
     """
     if per_class < 1 or shots < 1:
         raise PluginInvalid(f"per_class={per_class}, shots={shots}: expected at least 1")
@@ -45,7 +46,8 @@ def draw_random_pairs(
         images_by_class[label].append(image)
     rows: list[dict[str, object]] = []
     for label, images in sorted(images_by_class.items()):
-        # Each class has its own generator, so adding a class changes no other.
+        # Each class has its own random generator, so adding a class does not change the pairs of
+        # others.
         rng = np.random.default_rng([seed, *label.encode()])
         for query, supports in _draw_class_pairs(images, per_class, shots, rng):
             rows.append(
@@ -74,14 +76,14 @@ def read_or_draw_pairs(
     fold_of: Callable[[str], int | None] = lambda label: None,
     dataset: str = "",
 ) -> pl.DataFrame:
-    """Read the lists at `pairs`, separated by commas, or draw pairs if there are none.
+    """Read the lists at `pairs`, separated by commas, or sample pairs if it is empty.
 
-    From lists of images without pairs (`segarena.systems.oneshot.pairs.image_lists`), pairs of
-    their images are drawn.
+    For lists of images without pairs (`segarena.systems.oneshot.pairs.image_lists`), pairs of the
+    listed images are sampled.
 
     Raises:
-        DatasetError: see `draw_random_pairs`, `read_image_list` and
-            `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists`; or lists of both kinds.
+        DatasetError: lists of images and lists of pairs are mixed; or see `draw_random_pairs`,
+            `read_image_list` and `segarena.systems.oneshot.pairs.toss_lists.read_pair_lists`.
     """
     draw = partial(
         draw_random_pairs,
@@ -98,7 +100,9 @@ def read_or_draw_pairs(
     if not image_lists:
         return read_pair_lists(paths)
     if len(image_lists) < len(paths):
-        raise DatasetError(f"{image_lists[0]}: lists images, others list pairs; give either")
+        raise DatasetError(
+            f"{image_lists[0]}: this file lists images, others list pairs; give files of one kind"
+        )
     listed: dict[ClassImage, None] = {}  # a dict drops images of several lists and keeps the order
     for path in image_lists:
         listed.update(dict.fromkeys(read_image_list(path, items)))
@@ -106,13 +110,17 @@ def read_or_draw_pairs(
 
 
 def _draw_class_pairs(
-    images: Sequence[str], wanted: int, shots: int, rng: np.random.Generator
+    images: Sequence[str],
+    wanted: int,
+    shots: int,
+    rng: np.random.Generator,
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return up to `wanted` distinct pairs of one class, going round its images as queries."""
+    """Sample up to `wanted` distinct pairs of one class, taking its images in turn as queries."""
     if len(images) <= shots:
         return []
     pairs: dict[tuple[str, tuple[str, ...]], None] = {}  # a dict keeps the order of the draws
     for _ in range(_TRIES * (wanted // len(images) + 1)):
+        # Each pass uses every image once as a query, so queries are spread evenly.
         indices: list[int] = rng.permutation(len(images)).tolist()
         for index in indices:
             query = images[index]

@@ -1,4 +1,4 @@
-"""Synthetic scenes of textured shapes among others: salient or not, easy or hard."""
+"""Synthetic scenes of one textured shape among others: salient or not, easy or hard."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ SCENE_CLASSES: Mapping[str, tuple[str, str, tuple[int, int, int]]] = {
     "dotted cross": ("cross", "dots", (140, 95, 50)),
     "striped star": ("star", "stripes", (95, 95, 215)),
 }
-"""Shape, texture and colour of each class; the first six are tested in folds, the others for
-generalization."""
+"""Shape, texture and colour of each class. Folds test the first six; the others make the Generalization tier."""
 
 _GREY = np.asarray((128.0, 128.0, 128.0))
 
@@ -37,30 +36,46 @@ class SyntheticScene:
     masks: Mapping[str, Mask]
 
 
-def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> SyntheticScene:
-    """Return scene `number` of a class, always the same.
+def draw_scene(
+    label: str,
+    number: int,
+    *,
+    is_easy: bool,
+    is_salient: bool,
+) -> SyntheticScene:
+    """Render the scene with index `number` of a class; the same arguments give the same scene.
 
-    Easy: a large object, no noise, one other object. Hard: a small object, noise, three others,
-    those with its shape or texture first. Salient: its colour contrasts with a grey ground. Not
-    salient: the ground has its colour, and another object contrasts.
+    Easy scenes have a large object, no noise and one distractor. Hard scenes have a small object,
+    noise and three distractors, preferably with the object's shape or texture. In salient scenes
+    the object's colour contrasts with a grey background. In the others the background has the
+    object's colour, and the distractors
+    contrast with it.
     """
-    rng = np.random.default_rng([list(SCENE_CLASSES).index(label), number, is_easy, is_salient])
+    class_number = list(SCENE_CLASSES).index(label)
+    rng = np.random.default_rng([class_number, number, is_easy, is_salient])
     height, width = SCENE_SHAPE_PX
-    colour = np.asarray(SCENE_CLASSES[label][2], dtype=np.float64)
+    _, _, class_colour = SCENE_CLASSES[label]
+    colour = np.asarray(class_colour, dtype=np.float64)
+    # Every scene depends on the order of the random draws, so it must not change.
     if is_salient:
         ground = _GREY + float(rng.integers(-25, 26))
     else:
         ground = 0.55 * colour + 0.45 * _GREY
-    image = np.clip(ground + rng.normal(0, 6, (height, width, 1)), 0, 255) * np.ones(3)
+    grain = rng.normal(0, 6, (height, width, 1))
+    image = np.clip(ground + grain, 0, 255) * np.ones(3)
     radius = rng.uniform(24, 29) if is_easy else rng.uniform(12, 16)
     shares = rng.permutation([(0.3, 0.26), (0.32, 0.76), (0.72, 0.28), (0.7, 0.74)])
     centres = shares * SCENE_SHAPE_PX
-    if is_easy:  # large objects would leave the frame: move them towards its middle
-        centres[0] = centres[0] + (np.asarray(SCENE_SHAPE_PX) / 2 - centres[0]) * 0.35
+    if is_easy:
+        # Large objects would reach beyond the frame, so they are moved towards its centre.
+        to_middle = np.asarray(SCENE_SHAPE_PX) / 2 - centres[0]
+        centres[0] = centres[0] + to_middle * 0.35
     masks: dict[str, Mask] = {}
     others = _choose_others(label, 1 if is_easy else 3, rng)
-    # The object itself is painted last, so that none of the others hides it.
-    for name, centre in [*zip(others, centres[1:], strict=False), (label, centres[0])]:
+    objects = list(zip(others, centres[1:], strict=False))
+    # The object is painted last, so that no distractor covers it.
+    objects.append((label, centres[0]))
+    for name, centre in objects:
         is_target = name == label
         size = radius if is_target else rng.uniform(10, 13)
         contrast = 1.0 if is_target == is_salient else 0.45
@@ -69,12 +84,17 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> S
         masks[name] = masks.get(name, np.zeros_like(mask)) | mask
     if not is_easy:
         image += rng.normal(0, 18, image.shape)
+    pixels = np.clip(image, 0, 255).astype(np.uint8)
     visible = {name: mask for name, mask in masks.items() if mask.any()}
-    return SyntheticScene(np.clip(image, 0, 255).astype(np.uint8), visible)
+    return SyntheticScene(pixels, visible)
 
 
-def _choose_others(label: str, count: int, rng: np.random.Generator) -> list[str]:
-    """Return other classes; of several, those with the same shape or texture come first."""
+def _choose_others(
+    label: str,
+    count: int,
+    rng: np.random.Generator,
+) -> list[str]:
+    """Return the classes of the distractors; classes with the same shape or texture come first."""
     shape, texture, _ = SCENE_CLASSES[label]
     others = rng.permutation([name for name in SCENE_CLASSES if name != label])
     names = [str(name) for name in others]
@@ -96,29 +116,39 @@ def _paint(
     ground: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Mask:
+    """Paint an object over the image and return its mask."""
     shape, texture, colour = SCENE_CLASSES[label]
-    rows, columns = np.mgrid[: SCENE_SHAPE_PX[0], : SCENE_SHAPE_PX[1]].astype(np.float64)
+    height, width = SCENE_SHAPE_PX
+    rows, columns = np.mgrid[:height, :width].astype(np.float64)
     angle = rng.uniform(-0.5, 0.5)
+    cosine = np.cos(angle)
+    sine = np.sin(angle)
     down = rows - centre[0]
     right = columns - centre[1]
-    across = (np.cos(angle) * right + np.sin(angle) * down) / radius_px
-    along = (np.cos(angle) * down - np.sin(angle) * right) / radius_px
+    across = (cosine * right + sine * down) / radius_px
+    along = (cosine * down - sine * right) / radius_px
     mask: Mask = _SHAPES[shape](across, along)
-    bright = _TEXTURES[texture](across * radius_px, along * radius_px)
-    tint = np.where(bright[..., None], 1.25, 0.7) * (np.asarray(colour) + rng.normal(0, 8, 3))
-    image[mask] = (contrast * tint + (1 - contrast) * ground)[mask]
+    # Texture coordinates are in pixels, so that small and large objects have the same texture
+    # scale.
+    is_bright = _TEXTURES[texture](across * radius_px, along * radius_px)
+    own_colour = np.asarray(colour) + rng.normal(0, 8, 3)
+    tint = np.where(is_bright[..., None], 1.25, 0.7) * own_colour
+    mixed = contrast * tint + (1 - contrast) * ground
+    image[mask] = mixed[mask]
     return mask
 
 
 def _star(across: NDArray[np.float64], along: NDArray[np.float64]) -> Mask:
-    # Ten corners, alternating between the tips and the notches of five rays.
-    angles = np.arange(10) * np.pi / 5
-    radii = np.where(np.arange(10) % 2, 0.45, 1.1)
-    points = np.stack([radii * np.sin(angles), -radii * np.cos(angles)], axis=1).astype(np.float32)
-    inside = [
-        cv2.pointPolygonTest(points, (float(x), float(y)), measureDist=False) >= 0
-        for x, y in zip(across.flat, along.flat, strict=True)
-    ]
+    # Ten corners, which alternate between the tips and the notches of a five-pointed star.
+    corners = np.arange(10)
+    angles = corners * np.pi / 5
+    radii = np.where(corners % 2, 0.45, 1.1)
+    x_y = np.stack([radii * np.sin(angles), -radii * np.cos(angles)], axis=1)
+    outline = x_y.astype(np.float32)
+    inside: list[bool] = []
+    for x, y in zip(across.flat, along.flat, strict=True):
+        side = cv2.pointPolygonTest(outline, (float(x), float(y)), measureDist=False)
+        inside.append(side >= 0)
     return np.reshape(inside, across.shape)
 
 

@@ -1,6 +1,6 @@
-"""Reader and writer of the text lists of TOSS.
+"""Reading and writing of the text lists of TOSS.
 
-Source: the lists of the published repository; docs/toss.md names where they differ from the paper.
+Source: the lists of the published repository; docs/toss.md states where they differ from the paper.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ LEVEL_CODES = {
 }
 """Weight and type of each level in the published lists."""
 GENERAL_LIST = "general_tier"
+# FSS-1000 is missing here, because its lists name classes by words instead of numbers.
 _CLASS_COUNTS = {"pascal5i": 20, "coco20i": 80}
 _QUERY_COMPLEXITY = re.compile(r"split(?P<fold>\d+)_q_(?P<partition>(?:easy|hard)_n?sal)")
 _SUPPORT_COGNIZANCE = re.compile(r"split(?P<fold>\d+)_tier2")
@@ -50,11 +51,11 @@ _FIXED_SPLIT = re.compile(r"split(?P<fold>\d+)(?:_test)?")
 
 
 def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
-    """Read published lists and tables of pairs, and those in folders, into one table.
+    """Read published lists, tables of pairs and folders of both into one table.
 
     Raises:
         DatasetMissing: a path does not exist, or no list is found.
-        DatasetError: a list cannot be read; or two have the same name.
+        DatasetError: a list cannot be read, or two lists have the same name.
     """
     files: list[Path] = []
     for path in paths:
@@ -76,10 +77,10 @@ def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 
 def find_pair_lists(path: str | Path) -> list[Path]:
-    """Return the lists of pairs at `path`: the file, or those in a folder by published names.
+    """Return the list at `path`, or the lists in that folder whose names are published names.
 
     Raises:
-        DatasetMissing: the file does not exist, or no list in the folder.
+        DatasetMissing: the file does not exist, or the folder contains no list.
     """
     root = Path(path).expanduser()
     if root.is_file():
@@ -95,27 +96,28 @@ def find_pair_lists(path: str | Path) -> list[Path]:
 
 
 def read_toss_list(path: str | Path) -> pl.DataFrame:
-    """Read one list of TOSS.
+    """Read one published list.
 
-    Its name gives tier, fold and partition: `split0_test`, `split0_q_easy_sal`, `split0_tier2`,
-    `general_tier`; lists with other names are plain pairs without fold. Fixed splits of two
-    datasets have the same names, so their lists get the dataset as prefix: `pascal5i/split0_test`.
-    The file may be compressed (`.gz`). Rows with another class in the support stay, marked
-    `cross_class`.
+    The file name gives tier, fold and partition: `split0_test`, `split0_q_easy_sal`,
+    `split0_tier2`, `general_tier`. Lists with other names are plain pairs without a fold. The fixed
+    splits of two datasets have the same file names, so their lists get the dataset as a prefix:
+    `pascal5i/split0_test`. The file may be compressed (`.gz`). Rows whose support shows another
+    class are kept and marked `cross_class`.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: the file is empty, a row has another number of fields, or a name, a class or a
+        DatasetError: the file is empty, a row has the wrong number of fields, or a name, class or
             code is unknown.
     """
     file = Path(path)
     if is_image_list(file):
         raise DatasetError(
-            f"{file}: lists images without pairs; as pairs='{file.name}' of a dataset, pairs are drawn"
+            f"{file}: this file lists images without pairs; pass it as pairs='{file.name}' to a dataset to sample pairs"
         )
     rows = _read_fields(file)
     stem = list_stem(file)
     fields = ["query", "support"]
+    # Only the lists of the Support Cognizance tier contain a code for the level.
     if _SUPPORT_COGNIZANCE.fullmatch(stem):
         fields += ["weight", "type"]
     for number, row in enumerate(rows, 1):
@@ -128,6 +130,7 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
         convention = detect_convention(rows[0][0])
         items: dict[str, ListItem] = {}
         for query, support, *_ in rows:
+            # Published lists repeat a few names thousands of times, so each is parsed once.
             for name in (query, support):
                 if name not in items:
                     items[name] = parse_item_name(name, convention)
@@ -138,26 +141,27 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
 
 
 def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
-    """Write pairs in the published formats; return the files.
+    """Write pairs in the published formats and return the files.
 
-    These formats lose similarity, salience, difficulty, the parameters of transforms (rows get `xf`
-    and their number), and the difference between L2 and L3: keep the table too (`write_pairs`).
+    These formats cannot hold similarity, salience, difficulty or the parameters of transforms (rows
+    get `xf` and an index), and they do not separate L2 from L3. Keep the table too (`write_pairs`).
 
     Raises:
-        InvalidInput: pairs with several supports, supports with a black image and a mask, or a
-            dataset whose names have no published form.
-        DatasetError: the name of a list leads out of the folder.
+        InvalidInput: a pair has several supports, a support has a black image and a mask, or
+            names of the dataset have no published form.
+        DatasetError: the name of a list points outside the folder.
     """
     table = pairs_table(pairs)
     if (table["supports"].list.len() != 1).any():
         raise InvalidInput(
-            "the published formats hold one support per pair; write a table of pairs (.parquet) instead"
+            "the published formats store one support per pair; write a table of pairs (.parquet) instead"
         )
     if (table["support_kind"] == "no-image").any():
         raise InvalidInput(
-            "the published formats know no support without image; write a table of pairs instead"
+            "the published formats cannot store a support without an image; write a table of pairs instead"
         )
     written: list[Path] = []
+    # Lists are written in table order, so that the same pairs always give the same files.
     for (name,), part in table.group_by(["list"], maintain_order=True):
         convention = _published_convention(part)
         classes: list[str] = sorted(set(part["class"].to_list()))
@@ -171,17 +175,17 @@ def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
 
 
 def read_class_list(path: str | Path) -> list[str]:
-    """Return the class names of a file, one per line (`generalization_tier_class`), stripped.
+    """Read class names, one per line (`generalization_tier_class`); surrounding spaces are removed.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it holds no name.
+        DatasetError: the file contains no name.
     """
     return [" ".join(row) for row in _read_fields(Path(path))]
 
 
 def list_stem(file: Path) -> str:
-    """Return the file name of a list without endings."""
+    """Return the file name of a list without its endings."""
     return file.name.removesuffix(".gz").removesuffix(".txt")
 
 
@@ -199,7 +203,8 @@ def _read_fields(file: Path) -> list[list[str]]:
     try:
         is_compressed = file.suffix == ".gz"
         with gzip.open(file) if is_compressed else file.open("rb") as stream:
-            # Bounded, since a small compressed file may hold far more than fits into memory.
+            # Decompression is bounded, because a small compressed file may expand to more than fits
+            # into memory.
             data = stream.read(pixel_limit() + 1)
         check_pixels(len(data), file, error=DatasetError)
         rows = [line.split() for line in data.decode().splitlines()]
@@ -207,6 +212,7 @@ def _read_fields(file: Path) -> list[list[str]]:
         raise DatasetError(
             f"{file}: expected a text file, got: {error}; download it again"
         ) from error
+    # Lists often end with an empty line.
     rows = [row for row in rows if row]
     if not rows:
         raise DatasetError(f"{file}: expected rows, found an empty file")
@@ -231,28 +237,33 @@ def _list_table(
     }
     has_codes = len(rows[0]) == 4
     if has_codes:
-        columns["level"] = [
-            _row_level(row, items[row[0]], items[row[1]], number)
-            for number, row in enumerate(rows, 1)
-        ]
-        columns["code"] = [int(row[2]) * int(row[3]) for row in rows]
+        levels: list[str] = []
+        codes: list[int] = []
+        for number, row in enumerate(rows, 1):
+            query, support, weight, kind = row
+            levels.append(_row_level(row, items[query], items[support], number))
+            codes.append(int(weight) * int(kind))
+        columns["level"] = levels
+        columns["code"] = codes
     constants = _list_columns(stem, convention)
+    constant_columns = [pl.lit(value).alias(name) for name, value in constants.items()]
     return pl.DataFrame(columns).with_columns(
+        # A row of the published lists has one support, while rows of this project may have several.
         pl.concat_list("supports"),
         pl.concat_list("support_classes"),
-        *(pl.lit(value).alias(name) for name, value in constants.items()),
+        *constant_columns,
     )
 
 
 def _support_kind(support: ListItem) -> SupportKind:
     if not support.is_null:
         return "shown"
-    # Only the ending separates the two kinds of null rows.
+    # The two kinds of rows with null masks differ only in their ending.
     return "empty" if support.has_jpg else "null-mask"
 
 
 def _list_columns(stem: str, convention: NameConvention) -> dict[str, Any]:
-    """Return the columns that all pairs of a list share, from its name."""
+    """Derive from a list's name the columns that all of its pairs share."""
     columns: dict[str, Any] = {
         "list": stem,
         "dataset": convention,
@@ -270,15 +281,21 @@ def _list_columns(stem: str, convention: NameConvention) -> dict[str, Any]:
     elif stem == GENERAL_LIST:
         columns["tier"] = "generalization"
     elif match := _FIXED_SPLIT.fullmatch(stem):
+        # The fixed splits of PASCAL-5i and COCO-20i have the same file names.
         columns["list"] = f"{convention}/{stem}"
         columns["fold"] = int(match["fold"])
     return columns
 
 
-def _row_level(row: Sequence[str], query: ListItem, support: ListItem, number: int) -> str:
-    """Return the level of a row.
+def _row_level(
+    row: Sequence[str],
+    query: ListItem,
+    support: ListItem,
+    number: int,
+) -> str:
+    """Return the Support Cognizance level of a row.
 
-    The file does not separate L2 from L3, and marks L6 only by the ending of a name.
+    The file does not separate L2 from L3, and marks L6 only by the ending of the support's name.
     """
     code = f"{row[2]} {row[3]}"
     if code not in _LEVEL_OF:
@@ -286,10 +303,11 @@ def _row_level(row: Sequence[str], query: ListItem, support: ListItem, number: i
             f"line {number}: code {code!r} is unknown; expected one of {', '.join(_LEVEL_OF)}"
         )
     level = _LEVEL_OF[code]
+    # The code "1 -1" stands for L4, L5 and L6; only L5 and L6 have null supports.
     if level == "L4" and support.is_null:
         level = "L6" if support.has_jpg else "L5"
     if (level == "L1") != bool(query.transform):
-        raise DatasetError(f"line {number}: code {code!r} and query {row[0]!r} do not go together")
+        raise DatasetError(f"line {number}: code {code!r} does not match query {row[0]!r}")
     return level
 
 
@@ -311,18 +329,21 @@ def _published_convention(part: pl.DataFrame) -> NameConvention:
         if dataset == convention:
             return convention
     raise InvalidInput(
-        f"data set {dataset!r} has no published form of names; write a table of pairs (.parquet) "
+        f"dataset {dataset!r} has no published form of item names; write a table of pairs (.parquet) "
         "instead"
     )
 
 
 def _row_fields(
-    row: Mapping[str, Any], convention: NameConvention, class_numbers: Mapping[str, int]
+    row: Mapping[str, Any],
+    convention: NameConvention,
+    class_numbers: Mapping[str, int],
 ) -> list[str]:
-    """Return the fields of one line; the number of a class of FSS-1000 has no meaning."""
+    """Return the fields of one row; the class number of FSS-1000 has no meaning."""
     label = row["support_classes"][0]
     kind = row["support_kind"]
     transform = row["transform"]
+    # The published format stores an index of each transform, not its parameters.
     if transform and not re.fullmatch(r"xf\w+", transform):
         transform = f"xf{row['row']}"
     query = ListItem(row["class"], row["query"], transform, number=class_numbers[row["class"]])

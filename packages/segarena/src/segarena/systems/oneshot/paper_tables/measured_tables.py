@@ -1,4 +1,4 @@
-"""Figures of published tables that need no model: measured on the published statistics."""
+"""Values of published tables that need no model, computed from the published statistics."""
 
 from __future__ import annotations
 
@@ -20,40 +20,42 @@ STATISTICS_FILES = ("analysis/test_stats.csv", "analysis/test_stats.csv.gz")
 
 
 def measure_attributes(asked: MeasurementRequest) -> Measurements:
-    """Return the mutual information of each attribute with a one-shot IoU above 0.5, in nats.
+    """Measure the mutual information of each attribute with a one-shot IoU above 0.5, in nats.
 
     Raises:
-        DatasetMissing: the published repository is missing or incomplete.
+        DatasetMissing: the copy of the published repository is missing or incomplete.
         DatasetError: one of its files cannot be read.
     """
     found = _recovered(asked)
-    return {
-        (ATTRIBUTE_NAMES[name], STATISTICS_DATASET, "", "information"): Measurement(mean=value)
-        for name, value in found.information.items()
-    }
+    measured: dict[tuple[str, str, str, str], Measurement] = {}
+    for name, value in found.information.items():
+        key = (ATTRIBUTE_NAMES[name], STATISTICS_DATASET, "", "information")
+        measured[key] = Measurement(mean=value)
+    return measured
 
 
 def measure_partitions(asked: MeasurementRequest) -> Measurements:
-    """Return the simplicity of each published partition, scaled to add up to 5.
+    """Measure the simplicity of each published partition, scaled to add up to 5.
 
     Raises:
         DatasetMissing, DatasetError: see `measure_attributes`.
     """
     found = _recovered(asked)
-    return {
-        (name, STATISTICS_DATASET, "", "weight"): Measurement(mean=value)
-        for name, value in found.simplicity.items()
-    }
+    measured: dict[tuple[str, str, str, str], Measurement] = {}
+    for name, value in found.simplicity.items():
+        measured[name, STATISTICS_DATASET, "", "weight"] = Measurement(mean=value)
+    return measured
 
 
 def _recovered(asked: MeasurementRequest) -> PartitionRecovery:
     if STATISTICS_DATASET not in asked.folders:
         raise DatasetMissing(
-            "expected a copy of github.com/fewshotseg/toss in DATA/toss; nothing stands in for it"
+            "expected a copy of github.com/fewshotseg/toss in DATA/toss; no other data can replace it"
         )
     return _recover(asked.folders[STATISTICS_DATASET])
 
 
+# Cached, because the tables of attributes and of partitions need the same recovery.
 @cache
 def _recover(folder: Path) -> PartitionRecovery:
     file = next(

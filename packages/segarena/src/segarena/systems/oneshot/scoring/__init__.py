@@ -1,1 +1,1 @@
-"""LCA, HCA, SCS and GS, computed from pixel counts."""
+"""Computation of LCA, HCA, SCS and GS from pixel counts."""

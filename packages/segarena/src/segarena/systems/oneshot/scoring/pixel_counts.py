@@ -1,8 +1,8 @@
-"""Table of pixel counts per pair, from which every score is computed.
+"""Table of pixel counts per pair, from which all scores are computed.
 
-It has the columns of the pairs by which scores are grouped, and `intersection` and `union` without
-void pixels; `frame_px`, `void_px` and `predicted_void_px` where they are known, for FB-IoU and
-other rules for void pixels.
+The table has the grouping columns of the pairs, and `intersection` and `union`, both without void
+pixels. It also has `frame_px`, `void_px` and `predicted_void_px` if they are known, which FB-IoU
+and other void rules need.
 """
 
 from __future__ import annotations
@@ -37,25 +37,30 @@ GROUP_COLUMNS = (
     "difficulty",
     "cross_class",
 )
-"""Columns of a pair by which scores are grouped; in a run they are attributes of its targets."""
+"""Columns by which scores group pairs; runs record them as attributes of the targets."""
 PIXEL_COLUMNS = ("intersection", "union", "frame_px", "void_px", "predicted_void_px")
 REQUESTED_COLUMNS = ("list", "tier", "fold", "class")
 COUNT_COLUMNS: dict[str, Any] = {
     **{name: PAIR_COLUMNS[name] for name in (*PAIR_KEY, *GROUP_COLUMNS)},
     **dict.fromkeys(PIXEL_COLUMNS, pl.Float64),
 }
-# Records hold all numbers as floats: the types that these attributes have in the table.
+# Records store all numbers as floats, so these columns are cast back to their types.
 _ATTRIBUTE_TYPES = {"row": int, "fold": int, "code": int, "cross_class": bool}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class PixelCounts:
     """Pixel counts of a run, a file or a folder of masks.
 
     Attributes:
         counts: one row per pair with the columns `COUNT_COLUMNS`.
         left_out: the names of pairs without counts, each with the reason.
-        pairs: all requested pairs: columns `REQUESTED_COLUMNS`.
+        pairs: all requested pairs, with the columns `REQUESTED_COLUMNS`.
     """
 
     counts: pl.DataFrame
@@ -64,16 +69,16 @@ class PixelCounts:
 
 
 def counts_from_records(records: pl.DataFrame) -> PixelCounts:
-    """Return the counts in a run's records: the last answered round of each pair.
+    """Return the counts in a run's records, from the last predicted round of each pair.
 
     Failed pairs are left out.
 
     Raises:
-        InvalidInput: no records, not of pairs, without the metric `iou`, or several users or
-            repeats.
+        InvalidInput: there are no records, they are not of pairs, the metric `iou` is missing, or
+            there are several users or repeats.
     """
     if "intersection" not in records.columns:
-        raise InvalidInput("these records hold no counts; run with the metrics iou and void")
+        raise InvalidInput("these records contain no counts; run with the metrics iou and void")
     has_target = pl.col("target") != ""
     with_target = records.filter(has_target)
     if with_target.select("user", "repeat").n_unique() > 1:
@@ -103,12 +108,13 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
 def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
     """Return the counts of a CSV file that another tool wrote.
 
-    Its columns are row, inter (or intersection) and union; also `list` when `pairs` holds several
-    lists. Pairs without a row in the file are left out.
+    The file has the columns row, inter (or intersection) and union, and also `list` if `pairs`
+    contains several lists. Pairs without a row in the file are left out.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: other columns, rows that are in no list, a row twice, or impossible counts.
+        DatasetError: a column is missing, a row is in no list or occurs twice, or a count is
+            impossible.
     """
     file = Path(path)
     has_several_lists = pairs["list"].n_unique() > 1
@@ -127,7 +133,7 @@ def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
     unknown = rows.join(pairs, on=PAIR_KEY, how="anti")
     if unknown.height:
         raise DatasetError(
-            f"{file}: row {unknown['list'][0]}/{unknown['row'][0]} is in no list of pairs"
+            f"{file}: row {unknown['list'][0]}/{unknown['row'][0]} is not in any list of pairs"
         )
     grouping = pairs.select(*PAIR_KEY, *GROUP_COLUMNS)
     table = grouping.join(rows, on=PAIR_KEY, how="inner", maintain_order="left")
@@ -160,13 +166,13 @@ def _read_count_rows(file: Path, *, has_list: bool) -> pl.DataFrame:
 
 
 def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCounts:
-    """Return the counts of a folder of predicted masks.
+    """Count the pixels of a folder of predicted masks.
 
-    Masks are named LIST/ROW.png, or ROW.png when there is one list, and hold 0 and one other
-    value. Pairs without a mask, or with one that cannot be used, are left out.
+    Masks are named LIST/ROW.png, or ROW.png if there is only one list, and contain 0 and one other
+    value. Pairs whose mask is missing or unusable are left out.
 
     Raises:
-        DatasetMissing: the folder does not exist, or no mask of any pair in it.
+        DatasetMissing: the folder does not exist or contains no usable mask.
     """
     root = Path(folder)
     has_one_list = dataset.pairs["list"].n_unique() == 1
@@ -189,7 +195,7 @@ def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCo
     if not rows:
         first = next(iter(left_out.values()), "there are no pairs")
         raise DatasetMissing(
-            f"{root}: expected masks called LIST/ROW.png, none can be used; the first: {first}"
+            f"{root}: expected masks called LIST/ROW.png, but none is usable; the first: {first}"
         )
     return PixelCounts(
         counts=counts_table(pl.DataFrame(rows, infer_schema_length=None)),
@@ -204,18 +210,18 @@ def counts_from_arrays(
     targets: Iterable[Any],
     ignore: Iterable[Any] | None = None,
 ) -> pl.DataFrame:
-    """Return the counts of masks in memory, one prediction and target per row of `pairs`, in order.
+    """Count the pixels of masks in memory, one prediction and target per row of `pairs`, in order.
 
     Args:
         pairs: a table with the columns of
             `segarena.systems.oneshot.pairs.pair_table.pairs_table`.
-        predictions: bool (or 0 and 1), (H, W).
-        targets: same shape.
-        ignore: same shape, True for void pixels; None when all pixels count.
+        predictions: predicted masks, bool (or 0 and 1), (H, W).
+        targets: correct masks of the same shape.
+        ignore: masks of the same shape, True for void pixels; None if all pixels count.
 
     Raises:
-        InvalidInput: another number of masks than of pairs.
-        InvalidMask: shapes differ, or values other than 0 and 1.
+        InvalidInput: the numbers of masks and pairs differ.
+        InvalidMask: shapes differ, or a mask has values other than 0 and 1.
     """
     voids = [None] * pairs.height if ignore is None else ignore
     columns = [list(masks) for masks in (predictions, targets, voids)]
@@ -233,8 +239,8 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table with all columns of `COUNT_COLUMNS`; missing ones are null.
 
     Raises:
-        DatasetError: intersection or union is missing, negative, or the first larger than the
-            second.
+        DatasetError: intersection or union is missing or negative, or an intersection exceeds its
+            union.
     """
     missing = [
         pl.lit(None, dtype).alias(name)
@@ -257,19 +263,21 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pairs_of_records(records: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of the pairs of records, from the attributes of their targets."""
+    """Return the pair columns of each record, read from the attributes of its target."""
     rows: list[dict[str, Any]] = []
     for text, target in records.select("attributes", "target").iter_rows():
         attributes = read_attributes(text)
         if "list" not in attributes:
-            raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
+            raise InvalidInput(
+                f"target {target!r} is not a pair; score runs over one-shot datasets"
+            )
         rows.append(_pair_columns(attributes))
     schema = {name: COUNT_COLUMNS[name] for name in (*PAIR_KEY, *GROUP_COLUMNS)}
     return pl.DataFrame(rows, schema=schema, strict=False)
 
 
 def _pair_columns(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a pair from the attributes of its target."""
+    """Return the pair columns of one pair, read from the attributes of its target."""
     columns = {name: attributes.get(name) for name in (*PAIR_KEY, *GROUP_COLUMNS)}
     for name, convert in _ATTRIBUTE_TYPES.items():
         if name in attributes:

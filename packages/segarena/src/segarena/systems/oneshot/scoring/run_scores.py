@@ -1,4 +1,4 @@
-"""Scores of several runs, as a table, and scores of masks in memory."""
+"""Scores of several runs as a table, and scores of masks in memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from segarena.systems.oneshot.scoring.tier_scores import all_scores, mean_and_sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOverRuns:
-    """A score over one or several runs.
+    """A score of one run, or its mean over several runs.
 
     Attributes:
-        score: of a single run; over several, its value is their mean and it has no interval.
+        score: the score of a single run; over several runs, its value is their mean and it has no
+            interval.
         runs: number of runs over these pairs.
-        spread: sample standard deviation over runs; NaN for one.
+        spread: sample standard deviation over runs; NaN for one run.
     """
 
     score: TierScore
@@ -35,20 +36,23 @@ class ScoreOverRuns:
 
 
 def score_runs(
-    runs: Sequence[pl.DataFrame], settings: ScoreSettings, pairs: pl.DataFrame | None = None
+    runs: Sequence[pl.DataFrame],
+    settings: ScoreSettings,
+    pairs: pl.DataFrame | None = None,
 ) -> tuple[list[ScoreOverRuns], pl.DataFrame]:
-    """Return all scores, and the counts of all runs in one table.
+    """Return all scores, and the counts of all runs as one table.
 
-    Runs over different lists (one per fold, or one per tier) are scored as one. Lists that all
-    runs share (the Generalization tier with four models) are scored run by run.
+    Runs over different lists (one per fold, or one per tier) are pooled and scored together. Lists
+    that all runs share (the Generalization tier with four models) are scored per run.
 
     Args:
         runs: a table of counts per run.
         settings: see `ScoreSettings`.
-        pairs: list, tier, fold and class of all requested pairs; None takes those with counts.
+        pairs: list, tier, fold and class of all requested pairs; None uses the pairs that have
+            counts.
 
     Raises:
-        InvalidInput: no runs, or runs that share some of their pairs but not all.
+        InvalidInput: there are no runs, or runs share only some of their pairs.
     """
     if not runs:
         raise InvalidInput("expected the counts of at least one run, got none")
@@ -60,10 +64,10 @@ def score_runs(
     if pairs is None:
         pairs = all_counts.select("list", "tier", "fold", "class")
     is_shared = pairs["list"].is_in(repeated_counts["list"].unique().implode())
-    results = [
-        ScoreOverRuns(score=score, runs=1, spread=float("nan"))
-        for score in all_scores(single_counts, settings, pairs=pairs.filter(~is_shared))
-    ]
+    own_pairs = pairs.filter(~is_shared)
+    results: list[ScoreOverRuns] = []
+    for score in all_scores(single_counts, settings, pairs=own_pairs):
+        results.append(ScoreOverRuns(score=score, runs=1, spread=float("nan")))
     shared_pairs = pairs.filter(is_shared)
     scores_by_run = [all_scores(run, settings, pairs=shared_pairs) for run in shared_runs]
     for same_score in zip(*scores_by_run, strict=True):
@@ -76,7 +80,7 @@ def score_runs(
 def _shared_parts(
     runs: Sequence[pl.DataFrame], repeated_counts: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """Return the counts of each run over the pairs that several runs have."""
+    """Return, for each run, its counts of the pairs that several runs have."""
     repeated_keys = repeated_counts.select(PAIR_KEY).unique()
     shared: list[pl.DataFrame] = []
     for run in runs:
@@ -85,7 +89,7 @@ def _shared_parts(
             shared.append(part.sort(PAIR_KEY))
     if any(not part.select(PAIR_KEY).equals(shared[0].select(PAIR_KEY)) for part in shared):
         raise InvalidInput(
-            "runs share some pairs and not others; score runs over the same lists, or different ones"
+            "runs share only some of their pairs; score runs over the same lists, or over disjoint lists"
         )
     return shared
 
@@ -93,7 +97,7 @@ def _shared_parts(
 def score_table(scores: Sequence[ScoreOverRuns]) -> pl.DataFrame:
     """Return scores as a table; the fold of a mean over folds is null.
 
-    The columns runs and spread are there only where a score is over several runs.
+    The columns runs and spread are present only if a score is a mean over several runs.
     """
     schema = {
         **dict.fromkeys(("name", "dataset", "tier"), pl.String),
@@ -102,10 +106,10 @@ def score_table(scores: Sequence[ScoreOverRuns]) -> pl.DataFrame:
         **dict.fromkeys(("pairs", "queries", "classes", "runs"), pl.Int64),
         "spread": pl.Float64,
     }
-    rows = [
-        {**asdict(over_runs.score), "runs": over_runs.runs, "spread": over_runs.spread}
-        for over_runs in scores
-    ]
+    rows: list[dict[str, Any]] = []
+    for over_runs in scores:
+        row = asdict(over_runs.score)
+        rows.append({**row, "runs": over_runs.runs, "spread": over_runs.spread})
     table = pl.DataFrame(rows, schema=schema)
     has_several_runs = any(over_runs.runs > 1 for over_runs in scores)
     return table if has_several_runs else table.drop("runs", "spread")
@@ -119,15 +123,15 @@ def scores_of_masks(
     *,
     settings: ScoreSettings = DEFAULT_SETTINGS,
 ) -> list[TierScore]:
-    """Return every score of the tiers in a table of pairs, from masks in memory.
+    """Compute every score of the tiers in a table of pairs from masks in memory.
 
     >>> rows = [{"tier": "generalization", "class": "cat", "query": "1", "supports": ["2"]}]
     >>> scores = scores_of_masks(pairs_table(rows), [[[1, 1, 0]]], [[[0, 1, 1]]])
     >>> [(score.name, score.value) for score in scores][:2]
     [('GS', 0.3333333333333333), ('mIoU', 0.3333333333333333)]
 
-    Arguments and errors are those of
-    `segarena.systems.oneshot.scoring.pixel_counts.counts_from_arrays`, and of `all_scores`.
+    For arguments and errors see `segarena.systems.oneshot.scoring.pixel_counts.counts_from_arrays`
+    and `all_scores`.
     """
     counts = counts_from_arrays(pairs, predictions, targets, ignore)
     return all_scores(counts, settings, pairs=pairs)

@@ -13,7 +13,7 @@ from segarena.systems.oneshot.scoring.score_settings import DEFAULT_SETTINGS, Sc
 TINY_CLASS_QUERIES = 5
 """Maximum number of distinct query images of a tiny cell.
 
-The IoU of a tiny cell says more about its images than about its partition or level.
+The IoU of such a cell depends more on these few images than on its partition or level.
 """
 
 _CELL = ("dataset", "tier", "fold", "partition", "level")
@@ -30,7 +30,7 @@ def class_table(
     Columns: dataset, tier, fold, partition, level, class, iou, pairs, queries (distinct images),
     is_tiny (at most `tiny` of them).
     """
-    # The table has no intervals, so it needs no bootstrap.
+    # The table shows no intervals, so it needs no bootstrap.
     grouped = compute_grouped_iou(counts, [*_CELL, "class"], replace(settings, repeats=0))
     estimate = grouped.iou[:, 0]
     table = grouped.groups.with_columns(iou=estimate, is_tiny=pl.col("queries") <= tiny)
@@ -46,8 +46,8 @@ def level_table(
     """Return class mIoU of the partitions and levels of each fold, and their means over folds.
 
     Columns: dataset, tier, fold (null for the mean over folds), partition, level, miou, classes,
-    pairs, queries (distinct images), tiny_classes (classes with at most `tiny` of them, added up
-    over folds).
+    pairs, queries (distinct images), tiny_classes (classes with at most `tiny` distinct query
+    images, added up over folds).
     """
     cells = class_table(counts, settings, tiny=tiny)
     folds = cells.group_by(_CELL, maintain_order=True).agg(
@@ -72,11 +72,13 @@ def level_table(
 
 
 def _with_query_counts(
-    table: pl.DataFrame, counts: pl.DataFrame, by: Sequence[str]
+    table: pl.DataFrame,
+    counts: pl.DataFrame,
+    by: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a table of cells with a column of distinct query images.
+    """Add a column with the number of distinct query images to a table of cells.
 
-    They are counted again rather than added up, since an image in two folds is one image.
+    The counts of folds are not added up, because an image may occur in two folds.
     """
     images = counts.group_by(by).agg(queries=pl.col("query").n_unique())
     return table.join(images, on=by, nulls_equal=True, maintain_order="left")

@@ -1,4 +1,4 @@
-"""Settings that scores depend on, and the type of a score."""
+"""Settings of the scores, and the type of a score."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ _ALLOWED_WORDS = {
     "order": PartitionOrder,
 }
 
-# TOSS, section 4.1: LCA weights of the partitions in the paper's order; HCA has them reversed.
+# TOSS, section 4.1: LCA weights of the partitions in the paper's order. HCA uses them in reverse
+# order.
 PUBLISHED_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
+# "published" follows the script, which pools the levels that share a code. Table 4 of the paper was
+# made with these weights, although its equation has seven levels.
 SCS_WEIGHTS: dict[ScsVariant, tuple[float, ...]] = {
     "published": (4, 3, 1, 1),
     "paper": (4, 2, 2, 1, 1, 1, 1),
 }
-"""Weights of the four groups L0, L1, L2 + L3, L4 + L5 + L6, and of the seven levels."""
+"""Weights of the four groups L0, L1, L2 + L3, L4 + L5 + L6, and weights of the seven levels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSettings:
-    """Conventions that a score depends on; `mode` states them in one line on every table.
+    """Conventions of the scores; `mode` states them in one line on every table.
 
     Attributes:
         aggregate: "accumulate" adds up intersections and unions of a class before dividing;
@@ -43,18 +46,19 @@ class ScoreSettings:
             union, "pfenet" 1e-10.
         void: "ignore" leaves void pixels out; "background" counts them as background (PMMs);
             "script" counts all of them in the union, as the TOSS scripts do with float labels.
-        variant: of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7 levels,
-            weights 4 2 2 1 1 1 1 of 12).
+        variant: variant of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7
+            levels, weights 4 2 2 1 1 1 1 of 12).
         scs_weights: other weights of these groups or levels, divided by their sum.
-        weights: of LCA; HCA has them reversed. "published" is 3 0.75 0.75 0.5, "simplicity" the
-            mean of salience times difficulty in each partition; or four numbers.
-        order: partitions of four numbers: "paper" is easy_sal, hard_sal, easy_nsal, hard_nsal;
-            "script" swaps the middle two.
-        strict_published: missing cells count as IoU 0, and LCA and HCA are always means over four
+        weights: weights of LCA, which HCA uses in reverse order. "published" is 3 0.75 0.75 0.5;
+            "simplicity" is the mean of salience times difficulty in each partition; or four
+            numbers.
+        order: partitions that four numbers refer to: "paper" is easy_sal, hard_sal, easy_nsal,
+            hard_nsal; "script" swaps the middle two.
+        strict_published: count missing cells as IoU 0, and always average LCA and HCA over four
             folds.
-        repeats: bootstrap draws of query images; 0 gives no intervals.
+        repeats: number of bootstrap resamples of query images; 0 gives no intervals.
         level: confidence level of the intervals.
-        seed: of the bootstrap.
+        seed: random seed of the bootstrap.
     """
 
     aggregate: IouAggregate = "accumulate"
@@ -85,7 +89,7 @@ class ScoreSettings:
 
     @property
     def mode(self) -> str:
-        """The conventions of a table in one line."""
+        """The scoring conventions in one line, for table captions."""
         weights = self.weights
         if isinstance(weights, tuple):
             weights = _join_numbers(weights)
@@ -105,7 +109,11 @@ class ScoreSettings:
         return ", ".join(parts)
 
 
-def _check_weights(name: str, numbers: Sequence[float], count: int) -> None:
+def _check_weights(
+    name: str,
+    numbers: Sequence[float],
+    count: int,
+) -> None:
     if len(numbers) != count or min(numbers) < 0 or not sum(numbers) > 0:
         raise InvalidInput(f"{name} {numbers}: expected {count} numbers, none below 0, not all 0")
 
@@ -119,11 +127,11 @@ DEFAULT_SETTINGS = ScoreSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierScore:
-    """Score of a tier with its interval.
+    """Score of a tier with its confidence interval.
 
     Attributes:
         name: "LCA", "HCA", "SCS", "GS", "mIoU" or "FB-IoU".
-        fold: None for the mean over folds.
+        fold: the fold, or None for the mean over folds.
         value: 0 to 1.
         low, high: ends of the interval; NaN without one.
         queries: number of distinct query images.

@@ -1,7 +1,7 @@
 """LCA, HCA, SCS, GS, class mIoU and FB-IoU with intervals, computed from pixel counts.
 
-Source: TOSS, section 4.1, and its published scripts; where the two differ, settings choose
-(docs/toss.md).
+Source: TOSS, section 4.1, and its published scripts. Where the two differ, settings choose between
+them (docs/toss.md).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from segarena.systems.oneshot.scoring.score_settings import (
 )
 
 BootstrapValues: TypeAlias = NDArray[np.float64]
-"""The estimate, followed by one value per bootstrap draw, (1 + repeats,)."""
+"""The estimate, followed by one value per bootstrap resample, (1 + repeats,)."""
 FoldValues: TypeAlias = dict[int | None, BootstrapValues]
 _ClassGroup: TypeAlias = tuple[object, object, object]
 
-# The scripts list the partitions in another order than the paper.
+# The scripts swap the middle two partitions of the paper's order.
 _SCRIPT_ORDER = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 PUBLISHED_GROUPS = {
     "10": ("L0",),
@@ -40,18 +40,18 @@ PUBLISHED_GROUPS = {
     "1": ("L2", "L3", POOLED_LEVEL),
     "-1": ("L4", "L5", "L6"),
 }
-"""Levels of each group of the SCS variant "published", by the code in the published lists."""
-# Groups and levels that are scored by 1 - IoU, since the correct answer is an empty mask.
+"""Levels that share a code in the published lists; they form a group of the SCS variant "published"."""
+# The correct prediction of these groups and levels is an empty mask, so they score 1 - IoU.
 _NEGATIVE_GROUPS = ("-1", "L4", "L5", "L6")
 
 
 def lca_hca(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return LCA and HCA of Query Complexity, of each fold and then over folds.
+    """Return LCA and HCA of the Query Complexity tier: one score per fold, then the mean over folds.
 
-    The class mIoU of the partitions of a fold are averaged with weights.
+    Each is a weighted mean of the class mIoU values of a fold's partitions.
 
     Raises:
-        InvalidInput: no pairs of the tier, or a partition without pairs (unless
+        InvalidInput: there are no pairs of the tier, or a partition has no pairs (unless
             `strict_published`).
     """
     table = _select_tier(counts, "query-complexity")
@@ -67,7 +67,7 @@ def lca_hca(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) ->
 
 
 class LcaHca(NamedTuple):
-    """LCA and HCA, in the unit of the mIoU from which they were computed."""
+    """LCA and HCA, in the unit of the mIoU values from which they were computed."""
 
     lca: float
     hca: float
@@ -79,21 +79,21 @@ def lca_hca_of_miou(
     *,
     strict_published: bool = False,
 ) -> LcaHca:
-    """Return LCA and HCA of a table of class mIoU.
+    """Compute LCA and HCA from a table of class mIoU.
 
     >>> table = {"easy_sal": 70.0, "hard_sal": 55.0, "easy_nsal": 40.0, "hard_nsal": 18.0}
     >>> lca_hca_of_miou(table)
     LcaHca(lca=58.05, hca=32.05)
 
     Args:
-        miou: of each partition: a number, or one for each fold.
-        weights: of LCA, in the order of `PARTITIONS`; HCA has them reversed.
-        strict_published: a missing partition counts as 0, and the mean is over four folds, as in
-            the script.
+        miou: class mIoU of each partition: a number, or one number per fold.
+        weights: weights of LCA in the order of `PARTITIONS`; HCA uses them in reverse order.
+        strict_published: count a missing partition as 0 and average over four folds, as the
+            script does.
 
     Raises:
-        InvalidInput: other partitions, one missing (unless `strict_published`), or different
-            numbers of folds.
+        InvalidInput: a partition is unknown or missing (unless `strict_published`), or partitions
+            have different numbers of folds.
 
     Source: TOSS, section 4.1.
     """
@@ -104,12 +104,15 @@ def lca_hca_of_miou(
         raise InvalidInput(
             f"expected mIoU and a weight of {', '.join(PARTITIONS)}; missing or unknown: {wrong}"
         )
-    columns = [np.atleast_1d(np.asarray(miou.get(name, 0.0), np.float64)) for name in PARTITIONS]
+    columns: list[NDArray[np.float64]] = []
+    for name in PARTITIONS:
+        value = np.asarray(miou.get(name, 0.0), np.float64)
+        columns.append(np.atleast_1d(value))
     try:
         table = np.stack(np.broadcast_arrays(*columns))
     except ValueError as error:
         raise InvalidInput(
-            f"expected a number or one per fold for each partition: {error}"
+            f"expected one number, or one number per fold, for each partition: {error}"
         ) from error
     folds = FOLD_COUNT if strict_published else table.shape[1]
     means = table.sum(axis=1) / folds
@@ -123,15 +126,17 @@ def lca_hca_of_miou(
 def partition_weights(
     counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS
 ) -> dict[str, float]:
-    """Return the LCA weight of each partition; they add up to 5 unless given as numbers.
+    """Return the LCA weight of each partition; weights that are not given as numbers add up to 5.
 
     Raises:
-        InvalidInput: "simplicity" where salience or difficulty of a partition is unknown.
+        InvalidInput: the weights are "simplicity", but a partition lacks salience or difficulty.
     """
     order = _partition_order(settings)
     if settings.weights != "simplicity":
         numbers = PUBLISHED_WEIGHTS if settings.weights == "published" else settings.weights
         return dict(zip(order, numbers, strict=True))
+    # The paper calls its weights proportionate to simplicity, but they are rounded by hand; these
+    # are exact.
     simplicity = (pl.col("salience") * pl.col("difficulty")).mean()
     rows = counts.group_by("partition").agg(simplicity=simplicity).iter_rows()
     means: dict[str, float] = {name: mean for name, mean in rows if mean is not None}
@@ -142,6 +147,7 @@ def partition_weights(
             "weights simplicity: salience and difficulty of pairs are needed, missing for "
             f"{', '.join(missing) or 'none above 0'}"
         )
+    # The published script divides by 5, the sum of its own weights.
     scale = sum(PUBLISHED_WEIGHTS) / sum(known.values())
     return {name: value * scale for name, value in known.items()}
 
@@ -152,24 +158,24 @@ def scs(
     *,
     pairs: pl.DataFrame | None = None,
 ) -> list[TierScore]:
-    """Return the Support Cognizance score of each fold and then over folds.
+    """Return the Support Cognizance score of each fold, then their mean.
 
-    The score of a class is the weighted mean over its groups of IoU, or of 1 - IoU for groups
-    whose correct answer is an empty mask; the score of a fold is the mean over its classes.
-    Negative levels are compared with the mask of the query's class: any answer that misses it is
-    correct, even where the support shows another class that is in the query.
+    The score of a class is a weighted mean over its groups. A group contributes its IoU, or 1 - IoU
+    if its correct prediction is an empty mask. The score of a fold is the mean over its classes.
+    Negative levels are compared with the mask of the query's class: any prediction that misses this
+    mask is correct, even if the support shows another class that the query contains too.
 
     Args:
-        counts: of answered pairs.
+        counts: counts of the answered pairs.
         settings: see `ScoreSettings`.
-        pairs: `fold` and `class` of all requested pairs, so that classes without an answer are not
-            forgotten; None takes the classes that the folds of PASCAL-5i and COCO-20i have, and of
-            other datasets those with counts.
+        pairs: `fold` and `class` of all requested pairs, so that classes without any prediction are
+            noticed. None uses all classes of the folds of PASCAL-5i and COCO-20i, and for other
+            datasets the classes with counts.
 
     Raises:
-        InvalidInput: no pairs of the tier; a class without pairs of a group, or of all (unless
-            `strict_published`, where it has IoU 0); `variant="paper"` with a list that does not
-            separate L2 from L3.
+        InvalidInput: there are no pairs of the tier; a class has no pairs of some or all groups
+            (unless `strict_published`, which counts them as IoU 0); or the variant is "paper" and
+            the list does not separate L2 from L3.
     """
     table = _select_tier(counts, "support-cognizance")
     with_groups = table.with_columns(group=_level_groups(table, settings))
@@ -182,46 +188,49 @@ def scs(
         ious[row["fold"], row["class"], row["group"]] = iou
     values: FoldValues = {}
     for fold, classes in _requested_classes(table, pairs).items():
-        class_values = [
-            _class_cognizance(ious, fold, label, weights, settings) for label in sorted(classes)
-        ]
+        class_values: list[BootstrapValues] = []
+        for label in sorted(classes):
+            class_values.append(_class_cognizance(ious, fold, label, weights, settings))
         values[fold] = mean_of_defined(class_values)
     return _fold_scores("SCS", table, values, settings)
 
 
 def gs(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> TierScore:
-    """Return the Generalization score of one run: class mIoU.
+    """Return the Generalization score of one run, which is class mIoU.
 
-    Pairs whose support shows another class count for the query's class.
+    Pairs whose support shows another class count towards the query's class.
 
     Raises:
-        InvalidInput: no pairs of the tier.
+        InvalidInput: there are no pairs of the tier.
     """
     table = _select_tier(counts, "generalization")
+    # The tier has no folds, so there is a single group.
     (values,) = _class_means(table, ["tier"], settings).values()
     return _make_score("GS", table, None, values, settings)
 
 
 def class_miou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return class mIoU (the mean over classes of their IoU) of each tier and fold, and over folds."""
+    """Return class mIoU (the mean IoU over classes) of each tier and fold, and the mean over folds."""
     scores: list[TierScore] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
         means = _class_means(table, ["fold"], settings)
-        folds: list[int | None] = table["fold"].unique().sort().to_list()
-        values: FoldValues = {fold: means[fold,] for fold in folds}
+        values: FoldValues = {}
+        for fold in table["fold"].unique().sort().to_list():
+            values[fold] = means[fold,]
         scores += _fold_scores("mIoU", table, values, settings)
     return scores
 
 
 def fb_iou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return FB-IoU of each tier and fold: the mean of foreground and background IoU over classes.
+    """Return FB-IoU of each tier and fold: the mean of foreground and background IoU, pooled over classes.
 
     Raises:
-        InvalidInput: the counts lack the size of the frames.
+        InvalidInput: the counts lack the frame size.
     """
     scores: list[TierScore] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
         foreground = compute_grouped_iou(table, ["fold"], settings)
+        # FB-IoU ignores classes: intersections and unions are summed over all pairs.
         background = compute_grouped_iou(table, ["fold"], settings, is_background=True)
         means = (foreground.iou + background.iou) / 2
         folds = foreground.groups["fold"].to_list()
@@ -236,9 +245,9 @@ def all_scores(
     *,
     pairs: pl.DataFrame | None = None,
 ) -> list[TierScore]:
-    """Return every score of the tiers in `counts`; class mIoU for all but support cognizance.
+    """Return every score of the tiers in `counts`, and class mIoU of all tiers except Support Cognizance.
 
-    FB-IoU is left out where the counts lack the size of the frames. For `pairs` see `scs`.
+    FB-IoU is left out if the counts lack the frame size. For `pairs` see `scs`.
     """
     tiers = set(counts["tier"].to_list())
     scores: list[TierScore] = []
@@ -248,7 +257,8 @@ def all_scores(
         scores += scs(counts, settings, pairs=pairs)
     if "generalization" in tiers:
         scores.append(gs(counts, settings))
-    # The levels of support cognizance have opposite goals, so their mean is meaningless.
+    # Some levels of the tier reward a mask and others an empty mask, so a mean over levels is
+    # meaningless.
     averaged = counts.filter(pl.col("tier") != "support-cognizance")
     scores += class_miou(averaged, settings)
     if not averaged["frame_px"].null_count():
@@ -257,17 +267,19 @@ def all_scores(
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and sample standard deviation of a score over runs.
+    """Return the mean and the sample standard deviation of a score over runs.
 
-    The spread of one run is NaN. The paper's GS is the mean of four models over one list.
+    The standard deviation of a single run is NaN. The paper's GS is the mean of four models over
+    one list.
 
     Raises:
-        InvalidInput: no run.
+        InvalidInput: there is no run.
     """
     if not values:
         raise InvalidInput("expected the score of at least one run, got none")
     spread = math.nan
     if len(values) > 1:
+        # Sample standard deviation, because the runs are a sample of all possible models.
         spread = float(np.std(values, ddof=1))
     return float(np.mean(values)), spread
 
@@ -282,11 +294,14 @@ def _select_tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
 
 
 def _class_means(
-    table: pl.DataFrame, by: Sequence[str], settings: ScoreSettings
+    table: pl.DataFrame,
+    by: Sequence[str],
+    settings: ScoreSettings,
 ) -> dict[tuple[object, ...], BootstrapValues]:
-    """Return class mIoU of each group; classes without a pair in a draw do not count in it."""
+    """Return class mIoU of each group; a resample without pairs of a class leaves that class out."""
+    by_class = compute_grouped_iou(table, [*by, "class"], settings)
     ious: dict[tuple[object, ...], list[BootstrapValues]] = {}
-    for row, iou in compute_grouped_iou(table, [*by, "class"], settings).items():
+    for row, iou in by_class.items():
         key = tuple(row[name] for name in by)
         ious.setdefault(key, []).append(iou)
     return {key: mean_of_defined(values) for key, values in ious.items()}
@@ -295,13 +310,15 @@ def _class_means(
 def _requested_classes(
     table: pl.DataFrame, pairs: pl.DataFrame | None
 ) -> dict[int | None, set[str]]:
-    """Return the classes of the requested pairs of each fold, those without counts too."""
+    """Return the requested classes of each fold, including classes without counts."""
+    # Counts exist only for answered pairs, so requested classes come from the pairs as well.
     tables = [table] if pairs is None else [table, _select_tier(pairs, "support-cognizance")]
     columns = [each.select(pl.col("fold").cast(pl.Int64), "class") for each in tables]
     classes: dict[int | None, set[str]] = {}
     for fold, label in pl.concat(columns).unique().sort("fold").iter_rows():
         classes.setdefault(fold, set()).add(label)
     if pairs is None:
+        # Without this, a class with no prediction at all would be left out, which raises the score.
         dataset = table["dataset"][0]
         for fold, known in classes.items():
             known |= complete_fold_classes(dataset, fold, known)
@@ -313,8 +330,10 @@ def _partition_order(settings: ScoreSettings) -> Sequence[str]:
 
 
 def _reverse_weights(weights: dict[str, float], settings: ScoreSettings) -> dict[str, float]:
+    """Return the weights of HCA, which are those of LCA with the order of partitions reversed."""
     order = _partition_order(settings)
-    return {name: weights[opposite] for name, opposite in zip(order, reversed(order), strict=True)}
+    opposites = reversed(order)
+    return {name: weights[opposite] for name, opposite in zip(order, opposites, strict=True)}
 
 
 def _weighted_mean(
@@ -329,9 +348,10 @@ def _weighted_mean(
             f"{_fold_prefix(fold)}no pairs of {', '.join(missing)}; give all four partitions, or "
             "use strict_published, which counts missing ones as 0"
         )
-    terms = [
-        weight * mious[fold, name] for name, weight in weights.items() if (fold, name) in mious
-    ]
+    terms: list[BootstrapValues] = []
+    for name, weight in weights.items():
+        if (fold, name) in mious:
+            terms.append(weight * mious[fold, name])
     return np.asarray(sum(terms)) / sum(weights.values())
 
 
@@ -340,7 +360,7 @@ def _fold_prefix(fold: int | None) -> str:
 
 
 def _level_groups(table: pl.DataFrame, settings: ScoreSettings) -> pl.Series:
-    """Return the group of each pair under the SCS variant."""
+    """Return the score group of each pair under the SCS variant."""
     if settings.variant == "published":
         group_by_level: dict[str, str] = {}
         for group, levels in PUBLISHED_GROUPS.items():
@@ -376,6 +396,7 @@ def _class_cognizance(
             iou = np.zeros_like(total)
         is_negative = group in _NEGATIVE_GROUPS
         total = total + weight * (1 - iou if is_negative else iou)
+    # The paper's equation lacks this division, but the values in its Table 4 do not exceed 100 %.
     return total / sum(weights.values())
 
 
@@ -387,17 +408,18 @@ def _fold_scores(
     *,
     published_mean: bool = False,
 ) -> list[TierScore]:
-    """Return a score per fold and their mean; a single score where there are no folds.
+    """Return one score per fold and their mean, or a single score if there are no folds.
 
-    `published_mean` marks scores whose mean the published script takes.
+    `published_mean` is True for scores that the published script averages over folds.
     """
     if list(values) == [None]:
         return [_make_score(name, table, None, values[None], settings)]
     folds = sorted(fold for fold in values if fold is not None)
     scores = [_make_score(name, table, fold, values[fold], settings) for fold in folds]
     mean = mean_of_defined(list(values.values()))
-    # The script divides by four folds, however many it reads.
+    # The script always divides by four folds, even if it has read fewer.
     if published_mean and settings.strict_published:
+        # Equivalent to counting each missing fold as 0.
         mean = mean * len(values) / FOLD_COUNT
     return [*scores, _make_score(name, table, None, mean, settings)]
 
@@ -413,7 +435,7 @@ def _make_score(
     queries = own["query"].n_unique()
     low = math.nan
     high = math.nan
-    # Draws of a single query image are identical and show no spread.
+    # With a single query image all resamples are identical, so there is no interval.
     if queries > 1:
         low, high = percentile_interval(values[1:], settings.level)
     return TierScore(

@@ -1,1 +1,1 @@
-"""Segmenters based on saliency: a control, and SSSI around any one-shot segmenter."""
+"""Segmenters based on saliency: a control, and SSSI as a wrapper of any one-shot segmenter."""

@@ -1,4 +1,4 @@
-"""Control for saliency bias: it answers every prompt with the salient region."""
+"""Control for saliency bias: predicts the salient region for every prompt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from segarena.systems.oneshot.saliency import SaliencyFunction, build_saliency
 
 
 class LazySaliency:
-    """An image, and its salient region, computed on first access."""
+    """An image and its salient region, which is computed on first access."""
 
-    def __init__(self, sample: ImageSample, saliency: SaliencyFunction, threshold: float) -> None:
+    def __init__(
+        self,
+        sample: ImageSample,
+        saliency: SaliencyFunction,
+        threshold: float,
+    ) -> None:
         self._sample = sample
         self._saliency = saliency
         self._threshold = threshold
@@ -30,15 +35,15 @@ class LazySaliency:
 
 @segmenter("saliency-only")
 class SaliencyOnlySegmenter:
-    """Control that answers with the salient region of the image, whatever the prompt.
+    """Control that predicts the salient region of the image, whatever the prompt.
 
     Args:
-        saliency: "boundary-contrast" (colour unlike that of the image's sides),
+        saliency: "boundary-contrast" (colours unlike those along the image border),
             "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: minimum saliency of the region, above 0 and up to 1.
 
     Raises:
-        PluginInvalid: a threshold out of range.
+        PluginInvalid: the threshold is out of range.
         InvalidInput, DatasetMissing: see `build_saliency`.
     """
 
@@ -51,13 +56,15 @@ class SaliencyOnlySegmenter:
         self.threshold = threshold
 
     def encode(self, sample: Sample) -> LazySaliency:
-        """Return the image; its map is computed on the first prompt, since supports need none.
+        """Wrap the image. Its map is computed on the first prompt, because support images need none.
 
         Raises:
             SegmenterError: the sample is not an image.
         """
         if not isinstance(sample, ImageSample):
-            raise SegmenterError(f"saliency-only takes images only, got a {type(sample).__name__}")
+            raise SegmenterError(
+                f"saliency-only accepts only images, got a {type(sample).__name__}"
+            )
         return LazySaliency(sample, self.saliency, self.threshold)
 
     def predict(self, encoded: LazySaliency, dialogues: Sequence[Dialogue]) -> list[Prediction]:

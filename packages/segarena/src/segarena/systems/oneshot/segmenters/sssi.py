@@ -1,4 +1,4 @@
-"""SSSI: a one-shot segmenter that sees non-salient targets with the salient region blurred."""
+"""SSSI: a wrapper that blurs the salient region of the query if the target is not salient."""
 
 from __future__ import annotations
 
@@ -30,33 +30,38 @@ SssiMode: TypeAlias = Literal["oracle", "feedback", "always"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionBlur:
-    """Gaussian blur of a region with a feathered edge."""
+    """Gaussian blur of a region with feathered edges."""
 
     sigma: float = 0.05  # of the Gaussian, as a share of the image's longer side
-    # How far the region is grown first, in sigmas; half of that is the width of its feathered edge.
+    # Radius in sigmas by which the region grows before blurring. Half of it is the width of the
+    # feathered edge.
     dilation: float = 0.5
 
     def __call__(self, image: NDArray[np.uint8], region: Mask) -> NDArray[np.uint8]:
-        """Blur an image, uint8 (H, W, 3), in a region, bool (H, W); an empty one changes nothing."""
+        """Blur the image, uint8 (H, W, 3), inside the region, bool (H, W); an empty region changes nothing."""
         if not region.any():
             return image
+        # Relative to the image size, because the paper gives no radius ("wide-radius").
         sigma_px = max(self.sigma * max(image.shape[:2]), 1e-3)
         reach = round(self.dilation * sigma_px)
-        disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
+        diameter = 2 * reach + 1
+        disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (diameter, diameter))
         grown = np.asarray(cv2.dilate(region.astype(np.float32), disc))
-        share = np.asarray(cv2.GaussianBlur(grown, (0, 0), max(reach / 2, 1e-3)))[..., None]
-        blurred = np.asarray(cv2.GaussianBlur(image.astype(np.float32), (0, 0), sigma_px)).reshape(
-            image.shape
-        )
-        return np.rint(image + share * (blurred - image)).clip(0, 255).astype(np.uint8)
+        # The edge is feathered, so that the blur creates no edge of its own.
+        feather_px = max(reach / 2, 1e-3)
+        share = np.asarray(cv2.GaussianBlur(grown, (0, 0), feather_px))[..., None]
+        blurred = np.asarray(cv2.GaussianBlur(image.astype(np.float32), (0, 0), sigma_px))
+        difference = blurred.reshape(image.shape) - image
+        mixed = np.rint(image + share * difference)
+        return mixed.clip(0, 255).astype(np.uint8)
 
 
 class LazyBlurredImage:
-    """An encoded image, and its encoded blurred version, computed on first access.
+    """An encoded image, and the encoding of its blurred version, which is computed on first access.
 
     Attributes:
-        plain: the segmenter's encoding of the image.
-        pass_seconds: duration of each pass of the segmenter's encoder.
+        plain: the wrapped segmenter's encoding of the original image.
+        pass_seconds: duration of each encoder pass of the wrapped segmenter.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class LazyBlurredImage:
         self._region = region
         self._blur = blur
         self.shown = without_truth(sample)
+        # Encoded without the truth, which only this wrapper may use.
         self.plain = self._timed(lambda: encode(self.shown))
 
     @cached_property
@@ -81,9 +87,10 @@ class LazyBlurredImage:
 
     @cached_property
     def blurred(self) -> Any:
-        """The segmenter's encoding of the image with its salient region blurred."""
-        image = self._blur(require_image(self.sample, "sssi"), self.salient)
-        return self._timed(lambda: self._encode(replace(self.shown, image=image)))
+        """The wrapped segmenter's encoding of the image with its salient region blurred."""
+        image = require_image(self.sample, "sssi")
+        shown = replace(self.shown, image=self._blur(image, self.salient))
+        return self._timed(lambda: self._encode(shown))
 
     def _timed(self, compute: Callable[[], T]) -> T:
         started = time.perf_counter()
@@ -94,28 +101,29 @@ class LazyBlurredImage:
 
 @segmenter("sssi")
 class SssiSegmenter:
-    """One-shot segmenter that sees the query with its salient region blurred for non-salient targets.
+    """Wraps a one-shot segmenter and blurs the query's salient region if the target is not salient.
 
-    The mode decides how it knows that a target is not salient. "oracle" LOOKS AT THE TRUTH: the
-    target is not salient when its IoU with the salient region is below `salient_from`. With
-    "feedback", the first round sees the image and later rounds the blurred one. Supports and
-    salient targets are unchanged.
+    The mode decides how the wrapper detects non-salient targets. "oracle" LOOKS AT THE TRUTH: a
+    target is not salient if its IoU with the salient region is below `salient_from`. With
+    "feedback", the first round uses the original image and later rounds the blurred one. Supports
+    and salient targets are never blurred.
 
     Args:
-        segmenter: segmenter that understands supports: a plug-in as written, or an object.
+        segmenter: segmenter that accepts supports, as a plug-in specification or an object.
         mode: "oracle" looks at the truth, as the paper does; "feedback" waits until the user
             prompts once more, as `support-again` does; "always" blurs every query.
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: minimum saliency of the region, above 0 and up to 1.
-        sigma: of the Gaussian, as a share of the image's longer side.
+        sigma: standard deviation of the Gaussian, as a share of the image's longer side.
         dilation: radius of the region's dilation, in sigmas; half of it feathers the edge.
         salient_from: for "oracle", the minimum IoU of a salient target.
 
     Raises:
-        PluginInvalid: an option out of range, or a segmenter that does not understand supports.
+        PluginInvalid: an option is out of range, or the segmenter does not accept supports.
         InvalidInput, DatasetMissing: see `build_saliency`.
 
-    Source: TOSS, section 5 (SSSI); width, threshold and edge of its blur are not published.
+    Source: TOSS, section 5 (SSSI). The paper does not publish the width, threshold and edge of its
+    blur.
     """
 
     prompt_kinds = SUPPORT_PROMPT_KINDS
@@ -145,7 +153,7 @@ class SssiSegmenter:
         abilities = segmenter_capabilities(self.segmenter)
         if not any(map(abilities.understands, SUPPORT_PROMPT_KINDS)):
             name = type(self.segmenter).__name__
-            raise PluginInvalid(f"sssi needs a segmenter that answers supports; {name} does not")
+            raise PluginInvalid(f"sssi needs a segmenter that accepts supports; {name} does not")
         self.sees_truth = mode == "oracle"
         self.mode = mode
         self.threshold = threshold
@@ -155,7 +163,7 @@ class SssiSegmenter:
 
     @property
     def device(self) -> str:
-        """The device of the segmenter."""
+        """The device of the wrapped segmenter."""
         return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> LazyBlurredImage:
@@ -165,7 +173,7 @@ class SssiSegmenter:
             SegmenterError: the sample is not an image.
         """
         if not isinstance(sample, ImageSample):
-            raise SegmenterError(f"sssi takes images only, got a {type(sample).__name__}")
+            raise SegmenterError(f"sssi accepts only images, got a {type(sample).__name__}")
         return LazyBlurredImage(
             sample,
             self.segmenter.encode,
@@ -174,20 +182,21 @@ class SssiSegmenter:
         )
 
     def predict(self, encoded: LazyBlurredImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue on the image or on the blurred one.
+        """Predict each dialogue on the original or the blurred image.
 
         Raises:
-            SegmenterError: "oracle" cannot identify the requested target; or see the segmenter.
-            PredictionInvalid: the segmenter returned another number of predictions.
+            SegmenterError: "oracle" cannot identify the requested target, or the wrapped segmenter
+                failed.
+            PredictionInvalid: the wrapped segmenter returned the wrong number of predictions.
         """
         blurs = [self._blurs(encoded, dialogue) for dialogue in dialogues]
         answers: list[Any] = [None] * len(dialogues)
+        # Dialogues on the same image form one call, so that the wrapped segmenter can batch them.
         for is_blurred in sorted(set(blurs)):
             places = [place for place, each in enumerate(blurs) if each == is_blurred]
             image = encoded.blurred if is_blurred else encoded.plain
-            found = list(
-                self.segmenter.predict(image, [_unwrapped(dialogues[place]) for place in places])
-            )
+            unwrapped = [_unwrapped(dialogues[place]) for place in places]
+            found = list(self.segmenter.predict(image, unwrapped))
             if len(found) != len(places):
                 raise PredictionInvalid(f"expected {len(places)} predictions, got {len(found)}")
             for place, answer in zip(places, found, strict=True):
@@ -203,16 +212,22 @@ class SssiSegmenter:
             return len(dialogue.rounds) > 1
         if self.mode == "always":
             return True
-        target = find_requested_target(encoded.sample, supports_of(dialogue)).mask.astype(np.bool_)
-        union = np.count_nonzero(target | encoded.salient)
-        return bool(np.count_nonzero(target & encoded.salient) < self.salient_from * max(union, 1))
+        # Like the paper, use the ground truth, with the rule that divides targets into salient and
+        # others.
+        target = find_requested_target(encoded.sample, supports_of(dialogue))
+        mask = target.mask.astype(np.bool_)
+        # IoU below `salient_from`, written without a division; two empty masks count as not
+        # salient.
+        both = np.count_nonzero(mask & encoded.salient)
+        either = np.count_nonzero(mask | encoded.salient)
+        return bool(both < self.salient_from * max(either, 1))
 
 
 def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> Target:
-    """Return the target that the supports show: the only one, or the first with these supports.
+    """Return the only target of the sample, or the first target that has exactly these supports.
 
     Raises:
-        SegmenterError: the sample has no target, or several without their supports.
+        SegmenterError: the sample has no target, or several of which none has these supports.
     """
     if len(sample.targets) == 1:
         return sample.targets[0]
@@ -225,19 +240,20 @@ def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> T
         ):
             return target
     raise SegmenterError(
-        f"sample {sample.id}: which of its {len(sample.targets)} targets is meant cannot be told from the supports; "
+        f"sample {sample.id}: the supports do not identify which of its {len(sample.targets)} targets is requested; "
         "mode 'oracle' needs a one-shot dataset with its user 'support'"
     )
 
 
 def _unwrapped(dialogue: Dialogue) -> Dialogue:
-    """Return the dialogue with the wrapped segmenter's own encodings of the supports."""
+    """Replace the encodings of supports in a dialogue by those of the wrapped segmenter."""
 
     def unwrap(prompt: Prompt) -> Prompt:
         if isinstance(prompt, Support) and isinstance(prompt.encoded, LazyBlurredImage):
             return replace(prompt, encoded=prompt.encoded.plain)
         return prompt
 
-    return replace(
-        dialogue, rounds=tuple(tuple(map(unwrap, prompts)) for prompts in dialogue.rounds)
-    )
+    rounds: list[tuple[Prompt, ...]] = []
+    for prompts in dialogue.rounds:
+        rounds.append(tuple(unwrap(prompt) for prompt in prompts))
+    return replace(dialogue, rounds=tuple(rounds))

@@ -1,1 +1,1 @@
-"""Tiers built from images and masks: items are measured, partitioned, paired and written."""
+"""Building of tiers from images and masks: measure, partition, pair and write items."""

@@ -1,4 +1,4 @@
-"""Build of all tiers from images and masks: stages in order, tables, lists and the manifest."""
+"""Build of all tiers from images and masks: stages, tables, lists and the manifest."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def build_tiers(
     share: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> TierBuild:
-    """Build tiers; the same source, plan and version give the same bytes.
+    """Build tiers; the same source, plan and version give byte-identical files.
 
     Writes under `out`: `pairs.parquet` and `pairs.jsonl` (all tiers and levels), `items.parquet`
     (measured items), `published/` where the dataset's names have the published form, `keep.txt`
@@ -101,16 +101,16 @@ def build_tiers(
 
     Args:
         source: images and masks.
-        out: folder to fill.
+        out: folder that receives the files.
         plan: options of the build.
-        workers: processes that measure.
-        share: divide the measuring among all processes that run the same build here; each returns
-            all of it.
-        on_progress: receives the progress.
+        workers: number of processes that measure.
+        share: divide the measuring among all processes that run this build in the same folder;
+            each of them returns the full result.
+        on_progress: callback that receives the progress.
 
     Raises:
         DatasetError: no item can be used, or the folds name unknown classes.
-        InvalidInput: see the stages; or a threshold is out of range.
+        InvalidInput: a threshold is out of range, or an option of a stage is invalid.
     """
     check_plan(plan)
     requested = _requested_items(source, plan)
@@ -126,7 +126,7 @@ def build_tiers(
     draws = _draw_pairs(items, measurements.looks, source, plan)
     pairs = draws.pairs
     if not pairs.height:
-        raise DatasetError("no pair could be drawn: no class has two images; give more images")
+        raise DatasetError("no pair could be drawn: no class has two images; add more images")
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / "items.parquet", parquet_bytes(items))
     write_pairs(pairs, out / "pairs.parquet")
@@ -137,9 +137,9 @@ def build_tiers(
         toss_lists = write_toss_lists(pairs, out / "published")
     if plan.training:
         written += write_class_lists(draws.decisions, out)
-    digests = {
-        file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*written, *toss_lists]
-    }
+    digests: dict[str, str] = {}
+    for file in (*written, *toss_lists):
+        digests[file.relative_to(out).as_posix()] = sha256_of_file(file)
     manifest = {
         "segarena": __version__,
         "plan": asdict(plan),
@@ -161,7 +161,8 @@ def build_tiers(
 
 
 def _requested_items(source: ImageSource, plan: BuildPlan) -> list[ClassImage]:
-    """Return the items of all classes of the plan, image by image."""
+    """Return the items of all classes in the plan, grouped by image."""
+    # Measures keep the last image in memory, so items of one image must be consecutive.
     items = sorted(source.items(), key=lambda item: (item[1], item[0]))
     check_folds(plan, {label for label, _ in items})
     if not plan.folds:
@@ -180,7 +181,7 @@ def _measure_items(
     share: bool,
     progress: OnProgress,
 ) -> _Measurements:
-    """Measure all items; the index decides which of them can be used."""
+    """Measure all items; the stage `index` decides which of them can be used."""
     executor = make_executor(workers)
     run = partial(run_stage, folder, executor=executor, share=share, on_progress=progress)
     files: dict[Path, None] = {}
@@ -193,7 +194,7 @@ def _measure_items(
     )
     difficulty_job = make_stage_job(item_measures.difficulty_measure, source, plan.difficulty)
     looks_job = make_stage_job(item_measures.appearance_measure, source, plan.looks)
-    # Wrong options are reported before anything is measured.
+    # Measuring takes long, so all options are checked before it starts.
     for job in (salience_job, difficulty_job, looks_job):
         job.check(executor)
     index = run(
@@ -209,7 +210,12 @@ def _measure_items(
     index = index.filter(pl.col("left_out") == "").drop("left_out")
     usable: list[ClassImage] = list(index.select("class", "image").iter_rows())
 
-    def measure(name: str, job: StageJob, dtype: Any, parameters: Mapping[str, Any]) -> pl.Series:
+    def measure(
+        name: str,
+        job: StageJob,
+        dtype: Any,
+        parameters: Mapping[str, Any],
+    ) -> pl.Series:
         stage = run(name, usable, job, columns={name: dtype}, parameters={**inputs, **parameters})
         return stage[name]
 
@@ -227,12 +233,15 @@ def _measure_items(
 
 
 def _draw_pairs(
-    items: pl.DataFrame, looks: NDArray[np.float64], source: ImageSource, plan: BuildPlan
+    items: pl.DataFrame,
+    looks: NDArray[np.float64],
+    source: ImageSource,
+    plan: BuildPlan,
 ) -> _Draws:
     def mask_of(label: str, image: str) -> Mask:
         return source.mask(label, image).mask
 
-    # Without folds, all classes are tested.
+    # Without folds, every class is tested.
     tested_column = "fold" if plan.folds else "class"
     is_tested = items[tested_column].is_not_null().to_numpy()
     tested = MeasuredItems(items.filter(is_tested), looks[is_tested], plan.seed)
@@ -253,16 +262,19 @@ def _draw_pairs(
         )
         kept = [decision.label for decision in decisions if decision.keep]
         samples.append(draw_generalization(tested, plan.quotas, kept, plan.name))
+    shortfalls: list[Any] = []
+    for sample in samples:
+        shortfalls += sample.shortfalls
     return _Draws(
         pairs=_table_of_lists(samples),
-        shortfalls=list(chain.from_iterable(sample.shortfalls for sample in samples)),
+        shortfalls=shortfalls,
         cuts=cuts,
         decisions=decisions,
     )
 
 
 def _table_of_lists(samples: Iterable[TierSample]) -> pl.DataFrame:
-    """Return all pairs as a table, in lists named as the published ones."""
+    """Return all pairs as one table, divided into lists with published names."""
     rows_by_list: dict[str, list[PairRow]] = {}
     for sample in samples:
         for row in sample.rows:
@@ -274,7 +286,7 @@ def _table_of_lists(samples: Iterable[TierSample]) -> pl.DataFrame:
 
 
 def _list_name(row: PairRow) -> str:
-    """Return the published name of a pair's list; a build without folds has only fold 0."""
+    """Return the published list name of a pair; a build without folds uses fold 0."""
     if row["tier"] == "generalization":
         return "general_tier"
     fold = row["fold"] or 0
@@ -285,14 +297,16 @@ def _list_name(row: PairRow) -> str:
 
 def _count_cells(pairs: pl.DataFrame) -> list[dict[str, Any]]:
     cell = ["tier", "fold", "partition", "level"]
-    table = pairs.group_by(cell).agg(
-        pairs=pl.len(), queries=pl.col("query").n_unique(), classes=pl.col("class").n_unique()
+    counts = pairs.group_by(cell).agg(
+        pairs=pl.len(),
+        queries=pl.col("query").n_unique(),
+        classes=pl.col("class").n_unique(),
     )
-    return table.sort(cell, nulls_last=False).to_dicts()
+    return counts.sort(cell, nulls_last=False).to_dicts()
 
 
 def _describe_method(written: str) -> Any:
-    """Return a method as a stage's parameter: with a fingerprint of the files that it names."""
+    """Return a method as a stage parameter, with a fingerprint of the files that it uses."""
     if ".py:" in written:
         path = Path(written.partition(".py:")[0] + ".py").expanduser()
     else:
@@ -308,7 +322,7 @@ def _describe_method(written: str) -> Any:
 
 
 def _fingerprint_files(files: Iterable[Path]) -> str:
-    """Return a hash of names, sizes and times of files, so that changed ones are measured anew."""
+    """Hash names, sizes and modification times of files, so that a changed file is measured again."""
     lines: list[str] = []
     for file in files:
         size = 0

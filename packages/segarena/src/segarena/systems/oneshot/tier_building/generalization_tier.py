@@ -1,7 +1,7 @@
 """Third tier, Generalization: classes unlike the training classes, and pairs of them.
 
-Names and appearance decide which classes are unlike the training classes, and two lists that a
-person can edit.
+Class names and appearance decide whether a class is unlike all training classes. A person can
+override both with two lists.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from segarena.systems.oneshot.tier_building.pair_sampling import (
 )
 
 TIER = "generalization"
-# Our choice: TOSS publishes neither its removed classes nor how it compared them.
+# Our choice: TOSS publishes neither the classes that it removed nor how it compared classes.
 NAME_SIMILARITY_FROM = 0.8
 APPEARANCE_SIMILARITY_FROM = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassDecision:
-    """Decision whether a class is in the tier, with its reason."""
+    """Decision whether the tier contains a class, with the reason."""
 
     label: str
     keep: bool
@@ -50,19 +50,20 @@ def select_classes(
     names_alike: float = NAME_SIMILARITY_FROM,
     looks_alike: float = APPEARANCE_SIMILARITY_FROM,
 ) -> list[ClassDecision]:
-    """Decide for each class whether it is unlike all training classes; `keep` and `drop` go first.
+    """Decide for each class whether it is unlike all training classes; `keep` and `drop` take precedence.
 
-    Names are alike when they share a word (singular and plural are the same), or when their
-    letters are similar by `names_alike` or more. Appearances are alike when the cosine of the mean
-    vectors (of any length), where both are known, is `looks_alike` or more.
+    Names are alike if they share a word (in singular or plural), or if the similarity of their
+    letters is at least `names_alike`. Appearances are alike if the cosine of the classes' mean
+    vectors is at least `looks_alike`; vectors may have any length, and classes without one are not
+    compared.
 
     Raises:
-        InvalidInput: a class is in both lists.
+        InvalidInput: a class is in both `keep` and `drop`.
     """
     both = sorted(set(keep) & set(drop))
     if both:
         raise InvalidInput(
-            f"class {both[0]!r} is in the keep list and in the drop list; take it out of one"
+            f"class {both[0]!r} is in the keep list and in the drop list; remove it from one of them"
         )
     decisions: list[ClassDecision] = []
     for label in sorted(set(classes)):
@@ -81,9 +82,12 @@ def select_classes(
 
 
 def draw_generalization(
-    items: MeasuredItems, quotas: PairQuotas, classes: Sequence[str], dataset: str
+    items: MeasuredItems,
+    quotas: PairQuotas,
+    classes: Sequence[str],
+    dataset: str,
 ) -> TierSample:
-    """Return pairs with queries equally from the more and the less salient half of a class."""
+    """Return pairs whose queries come equally from the more and the less salient half of each class."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return query is not support
@@ -106,9 +110,9 @@ def draw_generalization(
 
 
 def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[Path]:
-    """Write `keep.txt` and `drop.txt`: a class per line, its reason after a `#`.
+    """Write `keep.txt` and `drop.txt` with one class per line and its reason after a `#`.
 
-    A person can edit both and pass them to the next build.
+    A person can edit both files and pass them to the next build.
     """
     kept: list[str] = []
     dropped: list[str] = []
@@ -123,7 +127,7 @@ def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[
 
 
 def read_name_list(file: Path) -> list[str]:
-    """Return the names of a list, one per line; ` #` starts a comment.
+    """Read the names in a file, one per line; ` #` starts a comment.
 
     Raises:
         InvalidInput: the file cannot be read.
@@ -132,10 +136,14 @@ def read_name_list(file: Path) -> list[str]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{file}: expected a list of classes, one a line, got: {error}"
+            f"{file}: expected a list of classes, one per line, got: {error}"
         ) from error
-    # A # within a word belongs to the name.
-    names = [re.split(r"\s+#|^#", line)[0].strip() for line in lines]
+    # Only a # after white space starts a comment, because class names may contain #.
+    names: list[str] = []
+    for line in lines:
+        # A comment runs from # to the end of the line.
+        before_comment = re.split(r"\s+#|^#", line)[0]
+        names.append(before_comment.strip())
     return [name for name in names if name]
 
 
@@ -146,7 +154,7 @@ def _find_likeness(
     names_alike: float,
     looks_alike: float,
 ) -> str:
-    """Return how a class is like the first similar training class, "" if there is none."""
+    """Return why a class resembles the first similar training class, or "" if it resembles none."""
     for trained in training:
         shared_words = sorted(_words(label) & _words(trained))
         if shared_words:
@@ -162,11 +170,16 @@ def _find_likeness(
 
 
 def _cosine(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    # The epsilon avoids division by zero, because a mean vector may be zero.
     lengths = np.linalg.norm(one) * np.linalg.norm(other)
     return float(one @ other / max(1e-12, lengths))
 
 
 def _words(label: str) -> set[str]:
-    words = re.findall(r"[^\W\d_]{2,}", label.lower())
-    # Short words such as "bus" and "gas" keep their s.
-    return {word.removesuffix("s") if len(word) > 3 else word for word in words}
+    """Return the words of a class name in lower case, without a plural s."""
+    words: set[str] = set()
+    for word in re.findall(r"[^\W\d_]{2,}", label.lower()):
+        # Short words such as "bus" and "gas" keep their s.
+        is_short = len(word) <= 3
+        words.add(word if is_short else word.removesuffix("s"))
+    return words

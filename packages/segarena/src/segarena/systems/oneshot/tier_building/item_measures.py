@@ -1,4 +1,4 @@
-"""Measures of an item (a class in an image): size, position, salience, difficulty, looks."""
+"""Measures of an item (a class in an image): size, position, salience, difficulty and appearance."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ INDEX_COLUMNS: dict[str, Any] = {
     "sha256": pl.String,
     "left_out": pl.String,
 }
-"""Columns of the stage `index`; `left_out` is the reason why an item is not used, "" if it is."""
+"""Columns of the stage `index`; `left_out` is the reason why an item is not used, or "" if it is used."""
+_IOU_COLUMNS = ("class", "image", "iou")
 _CROP_MARGIN = 0.1  # share of the longer side of the object's box
 _COLOUR_BINS = 256  # 4 of lightness, 8 of either colour axis of Lab
 _PATTERN_BINS = 10  # of uniform local binary patterns with 8 neighbours
 
 
 def index_measure(source: ImageSource, *, min_area_px: int) -> ItemMeasure:
-    """Return the measure of the stage `index`: size, position, number of components, hash.
+    """Return the measure of the stage `index`: size, position, number of components and hash.
 
-    `box_share` is the share of the image inside the mask's bounding box; `centredness` is 1 for a
-    box in the middle of the image and 0 for one in its corners; `components` counts 8-connected
-    components; `sha256` is of image and mask.
+    `box_share` is the area of the mask's bounding box as a share of the image; `centredness` is 1
+    for a box at the image centre and 0 for one in a corner; `components` counts 8-connected
+    components; `sha256` is the hash of image and mask.
     """
 
     def measure(label: str, image: str) -> ItemRow:
@@ -73,7 +74,11 @@ def index_measure(source: ImageSource, *, min_area_px: int) -> ItemMeasure:
     return measure
 
 
-def _load_item(source: ImageSource, label: str, image: str) -> tuple[NDArray[np.uint8], ClassMask]:
+def _load_item(
+    source: ImageSource,
+    label: str,
+    image: str,
+) -> tuple[NDArray[np.uint8], ClassMask]:
     pixels = source.image(image)
     target = source.mask(label, image)
     if target.mask.shape != pixels.shape[:2]:
@@ -83,8 +88,13 @@ def _load_item(source: ImageSource, label: str, image: str) -> tuple[NDArray[np.
     return pixels, target
 
 
-def salience_measure(source: ImageSource, written: str, *, threshold: float) -> ItemMeasure:
-    """Return the measure of the stage `salience`: IoU of the target with the salient region."""
+def salience_measure(
+    source: ImageSource,
+    written: str,
+    *,
+    threshold: float,
+) -> ItemMeasure:
+    """Return the measure of the stage `salience`: the IoU of the target with the salient region."""
     saliency = build_saliency(written)
 
     @lru_cache(maxsize=1)  # items of one image are consecutive
@@ -99,16 +109,16 @@ def salience_measure(source: ImageSource, written: str, *, threshold: float) -> 
 
 
 def difficulty_measure(source: ImageSource, written: str) -> ItemMeasure:
-    """Return the measure of the stage `difficulty`: IoU of a reference method; high means easy.
+    """Return the measure of the stage `difficulty`: the IoU of a reference method; high means easy.
 
-    The method is a table of another tool (`.csv` with columns class, image, iou), a folder of
-    predicted masks (`CLASS/IMAGE.png`), or a one-shot segmenter, whose support is the item itself,
-    which gives an upper bound.
+    The method is a table of another tool's results (`.csv` with columns class, image, iou), a
+    folder of predicted masks (`CLASS/IMAGE.png`), or a one-shot segmenter. A segmenter gets the
+    item itself as its support, so its IoU is an upper bound.
 
     Raises:
         InvalidInput: the path does not exist.
         DatasetError: the table lacks a column.
-        PluginInvalid: the segmenter does not understand supports.
+        PluginInvalid: the segmenter does not accept supports.
     """
     path = Path(written).expanduser()
     if written.endswith(".csv"):
@@ -127,11 +137,11 @@ def appearance_measure(source: ImageSource, written: str) -> ItemMeasure:
     """Return the measure of the stage `looks`: an appearance vector of unit length.
 
     "colour-texture" is a histogram of colours and local binary patterns of the object's pixels.
-    `file.py:function` gets a crop, uint8 (H, W, 3), of the object's box and a margin of a tenth,
-    and returns numbers.
+    `file.py:function` receives a crop, uint8 (H, W, 3), of the object's box with a margin of a
+    tenth, and returns numbers.
 
     Raises:
-        InvalidInput: another name.
+        InvalidInput: the name is unknown.
         PluginInvalid: the file has no such function.
     """
     if written != "colour-texture" and ".py:" not in written:
@@ -154,13 +164,13 @@ def appearance_measure(source: ImageSource, written: str) -> ItemMeasure:
 
 
 def colour_texture_histogram(image: NDArray[np.uint8], mask: Mask) -> NDArray[np.float64]:
-    """Return the square roots of the shares of 256 colours and 10 local binary patterns.
+    """Return the square roots of a histogram of 256 colours and 10 local binary patterns.
 
-    Square roots make the cosine of two histograms their Bhattacharyya coefficient.
+    With square roots, the cosine of two histograms is their Bhattacharyya coefficient.
 
     Args:
-        image: uint8 (H, W, 3), RGB.
-        mask: bool (H, W), not empty; only its pixels count.
+        image: RGB image, uint8 (H, W, 3).
+        mask: bool (H, W), not empty; pixels outside it are ignored.
 
     Returns:
         float64 (266,), colours first.
@@ -169,7 +179,10 @@ def colour_texture_histogram(image: NDArray[np.uint8], mask: Mask) -> NDArray[np
     from skimage.feature import local_binary_pattern
 
     lab = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2LAB), np.int64)
-    colours = (lab[..., 0] // 64) * 64 + (lab[..., 1] // 32) * 8 + lab[..., 2] // 32
+    lightness = lab[..., 0] // 64
+    green_red = lab[..., 1] // 32
+    blue_yellow = lab[..., 2] // 32
+    colours = lightness * 64 + green_red * 8 + blue_yellow
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
     patterns = np.asarray(local_binary_pattern(grey, 8, 1, "uniform"), np.int64)
     colour_counts = np.bincount(colours[mask], minlength=_COLOUR_BINS)
@@ -179,7 +192,7 @@ def colour_texture_histogram(image: NDArray[np.uint8], mask: Mask) -> NDArray[np
 
 
 def mask_iou(prediction: Mask, target: ClassMask) -> float:
-    """Return intersection over union without void pixels; 0 where both masks are empty."""
+    """Return the intersection over union without void pixels; 0 if both masks are empty."""
     comparison = Comparison.of(prediction, target.mask, target.ignore)
     return comparison.intersection / max(1, comparison.union)
 
@@ -188,7 +201,7 @@ def _measure_position(mask: Mask) -> ItemRow:
     height, width = mask.shape
     rows, columns = bounding_window(mask)
     box_area = (rows.stop - rows.start) * (columns.stop - columns.start)
-    # Offset of the box's centre from the image's centre; 1 is half the image.
+    # Offset from the image centre to the box centre; 1 is half the image.
     offset = np.array(
         [
             (rows.start + rows.stop - height) / height,
@@ -207,11 +220,17 @@ def _measure_position(mask: Mask) -> ItemRow:
 def _from_table(file: Path) -> ItemMeasure:
     ious: dict[tuple[str, str], float] = {}
     try:
-        for row in pl.read_csv(file, infer_schema=False).iter_rows(named=True):
+        table = pl.read_csv(file, infer_schema=False)
+        missing = [name for name in _IOU_COLUMNS if name not in table.columns]
+        if missing:
+            raise DatasetError(
+                f"{file}: expected columns {', '.join(_IOU_COLUMNS)}; missing: {', '.join(missing)}"
+            )
+        for row in table.iter_rows(named=True):
             ious[row["class"], row["image"]] = float(row["iou"])
-    except (OSError, KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
-            f"{file}: expected CSV with columns class, image, iou, got: {error!r}"
+            f"{file}: expected CSV with columns class, image, iou, got: {error}"
         ) from error
     invalid = [item for item, value in ious.items() if not 0 <= value <= 1]
     if invalid:
@@ -224,7 +243,8 @@ def _from_table(file: Path) -> ItemMeasure:
 def _from_folder(folder: Path, source: ImageSource) -> ItemMeasure:
     def measure(label: str, image: str) -> ItemRow:
         target = source.mask(label, image)
-        # Images sorted by class have their class in their name, which the folder repeats.
+        # If images are sorted by class, their names start with the class, which would repeat the
+        # folder's name.
         for name in (image, image.rpartition("/")[2]):
             file = safe_join(folder, f"{label}/{name}.png")
             if file.is_file():
@@ -238,7 +258,7 @@ def _from_folder(folder: Path, source: ImageSource) -> ItemMeasure:
 def _from_segmenter(written: str, source: ImageSource) -> ItemMeasure:
     segmenter = build("segmenter", written)
     if not segmenter_capabilities(segmenter).understands("support"):
-        raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")
+        raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that accepts supports")
 
     @lru_cache(maxsize=1)  # items of one image are consecutive
     def encode(image: str) -> tuple[ImageSample, Any]:
@@ -256,7 +276,12 @@ def _from_segmenter(written: str, source: ImageSource) -> ItemMeasure:
     return measure
 
 
-def _unit_vector(vector: Any, label: str, image: str, written: str) -> Sequence[float]:
+def _unit_vector(
+    vector: Any,
+    label: str,
+    image: str,
+    written: str,
+) -> Sequence[float]:
     values = np.asarray(vector, np.float64).ravel()
     length = float(np.linalg.norm(values)) if values.size else 0.0
     if not np.isfinite(length) or length <= 0:

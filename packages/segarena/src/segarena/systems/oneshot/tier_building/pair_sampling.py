@@ -1,4 +1,4 @@
-"""Sampling of pairs from measured items up to a quota; cells below their quota are listed."""
+"""Sampling of pairs from measured items up to a quota, with a report of cells below their quota."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 PairRow = dict[str, Any]
 
-# Up to this many candidate pairs are permuted as a whole (8 MB of indices); of more, indices are
-# drawn, since few pairs are wanted of many.
+# Up to this many candidate pairs, the whole list is permuted (8 MB of indices). Beyond it, random
+# indices are drawn, because only few of many pairs are needed.
 _MAX_PERMUTED_PAIRS = 1_000_000
+# Many draws per wanted pair, because some repeat earlier draws or are not allowed.
 _INDICES_PER_WANTED_PAIR = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairQuotas:
-    """Numbers of pairs per cell of a tier."""
+    """Number of pairs per cell in each tier."""
 
     partition: int = 100  # of each class in each partition of Query Complexity
     level: int = 20  # of each class in each level of Support Cognizance
@@ -30,15 +31,21 @@ class PairQuotas:
 
 @dataclass(slots=True)
 class TierSample:
-    """Pairs of a tier as rows of a table, and the cells with fewer pairs than their quota."""
+    """Pairs of a tier as rows of a table, and the cells that have fewer pairs than their quota."""
 
     rows: list[PairRow] = field(default_factory=list[PairRow])
     shortfalls: list[PairRow] = field(default_factory=list[PairRow])
 
     def add_cell(
-        self, rows: Sequence[PairRow], wanted: int, *, tier: str, cell: str, label: str
+        self,
+        rows: Sequence[PairRow],
+        wanted: int,
+        *,
+        tier: str,
+        cell: str,
+        label: str,
     ) -> None:
-        """Add the pairs of a cell of a class."""
+        """Add the pairs of one class in one cell."""
         self.rows.extend(rows)
         if len(rows) < wanted:
             self.shortfalls.append(
@@ -52,16 +59,23 @@ class MeasuredItems:
     Args:
         table: columns class, image, salience, difficulty, partition, fold.
         looks: appearance vector of unit length for each row, (n, c).
-        seed: of the draws; each class has draws of its own, so adding a class changes no other.
+        seed: random seed; each class has its own generator, so adding a class changes no other.
     """
 
-    def __init__(self, table: pl.DataFrame, looks: NDArray[np.float64], seed: int) -> None:
+    def __init__(
+        self,
+        table: pl.DataFrame,
+        looks: NDArray[np.float64],
+        seed: int,
+    ) -> None:
         self._seed = seed
         self._looks = looks
-        self.classes: list[str] = sorted(set(table["class"].to_list()))
+        labels = set(table["class"].to_list())
+        self.classes: list[str] = sorted(labels)
         self.of_class: dict[str, list[PairRow]] = {label: [] for label in self.classes}
         for index, row in enumerate(table.iter_rows(named=True)):
-            self.of_class[row["class"]].append({**row, "index": index})
+            item = {**row, "index": index}
+            self.of_class[row["class"]].append(item)
 
     def fold(self, label: str) -> int | None:
         """Return the fold that tests a class."""
@@ -69,20 +83,26 @@ class MeasuredItems:
 
     def rng(self, label: str, tier: str) -> np.random.Generator:
         """Return the random generator of a class in a tier."""
-        return np.random.default_rng([self._seed, *f"{tier}/{label}".encode()])
+        # Seeded with tier and class, so that adding another class does not change the pairs of this
+        # one.
+        stream = f"{tier}/{label}".encode()
+        return np.random.default_rng([self._seed, *stream])
 
     def similarity(self, one: PairRow, other: PairRow) -> float:
-        """Return the cosine similarity of the appearance of two items."""
-        return float(self._looks[one["index"]] @ self._looks[other["index"]])
+        """Return the cosine similarity of the appearance vectors of two items."""
+        look = self._looks[one["index"]]
+        other_look = self._looks[other["index"]]
+        return float(look @ other_look)
 
     def similarities(self, label: str) -> NDArray[np.float64]:
-        """Return the cosine similarities of all items of a class, (n, n)."""
+        """Return the pairwise cosine similarities of all items of a class, (n, n)."""
         indices = [row["index"] for row in self.of_class[label]]
         looks = self._looks[indices]
+        # Rows have unit length, so dot products are cosines.
         return looks @ looks.T
 
     def pair_row(self, query: PairRow, support: PairRow) -> PairRow:
-        """Return the row of a pair in a table of pairs."""
+        """Return a pair as a row of a table of pairs."""
         return {
             "class": query["class"],
             "fold": query["fold"],
@@ -103,7 +123,7 @@ def sample_pairs(
     wanted: int,
     is_allowed: Callable[[PairRow, PairRow], bool],
 ) -> list[PairRow]:
-    """Return up to `wanted` distinct allowed pairs, each equally likely, as rows of a table."""
+    """Sample up to `wanted` distinct allowed pairs, all equally likely, as rows of a table."""
     total = len(queries) * len(supports)
     if not total or wanted < 1:
         return []
@@ -112,6 +132,7 @@ def sample_pairs(
         indices = rng.permutation(total).tolist()
     else:
         drawn = rng.integers(total, size=_INDICES_PER_WANTED_PAIR * wanted).tolist()
+        # A dict drops repeated indices and keeps the order of the draws.
         indices = list(dict.fromkeys(drawn))
     rows: list[PairRow] = []
     for index in indices:

@@ -1,4 +1,4 @@
-"""Headline scores (LCA, HCA, SCS, GS) that images or pairs cannot have, with the reasons."""
+"""Headline scores (LCA, HCA, SCS, GS) that images or pairs do not support, with the reasons."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _NO_TRAINING = "needs --training, a file of the classes that models have seen"
 
 
 def impossible_scores(items: Sequence[ClassImage], plan: BuildPlan) -> dict[str, str]:
-    """Return the scores that these images cannot have under any measure, with reasons."""
+    """Return the scores that these images cannot support, whatever their measures, with reasons."""
     class_sizes = Counter(label for label, _ in items)
     folds = plan.folds or (tuple(class_sizes),)
     reasons: dict[str, str] = {}
     for labels in folds:
-        subject = f"the fold of {labels[0]}" if len(folds) > 1 else "the data set"
+        subject = f"the fold of {labels[0]}" if len(folds) > 1 else "the dataset"
         if sum(class_sizes[label] for label in labels) < len(PARTITIONS):
-            reasons["LCA and HCA"] = f"{subject} needs four masks at least, one for each partition"
-        # A similar and a dissimilar support beside the query, and another class for L4.
+            reasons["LCA and HCA"] = f"{subject} needs at least four masks, one for each partition"
+        # SCS needs a query, a similar and a dissimilar support of one class, and another class for
+        # L4.
         if len(labels) < 2 or max(class_sizes[label] for label in labels) < 3:
             reasons["SCS"] = (
-                f"{subject} needs a class with three images, and a second class to show instead"
+                f"{subject} needs a class with three images, and a second class for the supports of L4"
             )
     if not plan.training:
         reasons["GS"] = _NO_TRAINING
@@ -39,7 +40,7 @@ def impossible_scores(items: Sequence[ClassImage], plan: BuildPlan) -> dict[str,
 
 
 def missing_scores(pairs: pl.DataFrame) -> dict[str, str]:
-    """Return the scores that pairs lack even if all are answered, with reasons."""
+    """Return the scores that these pairs do not support even if all of them are answered, with reasons."""
     perfect = pairs.select(*PAIR_KEY, *GROUP_COLUMNS).with_columns(
         intersection=pl.lit(1.0), union=pl.lit(1.0)
     )
@@ -57,6 +58,6 @@ def missing_scores(pairs: pl.DataFrame) -> dict[str, str]:
         try:
             compute_score(counts, ScoreSettings(repeats=0))
         except InvalidInput as error:
-            # After the semicolon, the message advises on scoring, not on building.
+            # The part after the semicolon is advice on scoring, which does not apply to a build.
             reasons[name] = str(error).partition(";")[0]
     return reasons

@@ -1,6 +1,6 @@
-"""Cache of a build's stages: a table per stage with one row per item.
+"""Cache of the stages of a build: one table per stage with one row per item.
 
-An interrupted stage resumes where it stopped and gives the same bytes.
+An interrupted stage resumes where it stopped and gives byte-identical results.
 """
 
 from __future__ import annotations
@@ -26,19 +26,24 @@ from segarena.work.sharing.shared_ledger import claims_beside, open_ledger
 
 ItemRow: TypeAlias = dict[str, Any]
 ItemMeasure: TypeAlias = Callable[[str, str], ItemRow]
-"""Function from class and image to values."""
+"""Function that maps class and image to the values of an item."""
 
 StageJob: TypeAlias = FactoryJob[Sequence[ClassImage], list[ItemRow]]
 _KEY_COLUMNS: dict[str, Any] = {"class": pl.String, "image": pl.String}
 
 
-def make_stage_job(build: Callable[..., ItemMeasure], *arguments: Any, **options: Any) -> StageJob:
-    """Return the job of a stage; `build` returns its measure from the arguments and options.
+def make_stage_job(
+    build: Callable[..., ItemMeasure],
+    *arguments: Any,
+    **options: Any,
+) -> StageJob:
+    """Return the job of a stage; `build` creates its measure from the arguments and options.
 
-    A unit of work is all items of an image, so that a measure can load an image only once.
-    `build` is a top-level function, since worker processes unpickle it.
+    A work unit is all items of an image, so that a measure loads each image only once. `build` must
+    be a top-level function, because worker processes unpickle it.
     """
-    return FactoryJob(partial(_build_image_measure, partial(build, *arguments, **options)))
+    build_measure = partial(build, *arguments, **options)
+    return FactoryJob(partial(_build_image_measure, build_measure))
 
 
 def run_stage(
@@ -53,38 +58,47 @@ def run_stage(
     share: bool = False,
     on_progress: OnProgress,
 ) -> pl.DataFrame:
-    """Return a table with columns class, image and `columns`, one row per item, in their order.
+    """Return a table with columns class, image and `columns`, one row per item in the given order.
 
-    The table is stored as `folder/NAME.parquet`, its parameters beside it. It is recomputed
-    when parameters or items differ, or either file is damaged. Until it is complete, a ledger
-    beside it holds the finished images.
+    The table is stored as `folder/NAME.parquet`, with its parameters next to it. It is computed
+    again if parameters or items differ, or if either file is damaged. Until the table is complete,
+    a ledger next to it records the finished images.
 
     Args:
-        folder: of the tables.
-        name: of the stage.
+        folder: folder of the tables.
+        name: name of the stage.
         items: classes and images to measure.
-        job: measures the items of an image.
+        job: job that measures the items of an image.
         columns: names and types of the measured columns.
-        parameters: everything on which the values depend besides the items, as plain values.
-        executor: runs the job.
+        parameters: everything besides the items that the values depend on, as plain values.
+        executor: executor that runs the job.
         share: divide the images among all processes that run this stage; each returns the whole
             table.
-        on_progress: receives the progress.
+        on_progress: callback that receives the progress.
 
     Raises:
-        RunConflict: other processes run this stage with other parameters or items.
-        SegarenaError: an item failed; the first such error, once all other items are done.
+        RunConflict: other processes run this stage with different parameters or items.
+        SegarenaError: an item failed; the first such error, raised after all other items are done.
     """
     identity = {"parameters": parameters, "items": [list(item) for item in items]}
+    # Sorted keys, because equal parameters must give equal digests.
     digest = sha256(json.dumps(identity, sort_keys=True))
     table_file = folder / f"{name}.parquet"
     manifest_file = folder / f"{name}.json"
     units: dict[str, list[ClassImage]] = {}
     for item in items:
+        # Grouped by image, so that each image is loaded once.
         units.setdefault(item[1], []).append(item)
     cached = _read_cached(table_file, manifest_file, digest)
     if cached is not None:
-        on_progress(Progress(stage=name, units=len(units), done=len(units), resumed=len(units)))
+        on_progress(
+            Progress(
+                stage=name,
+                units=len(units),
+                done=len(units),
+                resumed=len(units),
+            )
+        )
         return cached
     ledger_file = folder / f"{name}.{digest[:16]}.jsonl"
     _remove_outdated(ledger_file, name)
@@ -119,17 +133,23 @@ def _item_rows(
     units: Mapping[str, Sequence[ClassImage]],
     done: Mapping[str, Sequence[ItemRow]],
 ) -> list[ItemRow]:
+    # Images finish in any order, so rows are collected in the order of the items.
     values: dict[ClassImage, ItemRow] = {}
     for image, image_rows in done.items():
         values.update(zip(units[image], image_rows, strict=True))
     return [{"class": item[0], "image": item[1], **values[item]} for item in items]
 
 
-def _read_cached(table_file: Path, manifest_file: Path, digest: str) -> pl.DataFrame | None:
-    """Return the stored table; None if it is missing, damaged, or of other parameters."""
+def _read_cached(
+    table_file: Path,
+    manifest_file: Path,
+    digest: str,
+) -> pl.DataFrame | None:
+    """Return the stored table, or None if it is missing, damaged or has other parameters."""
     try:
         manifest = json.loads(manifest_file.read_bytes())
         data = table_file.read_bytes()
+        # The hash of the table detects truncated and edited files.
         is_valid = manifest["digest"] == digest and manifest["table"] == sha256(data)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
@@ -144,7 +164,7 @@ def _build_image_measure(
 
 
 def _remove_outdated(ledger_file: Path, name: str) -> None:
-    """Remove ledgers of other parameters, and the folders that earlier versions wrote."""
+    """Delete ledgers of other parameters, and folders written by earlier versions."""
     for other in ledger_file.parent.glob(f"{name}.*.jsonl"):
         if other != ledger_file:
             claims = claims_beside(other)

@@ -20,21 +20,24 @@ from segarena.systems.oneshot.tier_building.pair_sampling import (
 
 TIER = "support-cognizance"
 TRANSFORM_TRIES = 50
-"""Number of transforms drawn for a query of L1 before it is skipped."""
+"""Number of transforms tried for a query of L1 before the query is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformRange:
-    """Uniform distribution of the transforms of L1."""
+    """Ranges of the random transforms of L1, sampled uniformly."""
 
+    # The ranges are our choice: the published transforms are "random rigid", without parameters.
     rotation_deg: float = 30.0  # maximum to either side
     shift: float = 0.1  # maximum along either axis, as a share of the frame
     scale: float = 1.0  # maximum factor of enlarging and of shrinking; 1 keeps the size
     flip: bool = False  # flip half of them
+    # Our choice: without this limit, a shift could move most of a target out of the frame.
     keep: float = 0.5  # minimum share of the target that stays in view
 
     def draw(self, rng: np.random.Generator) -> SimilarityTransform:
         """Draw a transform."""
+        # The values are rounded below, because lists store transforms as text.
         rotation, down, right, size = rng.uniform(-1, 1, 4).tolist()
         return SimilarityTransform(
             rotation_deg=round(self.rotation_deg * rotation, 3),
@@ -45,16 +48,18 @@ class TransformRange:
         )
 
     def keeps(self, transform: SimilarityTransform, mask: Mask) -> bool:
-        """Return whether enough of the target stays in view."""
-        # Areas grow with the square of the scale: otherwise enlarging hides a loss.
-        visible = np.count_nonzero(transform.mask(mask)) / transform.scale**2
-        return bool(visible >= self.keep * np.count_nonzero(mask))
+        """Return whether enough of the target stays in the frame."""
+        transformed_px = np.count_nonzero(transform.mask(mask))
+        # The area grows with the square of the scale. Without the division, enlarging would hide a
+        # loss.
+        visible_px = transformed_px / transform.scale**2
+        return bool(visible_px >= self.keep * np.count_nonzero(mask))
 
 
 def similarity_cuts(items: MeasuredItems, *, per_class: bool) -> dict[str, float]:
-    """Return the minimum similarity of a pair of L2 for each class; pairs below it are of L3.
+    """Return, for each class, the minimum similarity of an L2 pair; pairs below it belong to L3.
 
-    It is the mean similarity over all pairs of the class, or of its fold.
+    The cut is the mean similarity over all pairs of the class, or of all classes in its fold.
     """
     if per_class:
         group_of: dict[str, Any] = {label: label for label in items.classes}
@@ -63,6 +68,8 @@ def similarity_cuts(items: MeasuredItems, *, per_class: bool) -> dict[str, float
     sums: dict[Any, float] = {}
     counts: dict[Any, int] = {}
     for label in items.classes:
+        # The paper cuts at the mean similarity of candidate pairs, but does not state over which
+        # classes.
         similarities = items.similarities(label)
         is_pair = ~np.eye(len(similarities), dtype=bool)  # an item is no pair with itself
         pairs = similarities[is_pair]
@@ -80,12 +87,13 @@ def draw_support_cognizance(
     mask_of: Callable[[str, str], Mask],
     dataset: str,
 ) -> TierSample:
-    """Return pairs of the seven levels, equally many of each.
+    """Sample pairs of the seven levels with the same quota for each level.
 
-    L0 shows the query itself, L1 asks about the same images after a transform. L2 and L3 show
-    another image of the class, with a similarity from `cuts` on and below. L4 shows another class
-    of the fold, L5 another image of the class without mask, L6 neither image nor mask. A class
-    without any pair of some level is left out of all levels, since a score needs all of them.
+    L0 uses the query itself as support. L1 transforms the query and uses the original as support.
+    L2 and L3 use another image of the class, with a similarity of at least `cuts` and below it. L4
+    shows another class of the fold, L5 another image of the class with an empty mask, and L6 a
+    black image with an empty mask. A class that lacks pairs of any level is left out of all levels,
+    because a score needs all of them.
     """
     sample = TierSample()
     for label in items.classes:
@@ -108,7 +116,7 @@ def _draw_levels(
     motion: TransformRange,
     mask_of: Callable[[str, str], Mask],
 ) -> dict[str, list[PairRow]]:
-    # The order of the draws decides the random stream: keep it.
+    # All draws share one random stream, so changing their order would change the pairs of a seed.
     rng = items.rng(label, TIER)
     own = items.of_class[label]
     others: list[PairRow] = []
@@ -127,7 +135,7 @@ def _draw_levels(
         return query["image"] != support["image"]
 
     def is_other_item(query: PairRow, support: PairRow) -> bool:
-        # A class with a single item has itself as its only support.
+        # A class with a single item can only use that item as its support.
         return query is not support or len(own) == 1
 
     levels: dict[str, list[PairRow]] = {
@@ -138,6 +146,7 @@ def _draw_levels(
         "L4": sample_pairs(items, rng, own, others, wanted, is_other_image),
     }
     for level, kind in (("L5", "null-mask"), ("L6", "empty")):
+        # An empty mask leaves no object whose similarity could be measured.
         rows = sample_pairs(items, rng, own, own, wanted, is_other_item)
         levels[level] = [{**row, "support_kind": kind, "similarity": None} for row in rows]
     return levels
@@ -150,7 +159,7 @@ def _draw_transformed(
     mask_of: Callable[[str, str], Mask],
     rng: np.random.Generator,
 ) -> list[PairRow]:
-    """Return a pair of each query with itself under a transform that keeps the target in view."""
+    """Return a pair of each query with itself, under a transform that keeps the target in the frame."""
     rows: list[PairRow] = []
     for query in queries:
         mask = mask_of(query["class"], query["image"])

@@ -1,1 +1,1 @@
-"""Users that show one support or several."""
+"""Users that show one or more supports."""

@@ -1,4 +1,4 @@
-"""Users of one-shot segmentation: they show supports instead of pointing."""
+"""Users of one-shot segmentation, which show supports instead of pointing at the object."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from segarena.samples import ImageSample, Sample, Support, Target
 
 @user("support")
 class SupportUser:
-    """Shows the supports of the dataset's pair, all at once, in a single round.
+    """Shows all supports of the dataset's pair at once, in a single round.
 
-    Needs a one-shot dataset, whose samples list the supports of each target
+    Needs a one-shot dataset, whose samples provide the supports of each target
     (`ImageSample.supports`).
     """
 
     prompt_kinds = frozenset({"support"})
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return 1: the same supports again would add no information."""
+        """Return 1, because a repeat with the same supports adds no information."""
         return 1
 
     def next(self, turn: Turn) -> Sequence[Support] | None:
@@ -29,7 +29,7 @@ class SupportUser:
 
         Raises:
             InvalidInput: the sample has no support for this target.
-            InvalidImage, InvalidMask: a support cannot be used.
+            InvalidImage, InvalidMask: a support cannot be read.
         """
         if turn.round > 1:
             return None
@@ -44,16 +44,16 @@ class SupportUser:
 
 @user("support-again")
 class SupportAgainUser(SupportUser):
-    """Shows the supports of the dataset's pair, and once more when the answer misses the target.
+    """Shows the supports of the dataset's pair, and shows them again if the prediction misses the target.
 
-    The second time means "not this object": a segmenter may take it as feedback (`sssi` in mode
+    The second time means "not this object", which a segmenter may take as feedback (`sssi` in mode
     "feedback" does). Needs two rounds and a one-shot dataset.
 
     Args:
-        iou_below: IoU, 0 to 1, below which an answer misses the target.
+        iou_below: IoU, 0 to 1, below which a prediction misses the target.
 
     Raises:
-        PluginInvalid: `iou_below` is out of range.
+        PluginInvalid: `iou_below` is outside 0 to 1.
     """
 
     def __init__(self, *, iou_below: float = 0.5) -> None:
@@ -62,7 +62,7 @@ class SupportAgainUser(SupportUser):
         self.iou_below = iou_below
 
     def next(self, turn: Turn) -> Sequence[Support] | None:
-        """Return the supports in the first round, again in the second after a miss, then None.
+        """Return the supports in the first round, again in the second round after a miss, then None.
 
         Raises:
             InvalidInput, InvalidImage, InvalidMask: see the user `support`.

@@ -1,1 +1,1 @@
-"""Defects of annotations, and repairs that need no guess."""
+"""Checks that find defects of annotations, and unambiguous repairs."""

@@ -1,4 +1,4 @@
-"""Consensus checks: regions that one annotator misses or orders differently from most others of the image."""
+"""Consensus checks: regions that one annotator of an image misses or orders differently from most others."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
-# Two others are the fewest who can outvote one annotator.
+# At least two other annotators are needed to outvote one.
 LEAST_OTHERS = 2
 SAME_IOU = 0.5
 
 
 def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[Defect]:
-    """Return the defects of a file and of all its annotations, alone and against the others of an image.
+    """Return the defects of a file and of its annotations, checked singly and against others of the same image.
 
-    Never raises for a bad scene: that is a defect, and the remaining scenes are checked.
+    An invalid scene raises no error. It is reported as a defect, and the remaining scenes are
+    checked.
     """
     by_scene = check_each(scenes, limits=limits)
     return [*scenes.defects, *chain.from_iterable(by_scene)]
 
 
 def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[list[Defect]]:
-    """Return the defects of each scene of a set, in its order, alone and against the others of its image."""
+    """Return the defects of each scene in order, checked singly and against others of the same image."""
     found: list[list[Defect]] = [[] for _ in scenes.scenes]
     groups: dict[str, list[int]] = {}
     for index, scene in enumerate(scenes.scenes):
@@ -56,12 +57,13 @@ def check_against(
     *,
     limits: QualityLimits | None = None,
 ) -> list[Defect]:
-    """Return probable errors of one annotator where the others of the same image agree.
+    """Return probable errors of one annotator where the other annotators of the image agree.
 
-    Regions are the same if their IoU is at least 0.5, in the assignment of the highest sum. With
-    fewer than two others there is no majority, and nothing is reported.
+    Two regions match if their IoU is at least 0.5 and the assignment with the highest sum of IoU
+    pairs them. With fewer than two other annotators there is no majority, and nothing is reported.
     """
     limits = limits or QualityLimits()
+    # Annotations of another image size cannot be compared pixel by pixel.
     others = [other for other in others if other[0].shape == one[0].shape]
     if len(others) < LEAST_OTHERS:
         return []
@@ -74,10 +76,10 @@ def check_against(
 
 
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
-    """Return pairs of the same regions in two annotations, by index in the depth order of each.
+    """Match the regions of two annotations; return index pairs in the depth order of each.
 
-    The sum of IoU decides, since a pair of equal regions should not be split to gain one more pair.
-    Agreement, in contrast, maximizes the number of pairs, as published: see
+    The assignment maximizes the sum of IoU, so it never breaks up a pair of equal regions to gain
+    one more pair. The agreement measures maximize the number of pairs instead, as published: see
     `segarena.systems.scenes.measures.agreement`.
     """
     # SciPy is slow to import, and most commands do not need it.
@@ -90,7 +92,7 @@ def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     other_areas = np.array([region.area_px for region in other.regions])
     union = areas[:, None] + other_areas[None] - shared
     ious = shared / np.maximum(union, 1)
-    # Pairs below the threshold gain nothing, so they never displace one that counts.
+    # Pairs below the threshold get weight 0, so they never displace a pair above it.
     gains: NDArray[np.float64] = np.where(ious >= SAME_IOU, ious, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     matches: dict[int, int] = {}
@@ -106,11 +108,12 @@ def _missing_regions(
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield each region that most others drew and this annotator did not, once."""
+    """Yield a defect for each region that most others drew and this annotator did not."""
     reported: set[tuple[int, int]] = set()
     between: dict[tuple[int, int], dict[int, int]] = {}
     for a, b in combinations(range(len(others)), 2):
         between[a, b] = match_regions(others[a][1], others[b][1])
+    # A region needs a majority of the others, and never fewer than two of them.
     least = max(LEAST_OTHERS, limits.consensus * len(others))
     for number, (scene, rasters) in enumerate(others):
         matched = set(matches[number].values())
@@ -124,16 +127,19 @@ def _missing_regions(
             example = region.name.strip() or "the one"
             message = (
                 f"expected a region like {example!r} that {len(same)} of {len(others)} "
-                "others drew here, found none; look whether it is missing"
+                "others drew here, found none; check whether it is missing"
             )
             centre = region_centre(rasters.regions[index])
             yield one[0].defect("missing", message, severity="warning", place=centre)
 
 
 def _same_regions(
-    number: int, index: int, others: int, between: dict[tuple[int, int], dict[int, int]]
+    number: int,
+    index: int,
+    others: int,
+    between: dict[tuple[int, int], dict[int, int]],
 ) -> set[tuple[int, int]]:
-    """Return a region of annotator `number` and its matches, as (annotator, index of the region)."""
+    """Return a region of the annotator with this index and its matches, as (annotator, index of the region)."""
     same = {(number, index)}
     for other in range(others):
         if other > number:
@@ -152,7 +158,7 @@ def _order_conflicts(
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield overlapping regions that most others have in the opposite depth order."""
+    """Yield a defect for each overlapping pair of regions that most others have in the opposite order."""
     scene, rasters = one
     if not scene.has_depth:
         return
@@ -178,9 +184,11 @@ def _order_conflicts(
 
 
 def _low_coverage(
-    one: RasterisedScene, others: Sequence[RasterisedScene], limits: QualityLimits
+    one: RasterisedScene,
+    others: Sequence[RasterisedScene],
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield a defect if much less of the image is covered than the median of the others."""
+    """Yield a defect if the regions cover much less of the image than the median of the others."""
     scene, rasters = one
     covered = float((rasters.owner > 0).mean())
     shares = [(other.owner > 0).mean() for _, other in others]

@@ -1,24 +1,33 @@
-"""Quality checks: obvious errors in one annotation. Subjective choices (wording, hidden edges) are not checked.
+"""Quality checks for obvious errors in one annotation; subjective choices (wording, hidden edges) are not checked.
 
 Checks that need the other annotators of an image are in `segarena.systems.scenes.checks.consensus`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.boxes import intersect_windows, is_empty, within_window
+from segarena.arrays.polygon_fill import Patch, fill_polygon
+from segarena.arrays.polygon_points import Points
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.model import polygons
+from segarena.systems.scenes.model.check_memory import CheckMemory, outline_key
 from segarena.systems.scenes.model.defects import Defect, Severity
 from segarena.systems.scenes.model.double_borders import double_borders
-from segarena.systems.scenes.model.polygon_fill import fill_polygon
-from segarena.systems.scenes.model.polygons import Points
-from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
+from segarena.systems.scenes.model.rasters import (
+    Rasters,
+    RegionRaster,
+    overlapping_windows,
+    rasterise,
+    shared_patch_px,
+)
 from segarena.systems.scenes.model.scene import Region, Scene
 
 
@@ -27,24 +36,25 @@ class QualityLimits:
     """Thresholds of the quality checks.
 
     Attributes:
-        least_vertices: fewest vertices of a polygon, as in the original tool.
-        least_area_px: smallest full extent of a region, in pixels of the image, as in the paper.
-        least_visible: smallest visible share of a region.
+        least_vertices: minimum number of vertices of a polygon, as in the original tool.
+        least_area_px: minimum full extent of a region, in pixels of the image, as in the paper.
+        least_visible: minimum visible share of a region.
         duplicate_iou: two regions with a higher IoU count as one region drawn twice.
-        spike_degrees: sharper corners count as spikes.
-        longest_mean_side_px: polygons whose sides are longer on average are coarse.
-        near_px: largest distance of parallel borders.
-        double_border_px: shortest stretch of parallel borders that counts as a border drawn twice.
-        filled_concavity: share of a hollow that a region in front fills if the region behind was
-            drawn modally.
-        stated_difference: largest relative difference of stated areas and occlusion from those of
-            the pixels.
-        consensus: share of the other annotators who must agree.
-        coverage_gap: largest difference of the covered share of the image from the median of the
-            others.
+        spike_degrees: corners with a smaller angle count as spikes.
+        longest_mean_side_px: polygons with a larger mean side length are reported as coarse.
+        near_px: maximum distance of parallel borders.
+        double_border_px: minimum length of parallel borders that count as one border drawn twice.
+        filled_concavity: a region counts as drawn modally if a region in front fills more than
+            this share of its concavity.
+        stated_difference: maximum difference between the areas and occlusion that a file states
+            and those of the pixels; relative for areas.
+        consensus: share of the other annotators that must agree.
+        coverage_gap: maximum difference between the covered share of the image and the median
+            over the other annotators.
     """
 
     least_vertices: int = 4
+    # The minimum in the paper's instructions to annotators, in pixels of the image.
     least_area_px: float = 600
     least_visible: float = 0.02
     duplicate_iou: float = 0.9
@@ -59,35 +69,56 @@ class QualityLimits:
 
 
 def check_scene(
-    scene: Scene, *, limits: QualityLimits | None = None, rasters: Rasters | None = None
+    scene: Scene,
+    *,
+    limits: QualityLimits | None = None,
+    rasters: Rasters | None = None,
+    memory: CheckMemory | None = None,
 ) -> list[Defect]:
-    """Return the defects of one annotation, regions in depth order.
+    """Return the defects of one annotation, with its regions taken in depth order.
 
-    `rasters` are those of the scene if already computed.
+    Pass `rasters` if the scene has been rasterized already. With the `memory` of an earlier check
+    of the same image and limits, only regions that have changed and their neighbours are checked.
     """
     limits = limits or QualityLimits()
+    memory = memory or CheckMemory()
+    outlines = _Outlines(scene)
     if not scene.regions:
         return [scene.defect("empty", "expected regions, found none; annotate the image")]
     found: list[Defect] = []
-    for region in scene.regions:
-        found += _region_defects(scene, region, limits)
+    for depth, region in enumerate(scene.regions):
+        # The defects name the region and its image.
+        key = ("region", outlines.keys[depth], region.id, region.name, scene.image.id, scene.shape)
+        found += memory.recall(key, partial(_list_region_defects, scene, region, limits))
     found += _contradicted_pairs(scene)
     try:
-        rasters = rasters or rasterise(scene)
+        rasters = rasters or rasterise(scene, memory=memory)
     except InvalidMask as error:
         return [*found, scene.defect("mask", str(error))]
     for region, raster in zip(scene.regions, rasters.regions, strict=True):
         found += _extent_defects(scene, region, raster, limits)
     if scene.has_depth:
-        found += _hidden_regions(scene, rasters, limits)
-    found += _duplicates(scene, rasters, limits)
+        found += _hidden_regions(scene, rasters, limits, outlines)
+    found += _duplicates(scene, rasters, limits, outlines, memory)
     if scene.has_depth:
-        found += _modal_regions(scene, rasters, limits)
-    found += _double_borders(scene, limits)
+        found += _modal_regions(scene, rasters, limits, outlines, memory)
+    found += _double_borders(scene, limits, memory)
     return found
 
 
-def _region_defects(scene: Scene, region: Region, limits: QualityLimits) -> Iterator[Defect]:
+def _list_region_defects(
+    scene: Scene,
+    region: Region,
+    limits: QualityLimits,
+) -> list[Defect]:
+    return list(_region_defects(scene, region, limits))
+
+
+def _region_defects(
+    scene: Scene,
+    region: Region,
+    limits: QualityLimits,
+) -> Iterator[Defect]:
     if not region.name.strip():
         first_ring = region.rings[0] if region.rings else ()
         position = scene.vertices[first_ring[0]] if first_ring else None
@@ -101,7 +132,10 @@ def _region_defects(scene: Scene, region: Region, limits: QualityLimits) -> Iter
 
 
 def _polygon_defects(
-    scene: Scene, region: Region, points: Points, limits: QualityLimits
+    scene: Scene,
+    region: Region,
+    points: Points,
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
     distinct = polygons.without_repeats(points)
     position = _as_position(points[0]) if len(points) else None
@@ -112,8 +146,8 @@ def _polygon_defects(
         yield scene.defect("repeated-vertex", message, region, severity="warning", place=first)
     if len(distinct) < 3 or len(polygons.convex_hull(distinct)) < 3:
         message = (
-            f"expected a polygon with an area, got {len(distinct)} distinct vertices without; "
-            "draw it again"
+            f"expected an area above 0, got {len(distinct)} distinct vertices that enclose none; "
+            "draw the outline again"
         )
         yield scene.defect("degenerate", message, region, place=position)
         return
@@ -144,9 +178,12 @@ def _polygon_defects(
 
 
 def _shape_defects(
-    scene: Scene, region: Region, points: Points, limits: QualityLimits
+    scene: Scene,
+    region: Region,
+    points: Points,
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield spikes, and outlines with too few vertices for their length."""
+    """Yield defects for spikes, and for outlines with too few vertices for their length."""
     ahead = np.roll(points, -1, axis=0) - points
     behind = np.roll(points, 1, axis=0) - points
     lengths = np.hypot(ahead[:, 0], ahead[:, 1])
@@ -164,14 +201,14 @@ def _shape_defects(
     if mean > limits.longest_mean_side_px and len(points) > limits.least_vertices:
         message = (
             f"expected sides of at most {limits.longest_mean_side_px:g} pixels on average, "
-            f"got {mean:.0f}; look whether it follows the outline"
+            f"got {mean:.0f}; check whether it follows the outline"
         )
         longest = _as_position(points[int(lengths.argmax())])
         yield scene.defect("coarse", message, region, severity="note", place=longest)
 
 
 def _contradicted_pairs(scene: Scene) -> Iterator[Defect]:
-    """Yield stated pairs that contradict the depth order."""
+    """Yield defects for pairs of regions whose order in the file contradicts the depth order."""
     for front_id, behind_id in scene.stated_pairs or ():
         if scene.place(front_id) < scene.place(behind_id):
             continue
@@ -183,9 +220,12 @@ def _contradicted_pairs(scene: Scene) -> Iterator[Defect]:
 
 
 def _extent_defects(
-    scene: Scene, region: Region, raster: RegionRaster, limits: QualityLimits
+    scene: Scene,
+    region: Region,
+    raster: RegionRaster,
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield small regions, and stated numbers that differ from those of the pixels."""
+    """Yield defects for small regions, and for stated areas that differ from the pixels."""
     area_px = raster.area_px
     centre = region_centre(raster)
     if 0 < area_px < limits.least_area_px:
@@ -196,7 +236,7 @@ def _extent_defects(
         yield scene.defect("small", message, region, place=centre)
     stated_px = region.stated_area_px
     if stated_px is not None:
-        # COCO states the visible area if it states masks of objects, so both are right.
+        # COCO files with object masks state the visible area, so either area is correct.
         difference_px = min(abs(stated_px - area_px), abs(stated_px - raster.visible_px))
         if difference_px > limits.stated_difference * max(stated_px, area_px, 1):
             message = (
@@ -212,45 +252,77 @@ def _extent_defects(
         yield scene.defect("stated-occlusion", message, region, severity="warning", place=centre)
 
 
-def _first_holder(scene: Scene, depth: int) -> Region | None:
-    """Return the frontmost region before index `depth` that contains the region there; None if none does."""
-    region = scene.regions[depth]
-    for front in scene.regions[:depth]:
-        if _contains(scene, front, region):
-            return front
-    return None
+class _Outlines:
+    """The polygons of a scene's regions, their keys, and bounding boxes that exclude most pairs."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.polygons = [scene.polygons(region) for region in scene.regions]
+        self.keys = [outline_key(*rings) for rings in self.polygons]
+        boxes = [_box(rings) for rings in self.polygons]
+        self._boxes = np.array(boxes, dtype=np.float64).reshape(-1, 4)
+
+    def first_holder(self, depth: int) -> int | None:
+        """Return the index of the frontmost region that contains the region at index `depth`, or None."""
+        low_row, low_column, high_row, high_column = self._boxes[depth]
+        fronts = self._boxes[:depth]
+        # A polygon that contains all vertices has a box that contains theirs.
+        is_possible = (fronts[:, 0] <= low_row) & (fronts[:, 1] <= low_column)
+        is_possible &= (fronts[:, 2] >= high_row) & (fronts[:, 3] >= high_column)
+        for front in np.flatnonzero(is_possible).tolist():
+            if _contains(self.polygons[front], self.polygons[depth]):
+                return front
+        return None
 
 
-def _hidden_regions(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
-    """Yield regions that are contained in one in front, or of which almost nothing is visible."""
+def _box(rings: Iterable[Points]) -> tuple[float, float, float, float]:
+    """Return the lowest row and column and the highest row and column; NaN without vertices."""
+    points = [ring for ring in rings if len(ring)]
+    if not points:
+        # Comparisons with NaN are false, so that such a region neither contains nor is contained.
+        return (np.nan, np.nan, np.nan, np.nan)
+    together = np.concatenate(points)
+    low_row, low_column = together.min(axis=0).tolist()
+    high_row, high_column = together.max(axis=0).tolist()
+    return (low_row, low_column, high_row, high_column)
+
+
+def _hidden_regions(
+    scene: Scene,
+    rasters: Rasters,
+    limits: QualityLimits,
+    outlines: _Outlines,
+) -> Iterator[Defect]:
+    """Yield defects for regions inside a region in front of them, and for almost invisible regions."""
     for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
-        if not raster.area_px:
+        area_px = raster.area_px
+        if not area_px:
             continue
-        holder = _first_holder(scene, depth)
-        if holder is not None:
+        holder_depth = outlines.first_holder(depth)
+        visible_px = raster.visible_px
+        if holder_depth is not None:
+            holder = scene.regions[holder_depth]
             message = (
-                f"expected it in front of region {holder.id}, which contains it and hides it; "
+                f"expected this region in front of region {holder.id}, which contains and hides this one; "
                 "check the order"
             )
             centre = region_centre(raster)
             yield scene.defect("contained", message, holder, region, place=centre)
-        elif raster.visible_px <= limits.least_visible * raster.area_px:
-            severity: Severity = "warning" if raster.visible_px else "error"
+        elif visible_px <= limits.least_visible * area_px:
+            severity: Severity = "warning" if visible_px else "error"
             message = (
-                f"expected more of it to be seen, got {raster.visible_px} of {raster.area_px} pixels; "
+                f"expected a larger visible part, got {visible_px} of {area_px} pixels; "
                 "check the order"
             )
             centre = region_centre(raster)
             yield scene.defect("hidden", message, region, severity=severity, place=centre)
 
 
-def _contains(scene: Scene, front: Region, region: Region) -> bool:
+def _contains(front: Iterable[Points], inner: Sequence[Points]) -> bool:
     """Return whether a polygon in front contains all vertices of a region (rule of the original tool)."""
-    inner = scene.polygons(region)
     if not inner:
         return False
-    for outer in scene.polygons(front):
-        # Bounding boxes first: most polygons are far from each other.
+    for outer in front:
+        # Comparing bounding boxes first is cheap, and most polygons are far apart.
         if not _box_contains(outer, inner):
             continue
         if all(polygons.contains_points(outer, points).all() for points in inner):
@@ -271,56 +343,125 @@ def _box_contains(outer: Points, inner: Iterable[Points]) -> bool:
     return True
 
 
-def _duplicates(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
-    shared = rasters.overlap_px()
-    areas = np.diag(shared)
-    union = areas[:, None] + areas[None] - shared
-    is_duplicate = np.triu(shared > limits.duplicate_iou * union, 1)
-    for one, other in np.argwhere(is_duplicate).tolist():
-        iou = shared[one, other] / union[one, other]
+def _duplicates(
+    scene: Scene,
+    rasters: Rasters,
+    limits: QualityLimits,
+    outlines: _Outlines,
+    memory: CheckMemory,
+) -> Iterator[Defect]:
+    extents = [raster.amodal for raster in rasters.regions]
+    areas = [raster.area_px for raster in rasters.regions]
+    for one, other in overlapping_windows(extents, extents).tolist():
+        # The smaller area bounds the IoU, so most pairs need no comparison of pixels.
+        smaller, larger = sorted((areas[one], areas[other]))
+        if other <= one or smaller <= limits.duplicate_iou * larger:
+            continue
+        shared = _shared_px(rasters, one, other, outlines, memory)
+        union = areas[one] + areas[other] - shared
+        if shared <= limits.duplicate_iou * union:
+            continue
+        iou = shared / union
         message = f"expected one region, got two of IoU {iou:.2f}; delete one"
         centre = region_centre(rasters.regions[one])
         regions = (scene.regions[one], scene.regions[other])
         yield scene.defect("duplicate", message, *regions, place=centre)
 
 
-def _modal_regions(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
-    """Yield regions that were drawn around a region in front instead of behind it.
+def _modal_regions(
+    scene: Scene,
+    rasters: Rasters,
+    limits: QualityLimits,
+    outlines: _Outlines,
+    memory: CheckMemory,
+) -> Iterator[Defect]:
+    """Yield defects for regions that were drawn modally: around a region in front, not behind it.
 
-    Such a region has a hollow, compared with its convex hull, that the region in front fills
-    without an overlap.
+    The region in front fills a concavity of such a region (the difference from its convex hull)
+    without overlapping the region.
     """
+    extents = [raster.amodal for raster in rasters.regions]
     for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
-        rings = scene.polygons(region)
+        rings = outlines.polygons[depth]
+        # The front region hides nothing, and a region of several parts has hollows between them.
         if len(rings) != 1 or depth == 0:
             continue
-        hollow = fill_polygon(polygons.convex_hull(rings[0]), scene.shape).full(scene.shape)
-        hollow[raster.amodal.window] &= ~raster.amodal.mask
-        hollow_px = int(hollow.sum())
+        hollow_key = ("hollow", outlines.keys[depth], scene.shape)
+        hollow = memory.recall(hollow_key, partial(_hollow, rings[0], scene.shape, raster.amodal))
+        hollow_px = int(np.count_nonzero(hollow.mask))
         if hollow_px < limits.least_visible * raster.area_px:
             continue
-        extent = raster.amodal.full(scene.shape)
-        for front, other in zip(scene.regions[:depth], rasters.regions[:depth], strict=True):
-            window, mask = other.amodal
-            filled_px = int((hollow[window] & mask).sum())
-            overlap_px = int((extent[window] & mask).sum())
+        # Regions outside the window of the hollow fill nothing of it.
+        near = overlapping_windows([hollow], extents[:depth])
+        for front_depth in near[:, 1].tolist():
+            front = scene.regions[front_depth]
+            other = rasters.regions[front_depth]
+            # Regions of files may have a mask and no outline, which has no key.
+            if outlines.polygons[front_depth]:
+                filled_key = ("filled", *hollow_key, outlines.keys[front_depth])
+                filled_px = memory.recall(
+                    filled_key, partial(shared_patch_px, hollow, other.amodal)
+                )
+            else:
+                filled_px = shared_patch_px(hollow, other.amodal)
             if filled_px <= limits.filled_concavity * hollow_px:
                 continue
+            overlap_px = _shared_px(rasters, depth, front_depth, outlines, memory)
             if overlap_px >= _INACCURATE_OVERLAP * filled_px:
                 continue
             message = (
-                f"expected it to go on behind region {front.id}, which fills its hollow and does not overlap it; "
+                f"expected it to continue behind region {front.id}, which fills its concavity without overlapping it; "
                 "draw its full extent"
             )
             centre = region_centre(other)
             yield scene.defect("modal", message, region, front, severity="warning", place=centre)
 
 
-def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:
-    found = double_borders(scene, near_px=limits.near_px, least_px=limits.double_border_px)
+def _shared_px(
+    rasters: Rasters,
+    one: int,
+    other: int,
+    outlines: _Outlines,
+    memory: CheckMemory,
+) -> int:
+    """Return the number of pixels that the full extents of two regions share."""
+    count = partial(shared_patch_px, rasters.regions[one].amodal, rasters.regions[other].amodal)
+    # Regions of files may have a mask and no outline, which has no key.
+    if not outlines.polygons[one] or not outlines.polygons[other]:
+        return count()
+    key = ("shared", rasters.shape, outlines.keys[one], outlines.keys[other])
+    return memory.recall(key, count)
+
+
+def _hollow(
+    points: Points,
+    shape: tuple[int, int],
+    extent: Patch,
+) -> Patch:
+    """Return the pixels of the convex hull of a polygon that its region does not cover."""
+    hull = fill_polygon(polygons.convex_hull(points), shape)
+    hollow = hull.mask.copy()
+    window = intersect_windows(hull.window, extent.window)
+    if not is_empty(window):
+        covered = extent.mask[within_window(window, extent.window)]
+        hollow[within_window(window, hull.window)] &= ~covered
+    return Patch(hull.window, hollow)
+
+
+def _double_borders(
+    scene: Scene,
+    limits: QualityLimits,
+    memory: CheckMemory,
+) -> Iterator[Defect]:
+    found = double_borders(
+        scene,
+        near_px=limits.near_px,
+        least_px=limits.double_border_px,
+        memory=memory,
+    )
     for one, other, length_px, middle in found:
         message = (
-            f"expected a shared border, got two that run together for {length_px:.0f} pixels; "
+            f"expected a shared border, got two parallel borders over {length_px:.0f} pixels; "
             "share the vertices"
         )
         regions = (scene.region(one), scene.region(other))
@@ -328,12 +469,33 @@ def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:
 
 
 def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return the pixel centre of a region nearest to its centroid, (row, column); None without pixels."""
-    rows, columns = np.nonzero(raster.amodal.mask)
-    if not len(rows):
+    """Return the pixel centre of a region that is nearest to its centroid, (row, column); None without pixels."""
+    mask = raster.amodal.mask
+    per_row = np.count_nonzero(mask, axis=1)
+    per_column = np.count_nonzero(mask, axis=0)
+    count = int(per_row.sum())
+    if not count:
         return None
-    squared_distance = (rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2
-    nearest = int(squared_distance.argmin())
+    mean_row = int(per_row @ np.arange(len(per_row))) / count
+    mean_column = int(per_column @ np.arange(len(per_column))) / count
+    # Distances to all pixels of a large region take milliseconds, and the nearest one is usually
+    # next to the centroid. The box grows until no pixel outside can be nearer.
+    reach = 2
+    while True:
+        rows_from = max(int(mean_row) - reach, 0)
+        columns_from = max(int(mean_column) - reach, 0)
+        box = mask[
+            rows_from : int(mean_row) + reach + 2, columns_from : int(mean_column) + reach + 2
+        ]
+        rows, columns = np.nonzero(box)
+        rows += rows_from
+        columns += columns_from
+        squared = (rows - mean_row) ** 2 + (columns - mean_column) ** 2
+        is_whole = box.shape == mask.shape
+        if len(rows) and (is_whole or float(squared.min()) < reach**2):
+            break
+        reach *= 2
+    nearest = int(squared.argmin())
     row_window, column_window = raster.amodal.window
     row = float(rows[nearest] + row_window.start) + 0.5
     column = float(columns[nearest] + column_window.start) + 0.5
@@ -344,5 +506,6 @@ def _as_position(point: NDArray[Any]) -> tuple[float, float]:
     return float(point[0]), float(point[1])
 
 
-# A region in front that overlaps this little of the hollow it fills only touches it inaccurately.
+# Overlap of a front region with the region behind, as a share of the filled concavity. Anything
+# below is inaccurate drawing, not an occlusion.
 _INACCURATE_OVERLAP = 0.05

@@ -1,4 +1,4 @@
-"""Repairs of defects that need no guess about the annotator's intention; applied only on request."""
+"""Unambiguous repairs of defects, applied only on request."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from segarena.arrays.coco_rle import Rle
+from segarena.arrays.polygon_points import Points
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
 
 
 class SceneRepair(NamedTuple):
-    """A repaired scene and its changes, as defects of severity "note"."""
+    """A repaired scene, and its changes as defects of severity "note"."""
 
     scene: Scene
     changes: tuple[Defect, ...]
 
 
 def repair_set(scenes: SceneSet) -> SceneSet:
-    """Repair every scene of a set, and add the changes to its defects."""
+    """Repair every scene of a set and append the changes to its defects."""
     repairs = [repair_scene(scene) for scene in scenes.scenes]
     changes = chain.from_iterable(repair.changes for repair in repairs)
     return replace(
@@ -36,15 +36,15 @@ def repair_set(scenes: SceneSet) -> SceneSet:
 
 
 def repair_scene(scene: Scene) -> SceneRepair:
-    """Repair a scene; nothing besides the following changes.
+    """Repair a scene by the following changes only.
 
-    - repeated vertices are dropped; polygons are clipped at the frame of the image; a
-      self-intersecting outline loses its smaller loop until it is simple
-    - polygons without an area are dropped, and so are regions of which nothing is left
-    - stated masks of another size or with damaged run lengths are dropped
-    - stated pairs that contradict the depth order are dropped: the order stands
+    - repeated vertices are removed; polygons are clipped to the image frame; a self-intersecting outline
+      loses its smaller loops until it is simple
+    - polygons without area are removed, and then regions with neither polygons nor masks
+    - masks in the file are removed if their size is wrong or their run lengths are damaged
+    - pairs in the file that contradict the depth order are removed; the depth order stays
 
-    Missing names stay missing: only the annotator knows them.
+    Missing names stay missing, because only the annotator knows them.
     """
     changes: list[Defect] = []
 
@@ -55,7 +55,7 @@ def repair_scene(scene: Scene) -> SceneRepair:
     for region in scene.regions:
         kept = _with_sound_masks(scene, region)
         if kept != region:
-            note("a stated mask was dropped", region)
+            note("a mask in the file was removed", region)
             repaired = repaired.replaced(kept)
         before = scene.polygons(region)
         after: list[Points] = []
@@ -64,10 +64,10 @@ def repair_scene(scene: Scene) -> SceneRepair:
             if len(repaired_points):
                 after.append(repaired_points)
         if not _are_equal(before, after):
-            note("its outline was mended", region)
+            note("its outline was repaired", region)
             repaired = repaired.redrawn(region.id, after)
         if not after and kept.mask is None and kept.visible_mask is None:
-            note("it had no extent and was dropped", region)
+            note("it had no extent and was removed", region)
             repaired = repaired.without(region.id)
     if scene.stated_pairs and repaired.stated_pairs is not None:
         depths = {region.id: depth for depth, region in enumerate(repaired.regions)}
@@ -77,7 +77,7 @@ def repair_scene(scene: Scene) -> SceneRepair:
             if depths[front] < depths[behind]
         )
         if pairs != scene.stated_pairs:
-            note("stated pairs that contradict the order were dropped")
+            note("pairs in the file that contradict the order were removed")
             repaired = replace(repaired, stated_pairs=pairs)
     return SceneRepair(repaired, tuple(changes))
 
@@ -89,8 +89,9 @@ def _are_equal(before: Sequence[Points], after: Sequence[Points]) -> bool:
 
 
 def repair_polygon(points: Points, shape: tuple[int, int]) -> Points:
-    """Return a simple polygon inside the frame (H, W); empty if nothing with an area is left."""
+    """Return a simple polygon inside the frame (H, W); the result is empty if no area remains."""
     if ((points < 0) | (points > shape)).any():
+        # Clip first, because clipping may create repeated vertices, which are removed next.
         points = polygons.clip_to_frame(points, shape)
     points = polygons.without_repeats(points)
     while len(points) > 2 and (crossed := polygons.crossings(points)):
@@ -104,7 +105,7 @@ def repair_polygon(points: Points, shape: tuple[int, int]) -> Points:
 
 
 def _without_loop(points: Points, crossing: polygons.Crossing) -> Points:
-    """Split an outline at a point where it meets itself, and return the larger of the two loops."""
+    """Split an outline where it meets itself, and return the larger of the two loops."""
     meeting = np.array([[crossing.row, crossing.column]])
     before = points[: crossing.first + 1]
     between = points[crossing.first + 1 : crossing.second + 1]
@@ -115,7 +116,7 @@ def _without_loop(points: Points, crossing: polygons.Crossing) -> Points:
 
 
 def _with_sound_masks(scene: Scene, region: Region) -> Region:
-    """Return the region without stated masks that are damaged or of another size."""
+    """Return the region without masks that are damaged or of the wrong size."""
     dropped: dict[str, None] = {}
     for name in _MASK_NAMES:
         mask = getattr(region, name)

@@ -1,4 +1,4 @@
-"""Commands of `segarena amodal` on files: demo, convert, reduce, check and review."""
+"""File commands of `segarena amodal`: demo, convert, reduce, check and review."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ FromOption = Annotated[
 ]
 ImagesOption = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder of the photographs. [default: that of the annotations]"),
+    typer.Option(
+        "--images", help="Folder of the photographs. [default: folder of the annotations]"
+    ),
 ]
-AnnotatorOption = Annotated[str | None, typer.Option(help="Only what this annotator drew.")]
+AnnotatorOption = Annotated[
+    str | None, typer.Option(help="Use only the annotations of this annotator.")
+]
 RepairOption = Annotated[
-    bool, typer.Option("--repair", help="Repair what can be repaired without guessing.")
+    bool, typer.Option("--repair", help="Repair defects that have an unambiguous repair.")
 ]
 
 
@@ -55,7 +59,7 @@ def read_annotations(
     annotator: str | None = None,
     repair: bool = False,
 ) -> SceneSet:
-    """Read the scenes in a file or folder; optionally only one annotator's, and repaired."""
+    """Read the scenes in a file or folder, optionally limited to one annotator and repaired."""
     if images is not None and not images.is_dir():
         raise DatasetMissing(f"--images {images}: expected a folder of photographs, found none")
     scenes = read_scenes(path, file_format=file_format, images=images)
@@ -72,26 +76,26 @@ def read_annotations(
 def write_demo_scenes(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill.")] = Path("amodal-demo"),
     images: Annotated[int, typer.Option(min=1, help="How many scenes.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Other seeds give other scenes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 0,
 ) -> None:
-    """Write generated scenes with known ground truth, and the drawings of five annotators.
+    """Write generated scenes with known ground truth, and simulated drawings by five annotators.
 
         segarena amodal demo --out DIR
 
-    `scenes.json` holds the drawings, `true_scenes.json` the true scenes, `truth.json` depth, occlusion
-    and overlap.
+    `scenes.json` contains the drawings, `true_scenes.json` the true scenes, and `truth.json` depth,
+    occlusion and overlap.
     """
     with one_line_errors():
         files = write_demo(demo_scenes(images=images, seed=seed), out)
         typer.echo(f"{len(files)} files in {out}")
-        typer.echo(f"check them with: segarena amodal check {out / 'scenes.json'}")
+        typer.echo(f"check them with: segarena amodal check-annotations {out / 'scenes.json'}")
 
 
 def convert_annotations(
     path: InArgument,
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="File to write; for label images and labelme a folder."),
+        typer.Argument(metavar="OUT", help="Output file; for label images and labelme, a folder."),
     ],
     to: Annotated[
         str,
@@ -104,21 +108,21 @@ def convert_annotations(
     annotator: AnnotatorOption = None,
     repair: RepairOption = False,
 ) -> None:
-    """Write annotations in another format, and report the properties that it loses.
+    """Write annotations in another format, and report the properties that the format loses.
 
         segarena amodal convert cocoa.json labels --to png-16
 
         segarena amodal convert labelme_folder scenes.json --repair
 
-    Exit code 0: all was converted; 1: converted, but parts of IN were left out; 2: nothing was
-    written.
+    Exit code 0: everything was converted; 1: converted, but parts of IN were left out; 2: nothing
+    was written.
     """
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator, repair=repair)
         written = write_scenes(scenes, out, to)
         show_defects(scenes.defects)
         for lost in format_losses(scenes, to):
-            typer.echo(f"{to} cannot carry {lost}")
+            typer.echo(f"{to} cannot store {lost}")
         written_scenes = kept_scenes(scenes, to)
         regions = sum(len(scene.regions) for scene in written_scenes)
         summary = f"{_counted(scenes)}, {count_text(regions, 'region')}"
@@ -132,7 +136,8 @@ def convert_annotations(
 def reduce_annotations(
     path: InArgument,
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="Folder for pictures; for lists a JSON file.")
+        Path,
+        typer.Argument(metavar="OUT", help="Output folder for images, or JSON file for lists."),
     ],
     to: Annotated[
         str,
@@ -145,11 +150,11 @@ def reduce_annotations(
     images: ImagesOption = None,
     annotator: AnnotatorOption = None,
 ) -> None:
-    """Reduce annotations for another task: segmentations, edges and their owners, labels, boxes.
+    """Derive annotations for other tasks: segmentations, edges and their owners, labels or boxes.
 
         segarena amodal reduce scenes.json edges --to edges
 
-    Exit code 0: all was reduced; 1: reduced, but parts of IN were left out; 2: nothing was
+    Exit code 0: everything was derived; 1: derived, but parts of IN were left out; 2: nothing was
     written.
     """
     with one_line_errors():
@@ -166,15 +171,19 @@ def check_annotations(
     file_format: FromOption = None,
     images: ImagesOption = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Check what a repair would leave.")
+        bool,
+        typer.Option(
+            "--repair",
+            help="Repair what has a single possible repair, in memory, before the check.",
+        ),
     ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every finding, not the first 40.")
     ] = False,
 ) -> None:
-    """Find defects of annotations: of each alone, and in comparison with the others of its image.
+    """Find defects of each annotation, on its own and in comparison with others of the same image.
 
-        segarena amodal check cocoa.json
+        segarena amodal check-annotations cocoa.json
 
     Exit code 0: no errors; 1: errors; 2: there are no annotations.
     """
@@ -192,21 +201,22 @@ def check_annotations(
 
 def write_review_page(
     path: InArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
-        "review.html"
-    ),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output page.")] = Path("review.html"),
     file_format: FromOption = None,
     images: ImagesOption = None,
     annotator: AnnotatorOption = None,
     most: Annotated[
-        int, typer.Option(min=1, help="Annotations on the page, those with the most errors.")
+        int,
+        typer.Option(
+            min=1, help="Maximum number of annotations, those with the most errors first."
+        ),
     ] = 200,
 ) -> None:
-    """Write a review page for annotations: drawings over photographs, and every finding with its position.
+    """Write a review page with the drawings over their photographs and the position of every defect.
 
         segarena amodal review DIR/scenes.json --images DIR/images --out review.html
 
-    The page works offline. Decisions stay in the browser until you save them as a file.
+    The page works offline. Your decisions stay in the browser until you save them as a file.
     """
     with one_line_errors():
         scenes = read_annotations(path, file_format, images, annotator=annotator)
@@ -217,7 +227,7 @@ def write_review_page(
 
 
 def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
-    """Print the first `most` defects, the worst first, and the number of the others; None prints all."""
+    """Print the `most` worst defects and the number of omitted ones; None prints all of them."""
     severities = list(_COLOURS)
     ranked = sorted(defects, key=lambda defect: severities.index(defect.severity))
     for defect in ranked[:most]:
@@ -227,7 +237,7 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
 
 
 def _counted(scenes: SceneSet) -> str:
-    # The report modules are slow to import, which would slow down `--help`.
+    # The report modules are imported here, because they would slow down `--help`.
 
     annotations = count_text(len(scenes.scenes), "annotation")
     images = count_text(len(scenes.by_image()), "image")

@@ -1,4 +1,4 @@
-"""`segarena amodal statistics`, `agreement`, `edges` and `quality`: annotations and detections in numbers."""
+"""`segarena amodal statistics`, `agreement`, `edges` and `quality`: measures of annotations and detections."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HumansArgument = Annotated[
     ),
 ]
 SplitOption = Annotated[
-    list[str] | None, typer.Option("--split", help="Only this split; repeat for several.")
+    list[str] | None, typer.Option("--split", help="Use only this split; repeat for several.")
 ]
 OutOption = Annotated[
     Path | None,
@@ -62,7 +62,7 @@ OutOption = Annotated[
         "--out", "-o", help="Folder for results, page and pictures; one line per finished image."
     ),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N images.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only the first N images.")]
 
 
 @with_worker_options
@@ -70,25 +70,30 @@ def report_statistics(
     path: HumansArgument,
     split: SplitOption = None,
     estimator: Annotated[
-        str, typer.Option(help="Of simplicity: centres (as in the paper) or cracks.")
+        str, typer.Option(help="Estimator of simplicity: centres (as in the paper) or cracks.")
     ] = "centres",
     out: OutOption = None,
     workers: Workers = 0,
     share: ShareOption = False,
     limit: LimitOption = None,
 ) -> None:
-    """Measure the number of regions, their shapes, their occlusion and their depth layers.
+    """Measure the regions of annotations: number, shape, occlusion and depth layers.
 
     segarena amodal statistics amodal-demo/scenes.json
 
     segarena amodal statistics DIR/bsds500 --split test --workers 2 --out statistics
     """
-    with one_line_errors("stopped; the same command goes on"):
+    with one_line_errors("stopped; run the same command again to continue"):
         survey = MeasurementJob.of_statistics(estimator)
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
             results = survey.run(
-                images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update
+                images,
+                out,
+                data=_place(path),
+                workers=workers,
+                share=share,
+                on_progress=bar.update,
             )
         annotations = chain.from_iterable(result["annotations"] for result in results.values())
         records = msgspec.convert(list(annotations), list[AnnotationRecord])
@@ -104,26 +109,26 @@ def report_agreement(
     path: HumansArgument,
     split: SplitOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Same regions need an IoU of more than 0.5.")
+        bool, typer.Option("--strict", help="Require an IoU above 0.5 for matching regions.")
     ] = False,
     only: Annotated[
-        str, typer.Option(help="regions or edges; edges take most of the time.")
+        str, typer.Option(help="Measure only regions or only edges; edges take most of the time.")
     ] = "both",
     overlays: Annotated[
-        int, typer.Option(min=0, help="Pictures of agreement on single images in the page.")
+        int, typer.Option(min=0, help="Number of images on the page that show agreement.")
     ] = 6,
     out: OutOption = None,
     workers: Workers = 0,
     share: ShareOption = False,
     limit: LimitOption = None,
 ) -> None:
-    """Measure the agreement of the annotators of the same images: regions, edges, depth order, names.
+    """Measure how well annotators of the same images agree on regions, edges, depth order and names.
 
     segarena amodal agreement amodal-demo/scenes.json --out agreement
 
     segarena amodal agreement DIR/bsds500 --workers 2 --out agreement
     """
-    with one_line_errors("stopped; the same command goes on"):
+    with one_line_errors("stopped; run the same command again to continue"):
         if only not in ("both", "regions", "edges"):
             raise InvalidInput(f"--only {only}: expected regions, edges or both")
         survey = MeasurementJob.of_agreement(
@@ -132,7 +137,12 @@ def report_agreement(
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
             results = survey.run(
-                images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update
+                images,
+                out,
+                data=_place(path),
+                workers=workers,
+                share=share,
+                on_progress=bar.update,
             )
         found = msgspec.convert(list(results.values()), list[ImageAgreement])
         summary = summarise_agreement(found)
@@ -159,17 +169,24 @@ def report_edges(
         typer.Option("--regions", help="Also covering, Rand index and variation of information."),
     ] = False,
     thresholds: Annotated[
-        int, typer.Option(min=1, help="Of soft maps; segmentations bring their own.")
+        int,
+        typer.Option(
+            min=1, help="Number of thresholds of soft maps; segmentations have their own."
+        ),
     ] = 99,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Farthest match, as a share of the diagonal.")
+        float,
+        typer.Option(min=0, help="Maximum distance of matched pixels, as a share of the diagonal."),
     ] = 0.0075,
     thin: Annotated[bool, typer.Option(help="Thin the maps before matching.")] = True,
     occurrence: Annotated[
-        str, typer.Option(help="Which of equal recalls AP keeps: first (new MATLAB) or last (old).")
+        str,
+        typer.Option(
+            help="Which of several points with equal recall to keep for AP: first (new MATLAB) or last (old)."
+        ),
     ] = "first",
     partial: Annotated[
-        bool, typer.Option("--partial", help="Leave out images that MAPS has no file for.")
+        bool, typer.Option("--partial", help="Skip images without a file in MAPS.")
     ] = False,
     out: OutOption = None,
     workers: Workers = 0,
@@ -178,18 +195,21 @@ def report_edges(
 ) -> None:
     """Evaluate edges or segmentations against human annotations: ODS, OIS, AP, R50.
 
-    Matching is exact and gives the same numbers every time.
+    The matching of edges is exact, so repeated calls give the same numbers.
 
         segarena amodal edges my_edges DIR/bsds500 --split test --workers 2 --out edges
 
         segarena amodal edges my_segments DIR/bsds500 --split test --regions
     """
-    with one_line_errors("stopped; the same command goes on"):
+    with one_line_errors("stopped; run the same command again to continue"):
         if occurrence not in ("first", "last"):
             raise InvalidInput(f"--occurrence {occurrence}: expected first or last")
         judged = ("edges", "regions") if regions else ("edges",)
         rules = EdgeBenchmarkOptions(
-            thresholds=thresholds, tolerance=tolerance, thins=thin, judged=judged
+            thresholds=thresholds,
+            tolerance=tolerance,
+            thins=thin,
+            judged=judged,
         )
         items = find_detections(
             detections, find_images(path, splits=split or ()), is_partial=partial
@@ -235,24 +255,26 @@ def report_quality(
         Path, typer.Option("--truth", "-t", help="Amodal scenes; the first annotation of an image.")
     ],
     against: Annotated[
-        str, typer.Option(help="Which masks to find: amodal or visible.")
+        str, typer.Option(help="Masks of the truth to match: amodal or visible.")
     ] = "amodal",
     given: Annotated[
-        str, typer.Option(help="Which masks of the segments count: segmentation or amodal.")
+        str, typer.Option(help="Masks of the segments to evaluate: segmentation or amodal.")
     ] = "segmentation",
     most: Annotated[
         list[int] | None,
-        typer.Option(help="Best segments of an image that count. [default: 1 10 100]"),
+        typer.Option(
+            help="Number of best segments per image; repeat for several. [default: 1 10 100]"
+        ),
     ] = None,
     published: Annotated[
         bool,
         typer.Option(
             "--published",
-            help="As published: what the file states is hidden, a quarter counts twice, -1 for nothing.",
+            help="Follow the published code: occlusion from the file, exactly .25 counted twice, -1 without regions.",
         ),
     ] = False,
 ) -> None:
-    """Measure the average recall of segments over IoU .5 to .95, by occlusion, things and stuff.
+    """Measure the average recall of segments over IoU .5 to .95, by occlusion and for things and stuff.
 
     segarena amodal quality segments.json --truth cocoa.json
     """

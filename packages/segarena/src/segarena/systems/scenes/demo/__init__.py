@@ -1,1 +1,1 @@
-"""Generated scenes, their truth, and five annotators."""
+"""Generated scenes with ground truth, and five simulated annotators."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from segarena.demos import NamedDemo
 from segarena.files.atomic_write import write_atomic
 from segarena.systems.scenes.demo.scene_generator import DemoDrawing, DemoScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
@@ -17,13 +18,19 @@ SCENES = "scenes.json"
 TRUE_SCENES = "true_scenes.json"
 TRUTH = "truth.json"
 
+GENERATED_SCENES = NamedDemo(
+    name="scenes",
+    command="segarena amodal demo",
+    summary="generated scenes with known ground truth, and the drawings of five annotators",
+)
+
 
 def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     """Write generated scenes into a folder, and return the files.
 
-    They are `images/`, `scenes.json` (the drawings of the five annotators) and `true_scenes.json`
-    (drawn without errors) as COCO-Amodal, and `truth.json`: depth, occlusion and overlap as
-    generated, and the annotators' errors.
+    The drawings are written as COCO-Amodal: `scenes.json` by the five annotators,
+    `true_scenes.json` without errors. `truth.json` contains depth, occlusion and overlap as
+    generated, and the errors of the annotators. `images/` contains the photographs.
     """
     photos: list[Path] = []
     drawings: list[Scene] = []
@@ -43,7 +50,7 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
 
 def _truth(scene: DemoScene) -> dict[str, Any]:
     truth = scene.truth
-    # The file counts regions from 1, like the `order` of COCO-Amodal.
+    # The file numbers regions from 1, like the `order` of COCO-Amodal.
     pairs = [[front + 1, behind + 1] for front, behind in truth.pairs]
     components: list[list[int]] = []
     for component in truth.components:

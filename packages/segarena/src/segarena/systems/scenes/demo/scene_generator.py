@@ -1,8 +1,8 @@
-"""Generated scenes with known ground truth, and five annotators who draw them with stated error rates.
+"""Generated scenes with known ground truth, and five simulated annotators with known error rates.
 
-Things are boxes with integer corners, which every fill rule fills alike, and ellipses, which are
-drawn as polygons and therefore differ slightly from their true pixels. Sky and ground share the
-vertices of the horizon.
+Things are boxes and ellipses. Boxes have integer corners, so all fill rules give the same pixels.
+Ellipses are drawn as polygons, so they differ slightly from their true pixels. Sky and ground share
+the vertices of the horizon.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.polygon_points import Points
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make_scene
 
 SHAPE = (240, 320)
@@ -31,14 +31,14 @@ _OTHER_NAMES = {
     "stone": "rock",
     "drum": "tub",
 }
-# Smallest visible share of each thing.
+# Minimum visible share of each thing.
 _LEAST_VISIBLE = 0.25
-# Distance of vertices along the sides of a box.
+# Distance between vertices along the sides of a box.
 _SIDE_PX = 40
 _ELLIPSE_VERTICES = 48
 
 
-# Room for things and horizon at every random draw.
+# Smaller images leave too little room for the largest things and the horizon.
 _LEAST_SIDE_PX = 120
 
 
@@ -47,7 +47,7 @@ _LEAST_THING_PX = 36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrueShape:
-    """True shape of a region: a half-open box with integer corners, or the largest ellipse in it."""
+    """True shape of a region: a half-open box with integer corners, or the largest ellipse inside it."""
 
     name: str
     kind: Literal["box", "ellipse"]
@@ -58,13 +58,13 @@ class TrueShape:
     is_stuff: bool = False
 
     def covers(self, shape: tuple[int, int]) -> Mask:
-        """Return the pixels whose centre lies in the shape, bool (H, W)."""
+        """Return the pixels whose centre lies inside the shape, bool (H, W)."""
         rows, columns = np.ogrid[0.5 : shape[0] : 1.0, 0.5 : shape[1] : 1.0]
         if self.kind == "box":
             in_rows = (rows > self.top) & (rows < self.bottom)
             in_columns = (columns > self.left) & (columns < self.right)
             return in_rows & in_columns
-        # Relative to the centre, in half axes.
+        # Coordinates relative to the centre, in units of the half axes.
         height = self.bottom - self.top
         width = self.right - self.left
         down = (2 * rows - self.top - self.bottom) / height
@@ -72,11 +72,11 @@ class TrueShape:
         return down**2 + right**2 <= 1
 
     def outline(self) -> Points:
-        """Return the shape as a polygon: boxes exactly, ellipses with the same area."""
+        """Return the shape as a polygon: a box exactly, an ellipse with the same area."""
         if self.kind == "box":
             return _box_outline(self.top, self.left, self.bottom, self.right)
         angles = np.linspace(0, 2 * np.pi, _ELLIPSE_VERTICES, endpoint=False)
-        # A polygon inside an ellipse has a smaller area; this factor makes up for it.
+        # An inscribed polygon has a smaller area than the ellipse, which this factor corrects.
         step = 2 * np.pi / _ELLIPSE_VERTICES
         growth = 1 / np.sqrt(np.sin(step) * _ELLIPSE_VERTICES / (2 * np.pi))
         half_axes = np.array([self.bottom - self.top, self.right - self.left]) / 2 * growth
@@ -90,7 +90,7 @@ class TrueScene:
     """A generated scene.
 
     Attributes:
-        shapes: front first.
+        shapes: true shapes, front first.
         photo: uint8 (H, W, 3), the rendered photograph.
         scene: the drawing of an annotator without errors; region ids are "1" for the front, "2",
             ...
@@ -113,7 +113,7 @@ class TrueScene:
 
     @property
     def occlusion(self) -> tuple[float, ...]:
-        """Hidden share of each region."""
+        """Hidden share of each region, 0 to 1."""
         areas = self.masks.sum(axis=(1, 2))
         visible_areas = self.visible.sum(axis=(1, 2))
         hidden = (areas - visible_areas) / areas
@@ -127,13 +127,13 @@ class TrueScene:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Indices (in front, behind) of all overlapping regions, 0 for the front."""
+        """Indices (in front, behind) of all overlapping regions; the front region has index 0."""
         overlapping = np.argwhere(np.triu(self.overlap_px, 1))
         return tuple((int(front), int(behind)) for front, behind in overlapping)
 
     @property
     def components(self) -> tuple[tuple[int, ...], ...]:
-        """Indices of the regions connected by overlaps, each component ascending."""
+        """Indices of regions that are connected by overlaps, ascending within each component."""
         group_of = list(range(len(self.shapes)))
         for front, behind in self.pairs:
             old = group_of[behind]
@@ -147,9 +147,10 @@ class TrueScene:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Number of depth layers of each component: regions on its longest chain of occluders."""
+        """Number of depth layers of each component: the regions on its longest chain of occluders."""
         depth = [1] * len(self.shapes)
-        # By the region behind, so that the depth of the one in front is final when it is read.
+        # Sorted by the region behind, so that the depth of the region in front is final when it is
+        # read.
         for front, behind in sorted(self.pairs, key=lambda pair: pair[1]):
             depth[behind] = max(depth[behind], depth[front] + 1)
         deepest: list[int] = []
@@ -161,14 +162,14 @@ class TrueScene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sloppiness:
-    """Error rates of an annotator.
+    """Error rates of a simulated annotator.
 
     Attributes:
         annotator: name of the annotator.
-        vertex_noise_px: standard deviation of each vertex in rows and in columns; shared vertices
-            stay shared, and those on the frame of the image stay on it.
+        vertex_noise_px: standard deviation of the noise on rows and columns of a vertex; shared
+            vertices stay shared, and vertices on the image frame stay on it.
         missing: probability that a thing is left out.
-        swapped: probability that two neighbours in the order are swapped.
+        swapped: probability that two neighbours in the depth order are swapped.
         renamed: probability that a thing gets another name.
     """
 
@@ -184,13 +185,18 @@ ANNOTATORS = (
     Sloppiness(annotator="steady", vertex_noise_px=0.5),
     Sloppiness(annotator="shaky", vertex_noise_px=2.0),
     Sloppiness(annotator="forgetful", vertex_noise_px=0.5, missing=0.3),
-    Sloppiness(annotator="confused", vertex_noise_px=1.0, swapped=0.3, renamed=0.3),
+    Sloppiness(
+        annotator="confused",
+        vertex_noise_px=1.0,
+        swapped=0.3,
+        renamed=0.3,
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoDrawing:
-    """One annotator's drawing of a scene, and its errors as ids of regions of the true scene."""
+    """One annotator's drawing of a scene, and its errors as region ids of the true scene."""
 
     scene: Scene
     sloppiness: Sloppiness
@@ -208,9 +214,12 @@ class DemoScene:
 
 
 def demo_scenes(
-    *, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAPE
+    *,
+    images: int = 6,
+    seed: int = 0,
+    shape: tuple[int, int] = SHAPE,
 ) -> tuple[DemoScene, ...]:
-    """Generate scenes and the drawings of five annotators; the same options give the same scenes.
+    """Generate scenes and drawings by five annotators; the same options give the same scenes.
 
     Every second scene has a sky and a ground behind its things. In the others, things stand alone
     or in groups. Each side of an image has at least 120 pixels.
@@ -231,13 +240,15 @@ def demo_scenes(
 
 
 def draw_annotation(
-    truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator
+    truth: TrueScene,
+    sloppiness: Sloppiness,
+    rng: np.random.Generator,
 ) -> DemoDrawing:
-    """Return an annotator's drawing of a scene with these error rates; it has at least one thing."""
+    """Simulate an annotator's drawing of a scene with these error rates; at least one thing is drawn."""
     noisy = _with_noise(truth.scene, sloppiness.vertex_noise_px, rng)
     scene = replace(noisy, annotator=sloppiness.annotator)
     things = [region.id for region in scene.regions if not region.is_stuff]
-    # The first thing always stays, so that no drawing is empty.
+    # The first thing is never left out, so that no drawing is empty.
     missing = _draw_some(things[1:], sloppiness.missing, rng)
     for region_id in missing:
         scene = scene.without(region_id)
@@ -254,14 +265,20 @@ def draw_annotation(
         name = scene.region(region_id).name
         scene = scene.renamed(region_id, _OTHER_NAMES[name])
     return DemoDrawing(
-        scene=scene, sloppiness=sloppiness, missing=missing, swapped=tuple(swapped), renamed=renamed
+        scene=scene,
+        sloppiness=sloppiness,
+        missing=missing,
+        swapped=tuple(swapped),
+        renamed=renamed,
     )
 
 
 def _draw_some(
-    region_ids: Sequence[str], probability: float, rng: np.random.Generator
+    region_ids: Sequence[str],
+    probability: float,
+    rng: np.random.Generator,
 ) -> tuple[str, ...]:
-    """Return the ids that are drawn, each with this probability; every id takes one random number."""
+    """Return each id with this probability; every id uses exactly one random number."""
     drawn: list[str] = []
     for region_id in region_ids:
         if rng.random() < probability:
@@ -269,13 +286,23 @@ def _draw_some(
     return tuple(drawn)
 
 
-def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -> TrueScene:
+def _true_scene(
+    number: int,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+) -> TrueScene:
     height, width = shape
     horizon = int(rng.integers(height // 3, height // 2))
     shapes = _things(shape, rng)
     if number % 2 == 0:
         sky = TrueShape(
-            name="sky", kind="box", top=0, left=0, bottom=horizon, right=width, is_stuff=True
+            name="sky",
+            kind="box",
+            top=0,
+            left=0,
+            bottom=horizon,
+            right=width,
+            is_stuff=True,
         )
         ground = TrueShape(
             name="ground",
@@ -298,7 +325,7 @@ def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -
 
 
 def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape, ...]:
-    """Return four to eight things, drawn again until a quarter of each is visible."""
+    """Return four to eight things, sampled again until a quarter of each is visible."""
     height, width = shape
     count = int(rng.integers(4, 9))
     while True:
@@ -309,7 +336,7 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape
             things.append(thing)
             extents.append(thing.covers(shape))
         masks = np.stack(extents)
-        # The first thing that covers a pixel is the one in front.
+        # argmax returns the first thing that covers a pixel, which is the frontmost.
         is_visible = masks & (np.cumsum(masks, axis=0) == 1)
         areas = masks.sum(axis=(1, 2))
         visible_areas = is_visible.sum(axis=(1, 2))
@@ -317,8 +344,12 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape
             return tuple(things)
 
 
-def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
-    # The order of the draws is part of the generated scenes.
+def _thing(
+    height: int,
+    width: int,
+    rng: np.random.Generator,
+) -> TrueShape:
+    # The generated scenes depend on the order of the random draws, so it must not change.
     thing_height = int(rng.integers(_LEAST_THING_PX, height // 2))
     thing_width = int(rng.integers(_LEAST_THING_PX, height // 2))
     top = int(rng.integers(1, height - thing_height))
@@ -334,11 +365,17 @@ def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
     )
 
 
-def _box_outline(top: int, left: int, bottom: int, right: int) -> Points:
+def _box_outline(
+    top: int,
+    left: int,
+    bottom: int,
+    right: int,
+) -> Points:
     """Return a box with a vertex at every multiple of 40 pixels, so that adjacent boxes share vertices."""
     columns = _side_positions(left, right)
     rows = _side_positions(top, bottom)
-    # Clockwise from the upper left; each side leaves its last corner to the next side.
+    # Clockwise from the upper left. Each side omits its last corner, with which the next side
+    # starts.
     corners: list[tuple[int, int]] = []
     for column in columns[:-1]:
         corners.append((top, column))
@@ -356,7 +393,11 @@ def _side_positions(start: int, stop: int) -> list[int]:
     return [start, *range(first, stop, _SIDE_PX), stop]
 
 
-def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scene:
+def _with_noise(
+    scene: Scene,
+    noise_px: float,
+    rng: np.random.Generator,
+) -> Scene:
     points = np.array(scene.vertices)
     limit = np.array(scene.shape, dtype=np.float64)
     is_on_frame = (points <= 0) | (points >= limit)
@@ -369,9 +410,9 @@ def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scen
 
 
 def _photo(truth: TrueScene, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Render each region in one random colour, with noise."""
+    """Render each region in a random colour, with noise."""
     count = len(truth.shapes)
-    # Away from black and white, so that the noise is seldom clipped.
+    # The range avoids black and white, so that the noise is seldom clipped.
     colours = rng.integers(40, 216, (count + 1, 3))
     numbers = np.arange(1, count + 1)[:, None, None]
     owner = (truth.visible * numbers).sum(axis=0)

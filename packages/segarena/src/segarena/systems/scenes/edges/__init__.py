@@ -1,1 +1,1 @@
-"""Edge maps and segmentations against human annotations: matching, precision and recall, region measures."""
+"""Evaluation of edge maps and segmentations against human annotations."""

@@ -1,9 +1,10 @@
-"""Maximum matching of least cost in a sparse bipartite graph.
+"""Maximum-cardinality matching of minimum cost in a sparse bipartite graph.
 
-SciPy solves the case where every row finds a partner, at a cost that grows with rows times columns.
-Therefore some maximum matching is computed first; it identifies the rows that compete for too few
-columns (the Dulmage-Mendelsohn decomposition). There every column has a partner in every maximum
-matching, elsewhere every row has: two smaller problems for SciPy.
+SciPy solves only problems in which every row can be matched, and its running time grows with rows
+times columns. Therefore an arbitrary maximum matching is computed first. It identifies the rows
+that compete for too few columns (the Dulmage-Mendelsohn decomposition). In this part of the graph
+every maximum matching matches all columns; in the rest, every maximum matching matches all rows.
+This leaves two smaller problems that SciPy can solve.
 
 Source: Dulmage & Mendelsohn, Coverings of Bipartite Graphs, 1958; Jonker & Volgenant, Computing 38,
 1987.
@@ -23,13 +24,13 @@ Pairs: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def best_matching(graph: Graph) -> Pairs:
-    """Return the rows and columns of a matching of the most pairs, and among those of the least total cost.
+    """Return the rows and columns of a maximum-cardinality matching with the lowest total cost.
 
-    Exact as long as sums of costs are exact in float64, which holds for whole numbers.
-    Deterministic; the order of rows and columns decides between equally good matchings.
+    The result is optimal as long as sums of costs are exact in float64, as they are for integers.
+    It is deterministic: the order of rows and columns decides between equally good matchings.
 
     Args:
-        graph: every row and column has at least one stored cost, all above 0.
+        graph: costs above 0; every row and column has at least one stored cost.
     """
     mates = _maximum_matching(graph)
     is_matched = mates >= 0
@@ -44,10 +45,9 @@ def best_matching(graph: Graph) -> Pairs:
 
 
 def _maximum_matching(graph: Graph) -> NDArray[np.intp]:
-    """Return the column of each row in some maximum matching, -1 for none.
+    """Return the column of each row in an arbitrary maximum matching, -1 for unmatched rows.
 
-    Each row gets an extra column for staying alone, at a price that no saving elsewhere makes up
-    for.
+    Each row gets an extra column that stands for staying unmatched, at twice the cost of a pair.
     """
     # SciPy is slow to import, and most commands do not need it.
     from scipy.sparse import csr_array
@@ -68,7 +68,7 @@ def _maximum_matching(graph: Graph) -> NDArray[np.intp]:
 
 
 def _competing_rows(graph: Graph, mates: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which rows some maximum matching leaves alone.
+    """Return which rows are unmatched in at least one maximum matching.
 
     These are the rows that an alternating path connects to an unmatched row.
     """
@@ -82,8 +82,8 @@ def _competing_rows(graph: Graph, mates: NDArray[np.intp]) -> NDArray[np.bool_]:
     owner[mates[is_matched]] = np.flatnonzero(is_matched)
     is_taken = np.zeros(columns, dtype=np.bool_)
     is_taken[mates[is_matched]] = True
-    # Steps lead from a row to the owners of its columns; free columns have none and lead back to the start. The start
-    # is an extra row, from which the search reaches the unmatched rows.
+    # The graph of this search leads from a row to the rows matched to its columns. Free columns
+    # lead back to an extra start row, from which the search reaches the unmatched rows.
     steps = np.where(is_taken, owner, rows)[graph.indices]
     indices = np.concatenate((steps, unmatched)).astype(np.int32)
     ends = np.append(graph.indptr, graph.nnz + len(unmatched)).astype(np.int32)
@@ -96,9 +96,12 @@ def _competing_rows(graph: Graph, mates: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def _full_matching(
-    graph: Graph, rows: NDArray[np.bool_], columns: NDArray[np.bool_], mates: NDArray[np.intp]
+    graph: Graph,
+    rows: NDArray[np.bool_],
+    columns: NDArray[np.bool_],
+    mates: NDArray[np.intp],
 ) -> Pairs:
-    """Return the cheapest matching of all these rows with these columns; `mates` is a feasible one."""
+    """Return the cheapest matching of all these rows with these columns; `mates` is a feasible matching."""
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
     row_numbers = np.flatnonzero(rows)
@@ -107,8 +110,8 @@ def _full_matching(
         return row_numbers, row_numbers
     part = graph[row_numbers][:, column_numbers]
     part_column = np.cumsum(columns) - 1
-    # SciPy first tests whether a matching exists, which can take seconds. With a feasible partner in front of each row,
-    # it finds one at once.
+    # SciPy first tests whether a full matching exists, which can take seconds. If the feasible
+    # partner comes first in each row, the test succeeds at once.
     feasible = np.repeat(part_column[mates[row_numbers]], np.diff(part.indptr))
     feasible_entries = np.flatnonzero(part.indices == feasible)
     first_entries = part.indptr[:-1]

@@ -1,4 +1,4 @@
-"""Counts for precision and recall of the edges of one image, per threshold, against several annotators.
+"""Pixel counts for precision and recall of one image's edges, per threshold, against several annotators.
 
 Source: BSDS500, `evaluation_bdry_image`.
 """
@@ -21,14 +21,14 @@ from segarena.systems.scenes.edges.edge_matching import Candidates, match_radius
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeCounts:
-    """Edge pixels of one image at T thresholds; each float64 (T,), whole numbers.
+    """Edge pixels of one image at T thresholds; every array is float64 (T,) with integer values.
 
     Attributes:
-        thresholds: a level of the soft map, or the number of the segmentation from 1.
-        target_matched: matched pixels of each reference, added up over the references.
-        target: pixels of all references, added up.
-        prediction_matched: pixels matched to at least one reference.
-        prediction: pixels of the map.
+        thresholds: levels of the soft map, or indices of the segmentations from 1.
+        target_matched: number of matched reference pixels, added up over the references.
+        target: number of reference pixels, added up over the references.
+        prediction_matched: number of predicted pixels matched to at least one reference.
+        prediction: number of predicted pixels.
     """
 
     thresholds: NDArray[np.float64]
@@ -39,12 +39,12 @@ class EdgeCounts:
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Share of the reference pixels that are matched; 0 without reference pixels."""
+        """Share of the reference pixels that are matched; 0 if there are none."""
         return self.target_matched / np.maximum(self.target, 1)
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Share of the map's pixels that are matched; 0 without pixels in the map."""
+        """Share of the predicted pixels that are matched; 0 if there are none."""
         return self.prediction_matched / np.maximum(self.prediction, 1)
 
     @property
@@ -56,16 +56,19 @@ class EdgeCounts:
 
 
 def edge_thresholds(count: int = 99) -> NDArray[np.float64]:
-    """Return `count` evenly spaced levels strictly between 0 and 1: 0.01, 0.02, ... 0.99 for 99; at least one."""
+    """Return `count` evenly spaced levels strictly between 0 and 1, at least one; for 99, 0.01, 0.02, ... 0.99."""
     if count < 1:
         raise InvalidInput(f"thresholds: expected 1 or more, got {count}")
     return np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count)
 
 
 def maps_of_soft(
-    levels: NDArray[np.float64], thresholds: NDArray[np.float64], *, thins: bool = True
+    levels: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    *,
+    thins: bool = True,
 ) -> Iterable[Mask]:
-    """Yield the edges of a soft map (see `as_soft`) at each threshold: pixels at or above it, thinned if asked."""
+    """Yield the pixels of a soft map (see `as_soft`) at or above each threshold, optionally thinned."""
     for threshold in thresholds:
         edges = levels >= threshold
         if thins:
@@ -73,18 +76,23 @@ def maps_of_soft(
         yield edges
 
 
-def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDArray[np.float64]:
+def as_soft(
+    soft: NDArray[Any],
+    shape: Shape,
+    *,
+    name: str = "edge map",
+) -> NDArray[np.float64]:
     """Return a soft map as float64 (H, W) in 0..1.
 
     Args:
-        soft: bool, 0 to 1, or 8- or 16-bit numbers, which are divided by the largest of their kind.
-            (H, W), or an ultrametric map of double size (2 H + 1, 2 W + 1), of which the published
-            places are taken.
+        soft: edge strength (H, W): bool, numbers from 0 to 1, or 8- or 16-bit integers, which are
+            divided by the maximum of their type. An ultrametric map of double size
+            (2 H + 1, 2 W + 1) is sampled at the positions of the published benchmark.
         shape: (H, W) of the image.
-        name: its name in error messages.
+        name: name of the map in error messages.
 
     Raises:
-        InvalidMask: another shape, NaN, below 0 or above 1, or another dtype.
+        InvalidMask: the map has the wrong shape or dtype, NaN, or values outside 0..1.
     """
     if soft.shape == double_shape(shape):
         soft = soft[2::2, 2::2]  # as published: the places south-east of each pixel
@@ -97,7 +105,7 @@ def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDAr
 
 
 def as_levels(soft: NDArray[Any], *, name: str = "edge map") -> NDArray[np.float64]:
-    """Return soft edges of any shape as float64 in 0..1, see `as_soft`."""
+    """Convert soft edges of any shape to float64 in 0..1; see `as_soft`."""
     if soft.dtype.kind == "b":
         return soft.astype(np.float64)
     if soft.dtype.kind == "u" and soft.dtype.itemsize <= 2:
@@ -108,28 +116,32 @@ def as_levels(soft: NDArray[Any], *, name: str = "edge map") -> NDArray[np.float
         if is_in_range and np.isfinite(levels).all():
             return levels
     raise InvalidMask(
-        f"{name}: expected levels of 0 to 1, or 8- or 16-bit numbers; got {soft.dtype} beyond that"
+        f"{name}: expected levels of 0 to 1, or 8- or 16-bit numbers; got {soft.dtype} values outside this range"
     )
 
 
 def regions_of_ultrametric(
-    soft: NDArray[Any], threshold: float, shape: Shape, *, name: str = "map"
+    soft: NDArray[Any],
+    threshold: float,
+    shape: Shape,
+    *,
+    name: str = "map",
 ) -> NDArray[Any]:
     """Return the regions of an ultrametric map at a threshold, int32 (H, W), numbered from 1.
 
-    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of
-    `shape`, and edges of at most the threshold are removed.
+    `soft` has double size (2 H + 1, 2 W + 1), and its edges lie between the pixels of an image of
+    `shape`. Edges up to the threshold are removed.
 
     Raises:
-        InvalidMask: another shape, or as `as_soft`.
+        InvalidMask: the shape is wrong, or a value is invalid for `as_soft`.
     """
     if soft.shape != double_shape(shape):
         raise InvalidMask(
             f"{name}: expected an ultrametric map of double size {double_shape(shape)}, got {soft.shape}; regions "
-            "can only be read off edges that lie between pixels"
+            "can be derived only from edges between pixels"
         )
     joined = label_components(as_levels(soft, name=name) <= threshold)
-    # Odd positions are the pixels of the image, even ones the edges between them.
+    # Odd positions of the map are pixels of the image, even positions are the edges between them.
     return joined[1::2, 1::2]
 
 
@@ -145,19 +157,20 @@ def count_edges(
     thresholds: NDArray[np.float64],
     radius_px: float | None = None,
 ) -> EdgeCounts:
-    """Return the counts of one image.
+    """Match the edges of one image and return the counts.
 
-    Each reference is matched on its own. References must be thin already.
+    Each reference is matched separately. References must already be thin.
 
     Args:
-        maps: bool (H, W), thin, one per threshold; equal consecutive ones are matched once.
-        references: bool (H, W), the edges of several annotators, one or more.
+        maps: thin edge maps, bool (H, W), one per threshold; equal consecutive maps are matched
+            only once.
+        references: edge maps of one or more annotators, bool (H, W).
         thresholds: (T,), one per map.
-        radius_px: largest distance of matched pixels; None: 0.75 % of the diagonal.
+        radius_px: maximum distance of matched pixels; None for 0.75 % of the diagonal.
 
     Raises:
-        InvalidMask: no reference, or shapes differ.
-        InvalidInput: the number of thresholds differs from that of maps.
+        InvalidMask: there is no reference, or shapes differ.
+        InvalidInput: the numbers of thresholds and maps differ.
     """
     kept = list(maps)
     shapes = {edges.shape for edges in (*kept, *references)}
@@ -171,16 +184,19 @@ def count_edges(
         )
     shape: Shape = references[0].shape
     radius = match_radius_px(shape) if radius_px is None else radius_px
+    # The maps of all thresholds share one list of candidates, which is slow to build.
     all_edges = np.logical_or.reduce(kept) if kept else np.zeros(shape, np.bool_)
     candidates = [Candidates(all_edges, reference, radius_px=radius) for reference in references]
     target = float(sum(int(np.count_nonzero(reference)) for reference in references))
     rows: list[tuple[float, float, float, float]] = []
     for index, edges in enumerate(kept):
+        # Soft maps with few distinct values give equal maps at neighbouring thresholds.
         if index and np.array_equal(edges, kept[index - 1]):
             rows.append(rows[-1])
             continue
         matches = [candidate.match(edges) for candidate in candidates]
         target_matched = sum(len(match) for match in matches)
+        # Precision counts a pixel once, even if several references match it.
         matched = np.unique(np.concatenate([match.prediction for match in matches]))
         rows.append((target_matched, target, len(matched), int(np.count_nonzero(edges))))
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)

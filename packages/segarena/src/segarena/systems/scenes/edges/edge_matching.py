@@ -1,9 +1,9 @@
-"""One-to-one matching of the pixels of two edge maps: as many pairs as possible, at the least total distance.
+"""One-to-one matching of the pixels of two edge maps: a maximum number of pairs at minimum total distance.
 
-The published benchmark solves an assignment with random outliers and almost reaches the maximum;
-this one reaches it, and is deterministic. Costs are whole hundredths of a pixel, as published, so
-sums are exact: among all matchings with the most pairs, one of the least total cost is returned.
-The order of the pixels decides between equal ones.
+The published benchmark solves an assignment problem with random outliers, whose result falls
+slightly short of the maximum. This matching reaches the maximum and is deterministic. As published,
+costs are integers in hundredths of a pixel, so their sums are exact. The order of the pixels
+decides between equally good matchings.
 
 Source: BSDS500, `correspondPixels`; Martin, Fowlkes & Malik, PAMI 2004, appendix.
 """
@@ -21,26 +21,27 @@ from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape
 from segarena.systems.scenes.edges.bipartite_matching import best_matching
 
+# The value that the BSDS benchmark passes. The default of its MATLAB function is 0.01.
 TOLERANCE = 0.0075
-"""Largest distance of matched pixels, as a share of the image's diagonal."""
+"""Maximum distance of matched pixels, as a share of the image diagonal."""
+# The published matcher rounds distances to hundredths of a pixel, to solve in integers.
 COSTS_PER_PX = 100
-# Entries looked up at once, which bounds the memory for large images.
+# Maximum number of pixel pairs per batch, which bounds the memory for large images.
 _AT_ONCE = 1 << 22
 
 
 def match_radius_px(shape: Shape, tolerance: float = TOLERANCE) -> float:
-    """Return the largest distance of matched pixels in an image of (H, W): a share of the diagonal, not rounded."""
+    """Return the maximum distance of matched pixels in an image of (H, W), without rounding."""
     return tolerance * math.hypot(*shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeMatch:
-    """A matching: pixel `prediction[k]` belongs to pixel `target[k]`.
+    """A matching: pixel `prediction[k]` is matched to pixel `target[k]`.
 
     Attributes:
-        prediction: int (n,), matched pixels of the first map by their number in row-major order of
-            the image.
-        target: int (n,), their partners in the second.
+        prediction: int (n,), row-major indices of the matched pixels in the first map.
+        target: int (n,), row-major indices of their partners in the second map.
     """
 
     prediction: NDArray[np.intp]
@@ -50,27 +51,38 @@ class EdgeMatch:
         return len(self.prediction)
 
 
-def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatch:
-    """Match two thin edge maps, bool (H, W), with pairs at most `radius_px` apart.
+def match_edges(
+    prediction: Mask,
+    target: Mask,
+    *,
+    radius_px: float,
+) -> EdgeMatch:
+    """Match the pixels of two thin edge maps, bool (H, W), at most `radius_px` apart.
 
-    The number of pairs does not depend on the order of the two maps. Without edges, or without any
-    in reach, there are no pairs.
+    The number of pairs does not depend on which map comes first. The result is empty if no edge
+    pixels are within reach of each other.
 
     Raises:
-        InvalidMask: shapes differ, or there are not two axes.
-        InvalidInput: the radius is negative or not a number.
+        InvalidMask: shapes differ, or the maps do not have two axes.
+        InvalidInput: the radius is negative, infinite or NaN.
     """
     return Candidates(prediction, target, radius_px=radius_px).match()
 
 
 class Candidates:
-    """Pairs of pixels of two maps within reach of each other, to match all or part of the first map.
+    """Candidate pairs of pixels of two edge maps, for matching all or part of the first map.
 
-    Maps of one image at many thresholds are parts of one map: the list is built once, for all their
-    pixels.
+    An image's edge maps at many thresholds are parts of one map, so the candidates of all its
+    pixels are computed only once.
     """
 
-    def __init__(self, prediction: Mask, target: Mask, *, radius_px: float) -> None:
+    def __init__(
+        self,
+        prediction: Mask,
+        target: Mask,
+        *,
+        radius_px: float,
+    ) -> None:
         if prediction.shape != target.shape or prediction.ndim != 2:
             raise InvalidMask(
                 f"edge maps: expected two of one shape (H, W), got {prediction.shape} and {target.shape}; "
@@ -83,12 +95,12 @@ class Candidates:
         self._degrees, self._partners, self._costs = _within_reach(self._pixels, target, radius_px)
 
     def match(self, prediction: Mask | None = None) -> EdgeMatch:
-        """Match the target with `prediction`, a part of the first map; None matches all of it."""
+        """Match the target with `prediction`, a part of the first map; None matches the whole map."""
         # SciPy is slow to import, and most commands do not need it.
         from scipy.sparse import csr_array
 
         is_chosen = self._chosen(prediction)
-        # Pixels without a candidate partner are left out.
+        # `best_matching` needs at least one candidate in every row.
         rows = np.flatnonzero(is_chosen & (self._degrees > 0))
         is_used = np.repeat(is_chosen, self._degrees)
         partners = self._partners[is_used]
@@ -100,7 +112,7 @@ class Candidates:
         column_of[columns] = np.arange(len(columns))
         ends = np.concatenate(([0], np.cumsum(self._degrees[rows])))
         graph = csr_array((costs, column_of[partners], ends), shape=(len(rows), len(columns)))
-        # The solver starts a search from every row, so the fewer rows the better.
+        # The solver starts a search from every row, so the smaller side becomes the rows.
         if len(rows) <= len(columns):
             first, second = best_matching(graph)
         else:
@@ -111,7 +123,7 @@ class Candidates:
         return EdgeMatch(self._pixels[matched_rows], self._target_pixels[matched_columns])
 
     def _chosen(self, prediction: Mask | None) -> NDArray[np.bool_]:
-        """Return which pixels of the first map belong to `prediction`."""
+        """Return which edge pixels of the first map are in `prediction`."""
         if prediction is None:
             return np.ones(len(self._pixels), np.bool_)
         is_chosen = prediction.reshape(-1)[self._pixels]
@@ -123,12 +135,15 @@ class Candidates:
 
 
 def _within_reach(
-    pixels: NDArray[np.intp], target: Mask, radius_px: float
+    pixels: NDArray[np.intp],
+    target: Mask,
+    radius_px: float,
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the number of target pixels in reach of each pixel, these pixels, and their costs."""
+    """Return, for all pixels, the number of target pixels within reach, their indices and their costs."""
     offsets = _offsets(radius_px)
     margin = int(radius_px)
-    # The margin keeps steps inside: none leads beyond the end of a row into the next.
+    # The margin keeps offsets inside the array, so that none wraps from the end of a row into the
+    # next.
     running_numbers = np.cumsum(target).reshape(target.shape) - 1
     numbers = np.where(target, running_numbers, -1).astype(np.int32)
     numbers = np.pad(numbers, margin, constant_values=-1)
@@ -151,7 +166,7 @@ def _within_reach(
 
 
 def _offsets(radius_px: float) -> NDArray[np.intp]:
-    """Return the steps (row, column) no longer than the radius, in row-major order."""
+    """Return all offsets (row, column) up to the radius, in row-major order."""
     farthest = int(radius_px)
     reach = np.arange(-farthest, farthest + 1)
     row, column = np.meshgrid(reach, reach, indexing="ij")
@@ -160,8 +175,8 @@ def _offsets(radius_px: float) -> NDArray[np.intp]:
 
 
 def _costs(offsets: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the cost of each step (row, column)."""
+    """Return the cost of each offset (row, column)."""
     distances = np.hypot(offsets[:, 0], offsets[:, 1])
-    # One more than the distance, since the solver treats a stored zero as an absent entry. All maximum matchings pay
-    # the same for it.
+    # One is added because the solver treats a stored zero as a missing entry. Every maximum
+    # matching pays the same extra cost.
     return np.rint(COSTS_PER_PX * distances) + 1

@@ -1,6 +1,6 @@
-"""Summary of edge counts over a set of images: ODS, OIS, AP, R50.
+"""Summary of edge counts over a set of images: ODS, OIS, AP and R50.
 
-Source: BSDS500, `collect_eval_bdry`; R50: Dollár's toolbox, as the amodal paper prints it.
+Source: BSDS500, `collect_eval_bdry`. R50 is from Dollár's toolbox, as printed in the amodal paper.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from segarena.errors import InvalidInput
 from segarena.systems.scenes.edges.edge_counts import EdgeCounts
 
 Occurrence: TypeAlias = Literal["first", "last"]
-"""Which of several equal recalls stays in the curve that AP integrates: MATLAB's `unique` kept the last in old
+"""Which of several points with equal recall AP keeps: MATLAB's `unique` kept the last in old
 releases and keeps the first in new ones."""
 
 _STEPS = 100  # points between two thresholds
@@ -24,7 +24,7 @@ _STEPS = 100  # points between two thresholds
 
 @dataclass(frozen=True, slots=True)
 class EdgePoint:
-    """A point of a curve: threshold, and recall, precision and F there."""
+    """A point of a precision-recall curve: threshold, recall, precision and F."""
 
     threshold: float
     recall: float
@@ -36,15 +36,20 @@ class EdgePoint:
         return f_measure(self.recall, self.precision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class EdgeSummary:
     """Results of an edge detector on a set of images.
 
     Attributes:
-        ods: at the best threshold for the whole set.
-        ois: with the best threshold for each image; its threshold is NaN.
-        ap: area under the curve, up to 1.01: 101 samples of weight 0.01 are added.
-        r50: recall at a precision of 0.5; NaN if the curve stays on one side of it.
+        ods: point at the best threshold for the whole set.
+        ois: point with the best threshold of each image; its threshold is NaN.
+        ap: average precision, up to 1.01, because it adds 101 samples of weight 0.01.
+        r50: recall at a precision of 0.5; NaN if the curve does not cross 0.5.
         curve: one point per threshold.
         images: the best point of each image.
     """
@@ -67,9 +72,10 @@ def f_measure(recall: float, precision: float) -> float:
 def summarise_edges(
     counts: Sequence[EdgeCounts], *, occurrence: Occurrence = "first"
 ) -> EdgeSummary:
-    """Summarize one or more images, all with the same number of thresholds.
+    """Summarize the counts of one or more images, all with the same number of thresholds.
 
-    `occurrence` says which of several equal recalls stays in the curve under which AP is the area.
+    `occurrence` decides which of several points with equal recall stays in the curve that AP
+    integrates.
     """
     sizes = {len(one.thresholds) for one in counts}
     if len(sizes) != 1 or 0 in sizes:
@@ -81,6 +87,8 @@ def summarise_edges(
     best_counts = np.zeros(4)
     for one in counts:
         pooled = pooled + one.table
+        # Like the benchmark, OIS uses the raw F of each threshold, while ODS and the per-image
+        # table interpolate between thresholds.
         best = int(np.argmax(_f_measures(one.recall, one.precision)))
         best_counts = best_counts + one.table[best]
     recall, precision = _rates(pooled)
@@ -99,12 +107,14 @@ def summarise_edges(
 
 
 def recall_at_precision(
-    recall: NDArray[np.float64], precision: NDArray[np.float64], level: float
+    recall: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    level: float,
 ) -> float:
-    """Return the highest recall of the piecewise linear curve at this precision; NaN if it never has it.
+    """Return the highest recall at which the piecewise linear curve has this precision; NaN if it never does.
 
-    The result is NaN too for a curve that stays above the level, since its further course is
-    unknown.
+    The result is also NaN for a curve that stays above the level, because its course at higher
+    recall is unknown.
     """
     found: list[float] = recall[precision == level].tolist()
     for index in range(len(recall) - 1):
@@ -118,8 +128,9 @@ def recall_at_precision(
 
 
 def _rates(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return recall and precision of counts (..., 4), see `EdgeCounts.table`."""
+    """Return recall and precision from counts (..., 4) in the order of `EdgeCounts.table`."""
     target_matched, target, prediction_matched, prediction = np.moveaxis(table, -1, 0)
+    # Like the benchmark, a denominator of 0 is replaced by 1, which gives 0.
     recall = target_matched / np.maximum(target, 1)
     precision = prediction_matched / np.maximum(prediction, 1)
     return recall, precision
@@ -131,9 +142,11 @@ def _f_measures(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> 
 
 
 def _best_point(
-    thresholds: NDArray[np.float64], recall: NDArray[np.float64], precision: NDArray[np.float64]
+    thresholds: NDArray[np.float64],
+    recall: NDArray[np.float64],
+    precision: NDArray[np.float64],
 ) -> EdgePoint:
-    """Return the point of the highest F, interpolated between the thresholds; the first of equal ones."""
+    """Return the point with the highest F, interpolated between thresholds; of equal points the first."""
     parts = np.linspace(0, 1, _STEPS)
     best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]))
     highest = best.f
@@ -155,7 +168,9 @@ def _best_point(
 
 
 def _average_precision(
-    recall: NDArray[np.float64], precision: NDArray[np.float64], occurrence: Occurrence
+    recall: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    occurrence: Occurrence,
 ) -> float:
     if occurrence == "first":
         levels, index = np.unique(recall, return_index=True)

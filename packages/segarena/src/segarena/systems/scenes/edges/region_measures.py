@@ -1,6 +1,6 @@
 """Region measures of two segmentations of one image: covering, Rand index, variation of information.
 
-All are computed from one table: the number of pixels that each pair of regions shares.
+All of them are computed from one table: the number of pixels that each pair of regions shares.
 
 Source: Arbelaez et al., TPAMI 2011, section 2; BSDS500, `evaluation_reg_image`, `collect_eval_reg`.
 """
@@ -25,7 +25,7 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
     Rows and columns are the labels that occur, in ascending order.
 
     Raises:
-        InvalidMask: shapes differ, no pixels, or not whole numbers of 0 or more.
+        InvalidMask: shapes differ, a map is empty, or labels are not integers of 0 or more.
     """
     if prediction.shape != target.shape or not prediction.size:
         raise InvalidMask(
@@ -51,7 +51,7 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
 
 
 def region_iou_table(shared: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the IoU of each pair of regions from their shared pixels, (I, J)."""
+    """Compute the IoU of each pair of regions, (I, J), from a table of shared pixels."""
     areas = shared.sum(axis=1)[:, None]
     target_areas = shared.sum(axis=0)[None]
     union = areas + target_areas - shared
@@ -59,14 +59,14 @@ def region_iou_table(shared: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def segmentation_covering(shared: NDArray[np.int64]) -> float:
-    """Return the covering of the target (columns): mean best IoU of its regions, weighted by area."""
+    """Return the covering of the target (columns): the mean best IoU of its regions, weighted by area."""
     areas = shared.sum(axis=0)
     best = region_iou_table(shared).max(axis=0)
     return float((best * areas).sum() / areas.sum())
 
 
 def rand_index(shared: NDArray[np.int64]) -> float:
-    """Return the share of pixel pairs that both maps join or both separate; 1 for a single pixel."""
+    """Return the Rand index: the share of pixel pairs that both maps join or both separate; 1 for a single pixel."""
     n = float(shared.sum())
     pairs = n * (n - 1) / 2
     if not pairs:
@@ -81,12 +81,12 @@ def rand_index(shared: NDArray[np.int64]) -> float:
 
 
 def variation_of_information(shared: NDArray[np.int64]) -> float:
-    """Return the variation of information in bits: both conditional entropies added; 0 for equal maps."""
+    """Return the variation of information in bits: the sum of both conditional entropies; 0 for equal maps."""
     joint = shared / shared.sum()
     joint_entropy = _entropy(joint.ravel())
     target_entropy = _entropy(joint.sum(axis=0))
     prediction_entropy = _entropy(joint.sum(axis=1))
-    # Rounding can make it slightly negative for equal maps.
+    # Rounding errors can make the sum slightly negative for equal maps.
     return max(0.0, 2 * joint_entropy - target_entropy - prediction_entropy)
 
 
@@ -96,12 +96,12 @@ class RegionCounts:
 
     Attributes:
         thresholds: (T,).
-        covered: (T,), the best IoU of each target region times its area, added over regions and
+        covered: (T,), the best IoU of each target region times its area, summed over regions and
             annotators.
         area: number of pixels of all target regions.
-        best: the same sum with the best segmentation for each region.
-        reverse_covered: (T,), the reverse: the best IoU of each segmented region with any region of
-            any annotator, weighted by area.
+        best: the same sum, with the best segmentation chosen separately for each region.
+        reverse_covered: (T,), the best IoU of each segmented region with any region of any
+            annotator, weighted by area.
         rand: (T,), Rand index, mean over the annotators.
         information: (T,), variation of information in bits, mean over the annotators.
     """
@@ -121,7 +121,7 @@ def count_regions(
     *,
     thresholds: NDArray[np.float64],
 ) -> RegionCounts:
-    """Return the region measures of one image.
+    """Compute the region measures of one image.
 
     Args:
         segmentations: label maps (H, W), one per threshold.
@@ -129,13 +129,14 @@ def count_regions(
         thresholds: (T,), one per segmentation.
 
     Raises:
-        InvalidInput: nothing to compare, or the number of thresholds differs.
-        InvalidMask: as `shared_px`.
+        InvalidInput: there are no segmentations or references, or the number of thresholds
+            differs.
+        InvalidMask: see `shared_px`.
     """
     if not references or not segmentations or len(segmentations) != len(thresholds):
         raise InvalidInput(
-            f"expected a segmentation per threshold and people to compare with, got {len(segmentations)} "
-            f"segmentations, {len(thresholds)} thresholds, {len(references)} people"
+            f"expected one segmentation per threshold and at least one annotator, got {len(segmentations)} "
+            f"segmentations, {len(thresholds)} thresholds, {len(references)} annotators"
         )
     best_ious: list[NDArray[np.float64]] = []
     reverse_covered: list[float] = []
@@ -177,8 +178,8 @@ class BestThreshold(NamedTuple):
     """Best values of a measure on a set of images.
 
     Attributes:
-        threshold: the best one for the whole set.
-        ods: the value there (optimal dataset scale).
+        threshold: the best threshold for the whole set.
+        ods: the value at this threshold (optimal dataset scale).
         ois: the value with the best threshold of each image (optimal image scale).
     """
 
@@ -187,17 +188,23 @@ class BestThreshold(NamedTuple):
     ois: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class RegionSummary:
     """Region measures of a detector on a set of images.
 
     Attributes:
-        covering: pooled over the regions of all images.
-        covering_best: with the best segmentation for each single region.
+        covering: covering, pooled over the regions of all images.
+        covering_best: covering with the best segmentation for each single region.
         rand: Rand index, mean over images.
-        information: variation of information in bits, mean over images; the best is the lowest.
+        information: variation of information in bits, mean over images; lower is better.
         curve: rows of threshold, covering, Rand index, variation of information.
-        images: per image its best threshold, covering there, and the reverse covering there.
+        images: for each image, its best threshold with the covering and the reverse covering
+            there.
     """
 
     covering: BestThreshold
@@ -209,7 +216,7 @@ class RegionSummary:
 
 
 def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
-    """Summarize one or more images, all with the same number of thresholds."""
+    """Summarize the counts of one or more images, all with the same number of thresholds."""
     if not counts or len({len(one.thresholds) for one in counts}) != 1:
         raise InvalidInput(
             "region counts: expected one image or more, all at the same number of thresholds"
@@ -238,7 +245,10 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
 
 
 def _best(
-    thresholds: NDArray[np.float64], values: NDArray[np.float64], index: int, ois: Any
+    thresholds: NDArray[np.float64],
+    values: NDArray[np.float64],
+    index: int,
+    ois: Any,
 ) -> BestThreshold:
     return BestThreshold(float(thresholds[index]), float(values[index]), float(ois))
 

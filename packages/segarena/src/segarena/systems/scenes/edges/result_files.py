@@ -1,4 +1,4 @@
-"""Result files of the Berkeley benchmark in the published layout: numbers in columns, no headings."""
+"""Result files in the published layout of the Berkeley benchmark: columns of numbers without headings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def write_edge_files(folder: Path, summary: EdgeSummary) -> list[Path]:
     """Write eval_bdry.txt, eval_bdry_img.txt and eval_bdry_thr.txt; return their paths.
 
     - eval_bdry.txt: threshold, recall, precision, F (ODS), recall, precision, F (OIS), AP.
-    - eval_bdry_img.txt: number of the image from 1, its best threshold, recall, precision, F.
+    - eval_bdry_img.txt: index of the image from 1, its best threshold, recall, precision, F.
     - eval_bdry_thr.txt: threshold, recall, precision, F.
     """
     ois = summary.ois
@@ -34,7 +34,7 @@ def write_region_files(folder: Path, summary: RegionSummary) -> list[Path]:
 
     - eval_cover.txt: threshold, covering (ODS), covering (OIS), covering with the best segmentation
       per region.
-    - eval_cover_img.txt: number of the image, its best threshold, covering, reverse covering.
+    - eval_cover_img.txt: index of the image, its best threshold, covering, reverse covering.
     - eval_cover_th.txt: threshold, covering.
     - eval_RI_VOI.txt: threshold, Rand index (ODS), (OIS); threshold, variation of information
       (ODS), (OIS).

@@ -1,4 +1,4 @@
-"""Files of amodal annotations, one module for each format; `read_scenes` and `write_scenes` know them all."""
+"""File formats of amodal annotations, one module each; `read_scenes` and `write_scenes` handle all of them."""
 
 from __future__ import annotations
 

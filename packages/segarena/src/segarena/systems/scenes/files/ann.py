@@ -1,6 +1,7 @@
 """Export format of the original annotation tool: one `.ann` file for each image and annotator.
 
-Coordinates are fractions of the width and height, so the size of the photograph must be known.
+Coordinates are fractions of the image width and height, so reading needs the size of the
+photograph.
 """
 
 from __future__ import annotations
@@ -10,30 +11,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from segarena.errors import InvalidInput
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.arrays.polygon_points import Points
+from segarena.datasets.annotations.record_parsing import (
     check_record,
     parse_flat_polygon,
     parse_text,
-    read_json,
     remaining_keys,
     url_name,
 )
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.files.json_defects import read_json
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 
 FindSize = Callable[[str], tuple[int, int]]
-"""Returns (H, W) of the photograph of a file name; raises InvalidInput if it is missing."""
+"""Function that returns (H, W) of the photograph with a file name; raises InvalidInput if it is missing."""
 
 _KNOWN = ("polygons_str", "namelist", "url", "user", "depth_str")
 
 
 def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
-    """Read an `.ann` file; regions are front first, as the tool lists them.
+    """Read an `.ann` file; its regions are front first, in the order in which the tool lists them.
 
-    Without a `user`, the part of the file's stem after the last "_" is the annotator, since the
-    tool stores the name only there. Raises as `read_json`, `check_record` and `size_of_image`.
+    The tool stores the annotator only in the file name. Without a `user`, the annotator is the part
+    of the stem after the last "_". Raises the errors of `read_json`, `check_record` and
+    `size_of_image`.
     """
     value, defects = read_json(path)
     record = check_record(value, path, "an .ann export")
@@ -74,7 +76,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list that may be encoded as text, or stored under the number of the photograph."""
+    """Return a list, which the file may store as JSON text or under the id of the photograph."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

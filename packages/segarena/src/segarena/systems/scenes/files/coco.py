@@ -1,8 +1,8 @@
-"""COCO instances: one record per object, modal or amodal, and the variants that state both.
+"""COCO instances: one record per object, modal or amodal, and dataset variants that contain both.
 
-COCOA-cls, D2SA, KINS and UOAIS keep the full extent, the visible and the hidden part in one record
-under names of their own; all of them are known here. There is no depth order, unless each record of
-an image has an `order` as ours have.
+COCOA-cls, D2SA, KINS and UOAIS store the full extent, the visible and the hidden part in one
+record, each under separate keys. This module reads all of these keys. Scenes have no depth
+order unless each record of an image has an `order`, as in files written by this module.
 """
 
 from __future__ import annotations
@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import InvalidInput
-from segarena.files.limits import check_mask_pixels
-from segarena.systems.scenes.files.coco_images import image_records, read_images
-from segarena.systems.scenes.files.cocoa import outlines, stated
-from segarena.systems.scenes.files.record_encoding import (
-    mask_record,
-    raw_id,
-    to_xy,
-    whole_or_float,
-    write_json,
-)
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.arrays.polygon_fill import fill_polygons
+from segarena.arrays.polygon_points import Points
+from segarena.datasets.annotations.record_parsing import (
     Record,
     check_record,
     parse_integer,
@@ -34,12 +25,21 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_number,
     parse_records,
     parse_text,
-    read_json,
     remaining_keys,
 )
+from segarena.errors import InvalidInput
+from segarena.files.limits import check_mask_pixels
+from segarena.systems.scenes.files.coco_images import image_records, read_images
+from segarena.systems.scenes.files.cocoa import outlines, stated
+from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.record_encoding import (
+    mask_record,
+    raw_id,
+    to_xy,
+    whole_or_float,
+    write_json,
+)
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygon_fill import fill_polygons
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
@@ -55,9 +55,9 @@ _NAME_KEYS = ("name", "isStuff")
 
 
 def read_coco_scenes(path: Path) -> SceneSet:
-    """Read one scene for each image of a COCO file; unusable parts are left out and reported as defects.
+    """Read one scene per image of a COCO file; unusable parts are left out and reported as defects.
 
-    Raises as `read_json` and `check_record`.
+    Raises the errors of `read_json` and `check_record`.
     """
     value, defects = read_json(path)
     top = check_record(value, path, "COCO instances")
@@ -84,11 +84,16 @@ def read_coco_scenes(path: Path) -> SceneSet:
     )
 
 
-def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
-    """Write the first annotator's regions of each image as COCO instances; category is the name, trimmed.
+def write_coco_scenes(
+    scenes: SceneSet,
+    path: Path,
+    *,
+    extent: Extent,
+) -> list[Path]:
+    """Write the first annotator's regions of each image as COCO instances, whose category is the stripped name.
 
-    "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with
-    the visible and the hidden mask, occlusion and order in keys of their own.
+    "modal" writes visible masks and leaves out invisible regions. "amodal" writes polygons, and
+    stores the visible and hidden mask, occlusion and order under additional keys.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
     if extent == "amodal":  # readers fill the polygons by the COCO rule
@@ -123,10 +128,13 @@ def write_coco_scenes(scenes: SceneSet, path: Path, *, extent: Extent) -> list[P
 
 
 def _scene(
-    image: ImageRecord, records: list[Record], names: Mapping[str, str], defects: list[Defect]
+    image: ImageRecord,
+    records: list[Record],
+    names: Mapping[str, str],
+    defects: list[Defect],
 ) -> Scene:
     orders = [parse_integer(record.get("order")) or 0 for record in records]
-    # Plain COCO files have no order at all, and some number their objects across images.
+    # Plain COCO files have no order, and some use `order` as an index of objects across images.
     is_ranked = sorted(orders) == list(range(1, len(records) + 1))
     has_depth = bool(records) and is_ranked
     if has_depth:
@@ -137,7 +145,7 @@ def _scene(
     for number, record in enumerate(records, 1):
         region_id = str(number)
         try:
-            # Each part that is a polygon is filled on the whole image, which takes memory.
+            # Rasterizing each part allocates a mask of the whole image, so memory is checked first.
             for keys in (VISIBLE_KEYS, HIDDEN_KEYS):
                 if isinstance(_first(record, keys), list):
                     filled_parts += 1
@@ -151,7 +159,10 @@ def _scene(
 
 
 def _region(
-    record: Record, region_id: str, image: ImageRecord, names: Mapping[str, str]
+    record: Record,
+    region_id: str,
+    image: ImageRecord,
+    names: Mapping[str, str],
 ) -> tuple[Region, list[Points]]:
     full = _first(record, FULL_KEYS)
     visible = _mask(_first(record, VISIBLE_KEYS), image)
@@ -184,7 +195,7 @@ def _region(
 
 
 def _first(record: Record, keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of these keys that has one; None if none has."""
+    """Return the value of the first of these keys that is present; None if none is."""
     for key in keys:
         if record.get(key):
             return record[key]
@@ -192,7 +203,7 @@ def _first(record: Record, keys: tuple[str, ...]) -> Any:
 
 
 def _mask(value: Any, image: ImageRecord) -> Rle | None:
-    """Return a visible or hidden part; polygons, which some datasets use, are rasterized."""
+    """Return a visible or hidden part as a mask; some datasets store polygons, which are rasterized."""
     if value is None:
         return None
     if isinstance(value, dict):
@@ -210,7 +221,12 @@ def _modal(raster: RegionRaster) -> dict[str, Any]:
     }
 
 
-def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
+def _amodal(
+    scene: Scene,
+    region: Region,
+    raster: RegionRaster,
+    order: int,
+) -> dict[str, Any]:
     region = stated(region, raster)
     polygons = [to_xy(points) for points in scene.polygons(region)]
     full = raster.amodal.full(scene.shape)

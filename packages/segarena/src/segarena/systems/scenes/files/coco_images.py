@@ -1,4 +1,4 @@
-"""Image records, as COCO and similar formats store them under "images"."""
+"""Image records, which COCO and similar formats store under "images"."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from segarena.errors import InvalidInput
-from segarena.systems.scenes.files.record_encoding import raw_id
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.datasets.annotations.record_parsing import (
     parse_records,
     parse_size,
     parse_text,
     remaining_keys,
 )
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.files.record_encoding import raw_id
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.scene import ImageRecord, Scene
 
@@ -21,7 +21,7 @@ _KNOWN = ("id", "file_name", "width", "height")
 
 
 def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
-    """Return the images by id; leave out those without an id or a possible size, and add them to `defects`."""
+    """Return the images by id. Images without an id or a valid size are left out and added to `defects`."""
     images: dict[str, ImageRecord] = {}
     for record in parse_records(value):
         name = parse_text(record.get("file_name"))
@@ -45,8 +45,9 @@ def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
 
 
 def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
-    """Return the records of the images of scenes, each once."""
-    # Reversed twice: the first scene of an image gives its record, the last one its position in the list.
+    """Return the image records of scenes, each of them once."""
+    # Reversing twice gives each image the record of its first scene and the list position of its
+    # last one.
     images = {scene.image.id: scene.image for scene in reversed(list(scenes))}
     records: list[dict[str, Any]] = []
     for image in reversed(images.values()):

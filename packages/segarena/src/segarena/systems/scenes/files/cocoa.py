@@ -1,6 +1,6 @@
-"""COCO-Amodal: the format of the COCOA and BSDS annotations, one record for each annotator's work on an image.
+"""COCO-Amodal: the format of the COCOA and BSDS annotations, with one record per image and annotator.
 
-Regions are listed front first. Keys that the format does not know are kept and written back.
+Regions are listed front first. Unknown keys are kept and written back.
 """
 
 from __future__ import annotations
@@ -14,18 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import InvalidInput
-from segarena.files.images import read_size
-from segarena.files.safe_paths import safe_join
-from segarena.systems.scenes.files.coco_images import image_records, read_images
-from segarena.systems.scenes.files.record_encoding import (
-    flat_outline,
-    mask_record,
-    raw_id,
-    whole_or_float,
-    write_json,
-)
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.arrays.polygon_points import Points
+from segarena.datasets.annotations.record_parsing import (
     Record,
     check_record,
     parse_flat_polygon,
@@ -36,13 +26,23 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_number,
     parse_records,
     parse_text,
-    read_json,
     remaining_keys,
     url_name,
 )
+from segarena.errors import InvalidInput
+from segarena.files.images import read_size
+from segarena.files.safe_paths import safe_join
+from segarena.systems.scenes.files.coco_images import image_records, read_images
+from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.record_encoding import (
+    flat_outline,
+    mask_record,
+    raw_id,
+    whole_or_float,
+    write_json,
+)
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.depth_graph import occlusion_graph
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
@@ -57,11 +57,11 @@ _REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
 def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """Read a COCO-Amodal file; unusable parts are left out and reported as defects.
 
-    The file may be one annotation, or a list of annotations, without image records: an image then
-    has the size of its masks, else that of its photograph, which is searched in `photographs` or
-    beside the file.
+    The file may also contain a single annotation or a list of annotations without image records. In
+    this case the size of an image comes from its masks, or else from its photograph, which is
+    searched in `photographs` and next to the file.
 
-    Raises as `read_json`, `check_record`, `parse_mask_size` and `read_size`.
+    Raises the errors of `read_json`, `check_record`, `parse_mask_size` and `read_size`.
     """
     value, defects = read_json(path)
     bare = bare_annotations(value)
@@ -85,7 +85,7 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
 
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write scenes as COCO-Amodal; stated visibility is kept, the rest is computed by COCO's rule."""
+    """Write scenes as COCO-Amodal; visibility that was not read from a file is computed by COCO's fill rule."""
     annotations: list[dict[str, Any]] = []
     for number, scene in enumerate(scenes.scenes, 1):
         annotations.append(_annotation(scene, number))
@@ -98,7 +98,7 @@ def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
 
 
 def bare_annotations(value: Any) -> list[Record]:
-    """Return the annotations in JSON that is one annotation or a list of them, without image records; else none."""
+    """Return the annotations in JSON without image records: one annotation or a list; empty for other JSON."""
     listed = value if isinstance(value, list) else [value]
     return [record for record in parse_records(listed) if _is_bare_annotation(record)]
 
@@ -108,7 +108,7 @@ def _is_bare_annotation(record: Record) -> bool:
 
 
 def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
-    """Return annotations with the records of their images."""
+    """Return annotations together with the records of their images."""
     of_image: dict[str, list[Record]] = {}
     for annotation in annotations:
         image_id = parse_text(annotation.get("image_id"))
@@ -120,7 +120,7 @@ def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
 
 
 def _image(annotations: Sequence[Record], photographs: Path) -> Record:
-    """Return the record of an image, from all its annotations."""
+    """Return the record of an image, combined from all its annotations."""
     first = annotations[0]
     image_id = parse_text(first.get("image_id"))
     name = url_name(first.get("url")) or f"{image_id}.jpg"
@@ -133,7 +133,7 @@ def _image(annotations: Sequence[Record], photographs: Path) -> Record:
 
 
 def _first_mask(annotations: Sequence[Record]) -> Any:
-    """Return the first mask of any region; None if there is none."""
+    """Return the first mask of any region; None if there is no mask."""
     for annotation in annotations:
         for region in parse_records(annotation.get("regions")):
             for key in _MASKS:
@@ -143,9 +143,14 @@ def _first_mask(annotations: Sequence[Record]) -> Any:
 
 
 class _AnnotationReader:
-    """Reads one annotation, and reports its defects."""
+    """Reader of one annotation that collects its defects."""
 
-    def __init__(self, image: ImageRecord, record: Record, defects: list[Defect]) -> None:
+    def __init__(
+        self,
+        image: ImageRecord,
+        record: Record,
+        defects: list[Defect],
+    ) -> None:
         self._image = image
         self._record = record
         self._defects = defects
@@ -162,7 +167,8 @@ class _AnnotationReader:
                 f"expected orders 1 to {len(listed)}, each once, got {orders}; check the depth order",
             )
         numbered = list(enumerate(listed))
-        # Even orders with gaps or repeats say more than the list does, unless one is missing.
+        # The `order` keys take precedence over list order even with gaps or repeats, unless one is
+        # missing.
         if None not in orders:
             numbered.sort(key=lambda pair: orders[pair[0]] or 0)
         regions: list[tuple[Region, list[Points]]] = []
@@ -228,14 +234,24 @@ class _AnnotationReader:
             )
         return tuple(usable)
 
-    def _try(self, kind: str, region_id: str, read: Callable[[], T]) -> T | None:
+    def _try(
+        self,
+        kind: str,
+        region_id: str,
+        read: Callable[[], T],
+    ) -> T | None:
         try:
             return read()
         except InvalidInput as error:
             self._tell(kind, f"{error}; it is left out", region_id)
             return None
 
-    def _tell(self, kind: str, message: str, *region_ids: str) -> None:
+    def _tell(
+        self,
+        kind: str,
+        message: str,
+        *region_ids: str,
+    ) -> None:
         self._defects.append(
             Defect(
                 kind, message, image=self._image.id, annotator=self._annotator, regions=region_ids
@@ -244,7 +260,7 @@ class _AnnotationReader:
 
 
 def outlines(segmentation: Any) -> list[Points]:
-    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO."""
+    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of flat lists as in COCO."""
     if not isinstance(segmentation, list):
         raise InvalidInput("polygon: expected a list of coordinates, found none")
     if segmentation and isinstance(segmentation[0], list):
@@ -273,7 +289,12 @@ def _annotation(scene: Scene, number: int) -> dict[str, Any]:
     }
 
 
-def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
+def _region(
+    scene: Scene,
+    region: Region,
+    raster: RegionRaster,
+    order: int,
+) -> dict[str, Any]:
     region = stated(region, raster)
     record = {
         **region.attributes,
@@ -292,9 +313,10 @@ def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> d
 
 
 def stated(region: Region, raster: RegionRaster) -> Region:
-    """Return the region with stated area, occlusion and, if it is occluded, masks.
+    """Return the region with area, occlusion and, if it is occluded, masks.
 
-    Stated values of the file are kept; if it states no occlusion, all are computed from the raster.
+    Values in the file are kept. If the file has no occlusion, all values are computed from the
+    raster.
     """
     area = raster.area_px if region.stated_area_px is None else region.stated_area_px
     if region.stated_occlusion is not None:
@@ -314,7 +336,7 @@ def stated(region: Region, raster: RegionRaster) -> Region:
 
 
 def _pairs(scene: Scene, rasters: Rasters) -> str:
-    """Return the pairs of orders that the file stated, or else those of all regions that overlap."""
+    """Return the pairs of regions that the file lists, or else the pairs of all regions that overlap."""
     if scene.stated_pairs is not None:
         pairs = [(scene.place(front), scene.place(behind)) for front, behind in scene.stated_pairs]
     else:

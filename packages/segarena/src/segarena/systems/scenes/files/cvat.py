@@ -1,4 +1,4 @@
-"""CVAT for images, XML: polygons, boxes and masks; higher `z_order` is in front, then the later shape."""
+"""CVAT for images, XML: polygons, boxes and masks; shapes with higher `z_order` or later in the file are in front."""
 
 from __future__ import annotations
 
@@ -12,19 +12,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.arrays.polygon_points import Points
+from segarena.datasets.annotations.cropped_masks import cvat_mask
+from segarena.datasets.annotations.cvat_shapes import OUTLINED, CvatShape, read_image_elements
+from segarena.datasets.annotations.record_parsing import parse_integer, parse_size, parse_text
+from segarena.errors import InvalidInput
 from segarena.files.limits import check_mask_pixels
-from segarena.files.xml import parse_xml
-from segarena.systems.scenes.files.record_parsing import (
-    parse_integer,
-    parse_number,
-    parse_polygon,
-    parse_size,
-    parse_text,
-    read_bytes,
-)
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
 _SHAPES = ("polygon", "box", "mask", "polyline", "points", "cuboid", "ellipse", "skeleton")
@@ -41,6 +35,7 @@ _DRAWN = {
     "height",
     "label",
     "z_order",
+    "rotation",
 }
 
 
@@ -50,26 +45,19 @@ class _RegionPolygons(NamedTuple):
 
 
 def read_cvat(path: Path) -> SceneSet:
-    """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are reported as defects.
+    """Return the scenes of a CVAT file. Polygons, boxes and masks become regions, other shapes become defects.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: it is not XML of CVAT for images, or exceeds the limits of `parse_xml`.
+        DatasetError: the file is not XML of CVAT for images, or exceeds the limits of `parse_xml`.
     """
-    root = parse_xml(read_bytes(path), path)
-    if root.tag != "annotations":
-        raise DatasetError(f"{path}: expected CVAT annotations, got XML with <{root.tag}>")
-    if root.find("track") is not None and root.find("image") is None:
-        raise DatasetError(
-            f"{path}: expected CVAT for images, got CVAT for video; export it as CVAT for images"
-        )
     defects: list[Defect] = []
     scenes: list[Scene] = []
-    elements = root.findall("image")
+    elements = read_image_elements(path)
     times = Counter(element.get("name") for element in elements)
     for element in elements:
         name = parse_text(element.get("name"))
-        # Frames of different folders may have the same file name.
+        # Frames in different folders may have the same file name.
         image_id = re.sub(r"\.[^./\\]*$", "", name) or parse_text(element.get("id"))
         if times[element.get("name")] > 1 and element.get(
             "subset"
@@ -85,11 +73,14 @@ def read_cvat(path: Path) -> SceneSet:
 
 
 def _regions(
-    image_element: Element, image: ImageRecord, defects: list[Defect]
+    image_element: Element,
+    image: ImageRecord,
+    defects: list[Defect],
 ) -> list[_RegionPolygons]:
     shapes = [element for element in image_element if element.tag in _SHAPES]
     heights = [parse_integer(element.get("z_order")) or 0 for element in shapes]
-    # CVAT paints by z_order, and shapes of one z_order in file order: the last one is in front.
+    # CVAT paints shapes by z_order, and shapes with equal z_order in file order, so the last one is
+    # in front.
     front_first = sorted(
         range(len(shapes)), key=lambda index: (heights[index], index), reverse=True
     )
@@ -111,26 +102,19 @@ def _regions(
     return regions
 
 
-def _region(element: Element, region_id: str, image: ImageRecord) -> _RegionPolygons:
+def _region(
+    element: Element,
+    region_id: str,
+    image: ImageRecord,
+) -> _RegionPolygons:
     attributes = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
     for child in element.findall("attribute"):
         name = parse_text(child.get("name"))
         attributes[name] = child.text or ""
     label = parse_text(element.get("label"))
     region = Region(id=region_id, name=label, attributes=attributes)
-    if element.tag == "polygon":
-        pairs: list[list[str]] = []
-        for pair in parse_text(element.get("points")).split(";"):
-            if pair.strip():
-                pairs.append(pair.split(","))
-        return _RegionPolygons(region, [parse_polygon(pairs)])
-    if element.tag == "box":
-        left = parse_number(element.get("xtl"))
-        top = parse_number(element.get("ytl"))
-        right = parse_number(element.get("xbr"))
-        bottom = parse_number(element.get("ybr"))
-        corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
-        return _RegionPolygons(region, [parse_polygon(corners)])
+    if element.tag in OUTLINED:
+        return _RegionPolygons(region, [CvatShape(element.tag, element.attrib).outline()])
     if element.tag == "mask":
         mask = _mask(element, image)
         return _RegionPolygons(replace(region, mask=mask), [])
@@ -138,34 +122,9 @@ def _region(element: Element, region_id: str, image: ImageRecord) -> _RegionPoly
 
 
 def _mask(element: Element, image: ImageRecord) -> Rle:
-    """Return a mask that CVAT cropped to a box, its run lengths row by row."""
-    left = parse_integer(element.get("left"))
-    top = parse_integer(element.get("top"))
-    width = parse_integer(element.get("width"))
-    height = parse_integer(element.get("height"))
-    if (
-        left is None
-        or top is None
-        or width is None
-        or height is None
-        or min(left, top, width, height) < 0
-    ):
-        raise InvalidMask(
-            "mask: expected left, top, width and height in pixels, found something else"
-        )
-    if left + width > image.shape[1] or top + height > image.shape[0]:
-        raise InvalidMask(
-            f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
-        )
-    digits = re.findall(r"\d{1,12}", parse_text(element.get("rle")))
-    counts = [int(count) for count in digits]
-    if sum(counts) != width * height:
-        raise InvalidMask(
-            f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again"
-        )
-    band = np.zeros((image.shape[0], width), dtype=np.bool_)
-    is_on = (
-        np.arange(len(counts)) % 2 == 1
-    )  # the first run is background  # the first run is background
-    band[top : top + height] = np.repeat(is_on, counts).reshape(height, width)
-    return Rle.of_columns(band, left, image.shape)
+    """Return a mask that CVAT has cropped to a box."""
+    patch = cvat_mask(element.attrib, image.shape)
+    rows, columns = patch.window
+    band = np.zeros((image.shape[0], columns.stop - columns.start), dtype=np.bool_)
+    band[rows] = patch.mask
+    return Rle.of_columns(band, columns.start, image.shape)

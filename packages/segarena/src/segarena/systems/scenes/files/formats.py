@@ -1,4 +1,4 @@
-"""File formats by name: reader, writer, and the properties of a scene that they keep."""
+"""File formats by name: their readers and writers, and the properties of a scene that they preserve."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from segarena.datasets.annotations.record_parsing import parse_records
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
 from segarena.files.images import read_size
 from segarena.files.safe_paths import safe_join
@@ -15,9 +16,9 @@ from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco_scenes, write_coco_scenes
 from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
 from segarena.systems.scenes.files.cvat import read_cvat
+from segarena.systems.scenes.files.json_defects import read_json
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
-from segarena.systems.scenes.files.record_parsing import parse_records, read_json
 from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.scene import Attributes, Scene, SceneSet
@@ -27,12 +28,12 @@ Write = Callable[[SceneSet, Path], list[Path]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format that scenes are written to.
+    """A format in which scenes can be written.
 
     Attributes:
-        title: a description.
+        title: description of the format.
         write: function that writes a set of scenes.
-        carries: properties that the format keeps: names of `LOSSES`.
+        carries: properties that the format preserves, as keys of `LOSSES`.
     """
 
     title: str
@@ -47,11 +48,11 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
     ),
     "order": ("the depth order", lambda scene: scene.has_depth and len(scene.regions) > 1),
     "no order": (
-        "that there is no depth order: the order of the list is written as one",
+        "the absence of a depth order: the list order is written as one",
         lambda scene: not scene.has_depth and len(scene.regions) > 1,
     ),
     "hidden": (
-        "hidden parts: only what is visible is kept",
+        "hidden parts: only visible parts are kept",
         lambda scene: scene.has_depth and len(scene.regions) > 1,
     ),
     "names": ("names", lambda scene: any(r.name for r in scene.regions)),
@@ -60,24 +61,24 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
         lambda scene: any(r.name != r.name.strip() for r in scene.regions),
     ),
     "stuff": (
-        "what is stuff and what a thing",
+        "the distinction between stuff and things",
         lambda scene: any(r.is_stuff is not None for r in scene.regions),
     ),
     "unknown stuff": (
-        "that nobody said what is stuff: it is written as thing",
+        "regions not marked as stuff or thing: they are written as things",
         lambda scene: any(r.is_stuff is None for r in scene.regions),
     ),
     "annotator": ("who drew it", lambda scene: bool(scene.annotator)),
     "attributes": (
-        "further keys of the annotation and its regions",
+        "additional keys of the annotation and its regions",
         lambda scene: bool(scene.attributes) or any(r.attributes for r in scene.regions),
     ),
     "pixel centres": (
-        "the rule of pixels: masks and areas are written and read by the COCO rule",
+        "the fill rule: masks and areas are written and read by the COCO rule",
         lambda scene: scene.fill_rule != "coco" and any(r.rings for r in scene.regions),
     ),
 }
-"""Properties that a format may lose: their description, and whether a scene has them."""
+"""Properties that a format may lose: a description of each, and a function that tests a scene for it."""
 
 _SHAPES = {"polygons", "hidden"}
 FORMATS = {
@@ -89,7 +90,7 @@ FORMATS = {
         ),
     ),
     "coco": Format(
-        title="COCO instances, full extent, with visible and hidden masks in keys of their own",
+        title="COCO instances, full extent, with visible and hidden masks under additional keys",
         write=partial(write_coco_scenes, extent="amodal"),
         carries=frozenset(
             {*_SHAPES, "order", "no order", "names", "spaces", "stuff", "unknown stuff"}
@@ -101,12 +102,12 @@ FORMATS = {
         carries=frozenset({"no order", "names", "unknown stuff", "pixel centres"}),
     ),
     "png-16": Format(
-        title="a folder of 16-bit label images, numbers in depth order",
+        title="a folder of 16-bit label images, with labels in depth order",
         write=partial(write_label_pngs, kind="16-bit"),
         carries=frozenset({"order", "unknown stuff", "pixel centres"}),
     ),
     "png-palette": Format(
-        title="a folder of 8-bit label images in colours, numbers in depth order",
+        title="a folder of 8-bit label images in colours, with labels in depth order",
         write=partial(write_label_pngs, kind="palette"),
         carries=frozenset({"order", "unknown stuff", "pixel centres"}),
     ),
@@ -153,7 +154,7 @@ FORMATS = {
 
 
 class _OtherJson(DatasetError):
-    """A JSON file without annotations, which folders may contain."""
+    """Raised for a JSON file without annotations, which folders may contain."""
 
 
 _SUFFIXES = (".json", ".ann", ".xml")
@@ -161,23 +162,26 @@ READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
 
 
 def read_scenes(
-    path: Path, *, file_format: str | None = None, images: Path | None = None
+    path: Path,
+    *,
+    file_format: str | None = None,
+    images: Path | None = None,
 ) -> SceneSet:
     """Read the scenes in a file, or in all annotation files of a folder.
 
-    In a folder an unreadable file is a defect of the set, JSON of another kind a note; the other
-    files are read.
+    In a folder, an unreadable file becomes a defect of the set, and JSON of another kind becomes a
+    note; all other files are read.
 
     Args:
         path: a file, or a folder with `.json`, `.ann` and `.xml` files.
-        file_format: one of `READABLE`; None detects it from the file.
-        images: folder of the photographs, for formats that do not state their size; by default that
-            of the file.
+        file_format: one of `READABLE`; None detects the format from the file.
+        images: folder of the photographs, for formats that do not contain their size; by default
+            the folder of the file.
 
     Raises:
-        DatasetMissing: the file does not exist, or no annotation file in the folder.
+        DatasetMissing: the file does not exist, or the folder has no annotation file.
         DatasetError: the file is unreadable.
-        InvalidInput: unknown format, or a size of the image that is impossible or not stated.
+        InvalidInput: the format is unknown, or an image size is invalid or missing.
     """
     if file_format is not None and file_format not in READABLE:
         raise InvalidInput(f"format {file_format!r}: expected one of {', '.join(READABLE)}")
@@ -201,34 +205,39 @@ def read_scenes(
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=attributes)
 
 
-def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
-    """Write scenes, and return the files.
+def write_scenes(
+    scenes: SceneSet,
+    path: Path,
+    file_format: str,
+) -> list[Path]:
+    """Write scenes and return the files.
 
     Raises:
-        InvalidInput: unknown format, or one that cannot hold these scenes.
+        InvalidInput: the format is unknown or cannot represent these scenes.
     """
     return _format(file_format).write(scenes, path)
 
 
 def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
-    """Describe the properties of these scenes that a format loses; empty if it keeps all."""
+    """Describe the properties of these scenes that a format loses; the result is empty if it keeps all."""
     carried = _format(file_format).carries
     lost: list[str] = []
     if file_format == "csv" and any(scene.regions for scene in scenes.scenes):
-        lost.append("outlines and masks: only numbers are kept")
+        lost.append("outlines and masks: the file contains only numbers about each region")
     for key, (text, has_property) in LOSSES.items():
         if key not in carried and any(has_property(scene) for scene in scenes.scenes):
             lost.append(text)
     dropped = len(scenes.scenes) - len(kept_scenes(scenes, file_format))
     if dropped:
         lost.append(
-            f"annotators but the first of an image: {dropped} annotations are left out; --annotator chooses another"
+            f"all annotators of an image except the first: {dropped} annotations are left out; "
+            "--annotator chooses another"
         )
     return lost
 
 
 def kept_scenes(scenes: SceneSet, file_format: str) -> list[Scene]:
-    """Return the scenes that a format can hold: COCO instances hold one annotator's regions of each image."""
+    """Return the scenes that a format can represent: COCO instances contain only one annotator per image."""
     if file_format in ("coco", "coco-modal"):
         return [found[0] for found in scenes.by_image().values()]
     return list(scenes.scenes)
@@ -240,7 +249,11 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet:
+def _read_of_many(
+    path: Path,
+    file_format: str | None,
+    images: Path,
+) -> SceneSet:
     try:
         return _read(path, file_format, images)
     except _OtherJson as error:
@@ -249,7 +262,11 @@ def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet
         return SceneSet(defects=(Defect("file", str(error)),))
 
 
-def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
+def _read(
+    path: Path,
+    file_format: str | None,
+    images: Path,
+) -> SceneSet:
     found = file_format or _format_of(path)
     if found == "ann":
         return read_ann(path, size_of_image=lambda name: read_size(safe_join(images, name)))

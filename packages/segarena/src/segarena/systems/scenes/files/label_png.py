@@ -1,4 +1,4 @@
-"""Label images: the number in the depth order of the region that each pixel shows; 0 for uncovered pixels."""
+"""Label images: each pixel has the depth index (from 1) of the region visible there; uncovered pixels have 0."""
 
 from __future__ import annotations
 
@@ -21,13 +21,19 @@ LabelDepth: TypeAlias = Literal["16-bit", "palette"]
 LARGEST_LABEL = {"16-bit": 65535, "palette": 255}
 
 
-def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> list[Path]:
+def write_label_pngs(
+    scenes: SceneSet,
+    folder: Path,
+    *,
+    kind: LabelDepth,
+) -> list[Path]:
     """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png for an image with several scenes.
 
-    "16-bit" is grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
+    "16-bit" writes grey values, which every program can read. "palette" writes 8 bits with colours,
+    for at most 255 regions.
 
     Raises:
-        InvalidInput: more regions than the kind has numbers.
+        InvalidInput: a scene has more regions than the kind has values.
     """
     stems = named_scenes(scenes)
     for scene in stems.values():
@@ -48,9 +54,10 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: LabelDepth) -> lis
 
 
 def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
-    """Return each scene by the stem of its files: the image's, with the annotator if it has several scenes.
+    """Return each scene with the stem of its file names.
 
-    Equal stems, as of annotators without names, are numbered from 2.
+    The stem is that of the image, followed by the annotator if the image has several scenes. Equal
+    stems, as with annotators without names, get a numeric suffix: the second one gets 2.
     """
     groups = scenes.by_image()
     named: dict[str, Scene] = {}
@@ -66,7 +73,7 @@ def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
 
 
 def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -> bytes:
-    """Return uint8 (H, W), uint8 (H, W, 3) or uint16 (H, W) as PNG, with a palette (256, 3) where one is given."""
+    """Encode uint8 (H, W), uint8 (H, W, 3) or uint16 (H, W) as PNG, optionally with a palette (256, 3)."""
     image = Image.fromarray(values)
     if colours is not None:
         image.putpalette(colours.tobytes())
@@ -78,7 +85,7 @@ def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -
 def palette(size: int) -> NDArray[np.uint8]:
     """Return `size` distinct colours, uint8 (size, 3), black first.
 
-    Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL
+    Each colour takes its bits, from the highest, from the bits of its index (the order of PASCAL
     VOC).
     """
     numbers = np.arange(size)

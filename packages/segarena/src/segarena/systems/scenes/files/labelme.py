@@ -1,8 +1,8 @@
-"""labelme: one JSON file for each image. Later shapes are drawn over earlier ones, so the last is in front.
+"""labelme: one JSON file per image. Later shapes are drawn over earlier ones, so the last one is in front.
 
-Content that labelme cannot express is in keys that it keeps and does not show: a region's stated
-visible and hidden mask, in the format of COCO-Amodal, and the flag `depth_order`, off if the order
-of the shapes has no meaning.
+Properties without an equivalent in labelme are stored under keys that it keeps but does not show:
+the visible and hidden mask of a region, in the format of COCO-Amodal, and the flag `depth_order`,
+which is off if the order of the shapes has no meaning.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.boxes import bounding_window
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import InvalidInput, InvalidMask
-from segarena.files.images import read_mask_values
-from segarena.files.limits import check_mask_pixels
-from segarena.samples import Mask
-from segarena.systems.scenes.files.label_png import encode_png, named_scenes
-from segarena.systems.scenes.files.record_encoding import mask_record, write_json
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.arrays.polygon_fill import Patch, fill_polygons, join_patches
+from segarena.arrays.polygon_points import Points
+from segarena.datasets.annotations.cropped_masks import labelme_mask
+from segarena.datasets.annotations.record_parsing import (
     Record,
     check_record,
     parse_mask,
@@ -30,12 +27,15 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_records,
     parse_size,
     parse_text,
-    read_json,
     remaining_keys,
 )
+from segarena.errors import InvalidInput
+from segarena.files.limits import check_mask_pixels
+from segarena.samples import Mask
+from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.label_png import encode_png, named_scenes
+from segarena.systems.scenes.files.record_encoding import mask_record, write_json
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
@@ -51,8 +51,8 @@ class _RegionShapes:
 
     Attributes:
         region: the region.
-        polygons: its polygons and rectangles.
-        masks: its masks.
+        polygons: polygons and rectangles of the region.
+        masks: masks of the region.
     """
 
     region: Region
@@ -60,7 +60,7 @@ class _RegionShapes:
     masks: list[Patch] = field(default_factory=list[Patch])
 
     def whole(self, image: ImageRecord) -> tuple[Region, list[Points]]:
-        """Return the region with its polygons; if part of it is a mask, all of it becomes one mask."""
+        """Return the region with its polygons, or with one mask if any part of it is a mask."""
         if not self.masks:
             return self.region, self.polygons
         filled = fill_polygons(self.polygons, image.shape)
@@ -73,12 +73,12 @@ class _RegionShapes:
 
 
 def read_labelme(path: Path) -> SceneSet:
-    """Read a labelme file: polygons, rectangles and masks are regions, other shapes become defects.
+    """Read a labelme file. Polygons, rectangles and masks become regions, other shapes become defects.
 
-    Shapes of one label and `group_id` are one region, at the position of the front one, and
-    `__ignore__` is none, as in labelme's own converters.
-    Raises as `read_json` and `check_record`; `InvalidInput` if it states no possible size of the
-    image.
+    As in labelme's own converters, shapes with the same label and `group_id` form one region, at
+    the position of the frontmost shape, and shapes labelled `__ignore__` are skipped. Raises the
+    errors of `read_json` and `check_record`, and `InvalidInput` if the file has no valid image
+    size.
     """
     value, defects = read_json(path)
     top = check_record(value, path, "a labelme file")
@@ -91,7 +91,7 @@ def read_labelme(path: Path) -> SceneSet:
     drawn: list[_RegionShapes] = []
     groups: dict[tuple[str, str], _RegionShapes] = {}
     filled = 0
-    # The last is drawn on top, so it is the front region.
+    # labelme draws the last shape on top, so it is the front region.
     for number, shape in enumerate(reversed(parse_records(top.get("shapes"))), 1):
         name = parse_text(shape.get("label"))
         group = parse_text(shape.get("group_id"))
@@ -129,16 +129,20 @@ def read_labelme(path: Path) -> SceneSet:
 
 
 def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
-    """Write IMAGE.json for each scene, without the photographs; IMAGE.ANNOTATOR.json if an image has several.
+    """Write IMAGE.json for each scene, without the photograph; IMAGE.ANNOTATOR.json if an image has several scenes.
 
-    Polygons of one region are a group, a region without polygons is a mask.
+    The polygons of a region form a group. A region without polygons becomes a mask.
     """
     files = {stem: _record(scene) for stem, scene in named_scenes(scenes).items()}
     return [write_json(record, folder / f"{stem}.json") for stem, record in files.items()]
 
 
-def _region_shapes(shape: Record, region: Region, image: ImageRecord) -> _RegionShapes:
-    """Return the region of one shape; raise `InvalidInput` if the shape cannot be a region."""
+def _region_shapes(
+    shape: Record,
+    region: Region,
+    image: ImageRecord,
+) -> _RegionShapes:
+    """Return the region of a single shape; raise `InvalidInput` if the shape cannot be a region."""
     stated: dict[str, Rle] = {}
     for name, key in _STATED.items():
         if shape.get(key) is not None:
@@ -153,30 +157,12 @@ def _region_shapes(shape: Record, region: Region, image: ImageRecord) -> _Region
         corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
         return _RegionShapes(region=region, polygons=[parse_polygon(corners)])
     if kind == "mask" and len(points) == 2:
-        return _RegionShapes(region=region, masks=[_patch(shape.get("mask"), points, image)])
+        return _RegionShapes(
+            region=region, masks=[labelme_mask(shape.get("mask"), points, image.shape)]
+        )
     raise InvalidInput(
         f"shape: expected a polygon, a rectangle of two corners or a mask in a box, got {kind!r}"
     )
-
-
-def _patch(png: Any, corners: Points, image: ImageRecord) -> Patch:
-    """Return a mask that labelme cropped to a box, the pixels of both corners included."""
-    top, left = np.floor(corners.min(axis=0)).astype(int).tolist()
-    try:
-        data = base64.b64decode(parse_text(png), validate=True)
-        values = read_mask_values(Path("mask"), data=data)
-    except ValueError as cause:  # InvalidMask is one as well
-        message = "mask: expected base64, got something else"
-        if isinstance(cause, InvalidInput):
-            message = str(cause)
-        raise InvalidMask(message) from cause
-    height, width = values.shape
-    window: Window = (slice(top, top + height), slice(left, left + width))
-    if min(top, left) < 0 or top + height > image.shape[0] or left + width > image.shape[1]:
-        raise InvalidMask(
-            f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}"
-        )
-    return Patch(window, values != 0)
 
 
 def _record(scene: Scene) -> dict[str, Any]:
@@ -223,7 +209,7 @@ def _polygon(points: Points) -> dict[str, Any]:
 
 
 def _mask_shape(mask: Mask) -> dict[str, Any]:
-    """Return a mask cropped to its box, of one pixel at least, as labelme has it."""
+    """Return a mask cropped to its box, as labelme stores it; the box has at least one pixel."""
     top = 0
     left = 0
     height = 1

@@ -1,4 +1,4 @@
-"""Reductions as files: images for values per pixel, JSON for lists."""
+"""Files of reductions: images for values per pixel, JSON for lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from segarena.systems.scenes.model.scene import Scene, SceneSet
 _Picture: TypeAlias = Callable[[Rasters], NDArray[Any]]
 
 SHARED_VALUE = 65535
-"""In figure-ground pictures: an edge that belongs to neither side."""
+"""Pixel value in figure-ground images of an edge that belongs to neither side."""
 
 PICTURES: dict[str, _Picture] = {
     "modal": lambda rasters: rasters.owner.astype(np.uint16),
@@ -31,11 +31,15 @@ PICTURES: dict[str, _Picture] = {
 REDUCTIONS = (*PICTURES, "shared-edges", "semantic", "boxes")
 
 
-def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
-    """Write a reduction of every scene: a folder of PNGs, or a JSON file for `shared-edges` and `boxes`.
+def write_reduction(
+    scenes: SceneSet,
+    out: Path,
+    reduction: str,
+) -> list[Path]:
+    """Write a reduction of every scene: a folder of PNG files, or a JSON file for `shared-edges` and `boxes`.
 
-    - `modal`, `figure-ground`: 16 bits, the region's number in the order from 1; 0 none; 65535 a
-      shared edge
+    - `modal`, `figure-ground`: 16 bits, the region's index in the depth order from 1; 0 for no region; 65535
+      for a shared edge
     - `edges`, `hidden-edges`: 8 bits, 255 on edges
     - `semantic`: 16 bits, and `classes.json` with the class of each name
     - `shared-edges`, `boxes`: rows of image, author and values, in (x, y)

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import DatasetError, InvalidInput
-from segarena.files.atomic_write import write_atomic
-from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
-from segarena.systems.scenes.files.record_parsing import (
+from segarena.arrays.polygon_fill import Patch
+from segarena.datasets.annotations.record_parsing import (
     Record,
     parse_is_stuff,
     parse_mask,
@@ -21,12 +19,14 @@ from segarena.systems.scenes.files.record_parsing import (
     parse_number,
     parse_records,
     parse_text,
-    read_json,
     remaining_keys,
 )
+from segarena.errors import DatasetError, InvalidInput
+from segarena.files.atomic_write import write_atomic
+from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.rasters import RegionRaster, crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write a flat JSON list of regions: full extent, visible and hidden part as COCO run lengths."""
+    """Write a flat JSON list of regions with the full extent, visible and hidden part as COCO run lengths."""
     rows: list[dict[str, Any]] = []
     for scene, region, raster, order in _regions(scenes):
         row = {
@@ -66,11 +66,11 @@ def _patch_record(patch: Patch, shape: tuple[int, int]) -> Any:
 
 
 def read_rle(path: Path) -> SceneSet:
-    """Read a flat list of regions, as `write_rle` writes it or as COCO results are; all regions are masks.
+    """Read a flat list of regions written by `write_rle` or in the COCO results format; all regions are masks.
 
-    Consecutive regions of the same image and author form a scene. It has a depth order if their
-    `order` is 1, 2, 3 and so on. Raises as `read_json`; `DatasetError` also for JSON that is not a
-    list.
+    Consecutive regions with the same image and author form a scene. A scene has a depth order if
+    the values of `order` are 1, 2, 3 and so on. Raises the errors of `read_json`, and
+    `DatasetError` if the JSON is not a list.
     """
     value, defects = read_json(path)
     if not isinstance(value, list):
@@ -88,7 +88,7 @@ def _image_and_author(row: Record) -> tuple[str, str]:
 
 
 def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write one row for each region; boxes are of the full extent, half-open, in pixels."""
+    """Write one row per region; boxes enclose the full extent and are half-open, in pixels."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -110,8 +110,13 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
     return [write_atomic(path, text.getvalue())]
 
 
-def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]) -> Scene | None:
-    """Return the scene of consecutive rows; None if no row states the size of the image."""
+def _scene(
+    image_id: str,
+    author: str,
+    rows: list[Record],
+    defects: list[Defect],
+) -> Scene | None:
+    """Return the scene of consecutive rows; None if no row contains the image size."""
     regions: list[Region] = []
     image: ImageRecord | None = None
     for number, row in enumerate(rows, 1):
@@ -133,12 +138,21 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
         return None
     orders = [row.get("order") for row in rows]
     has_depth = orders == list(range(1, len(rows) + 1))
-    return Scene(image=image, regions=tuple(regions), annotator=author, has_depth=has_depth)
+    return Scene(
+        image=image,
+        regions=tuple(regions),
+        annotator=author,
+        has_depth=has_depth,
+    )
 
 
-def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
+def _region(
+    row: Record,
+    region_id: str,
+    shape: tuple[int, int],
+) -> Region:
     mask = parse_mask(row.get("segmentation"), shape)
-    # COCO results state the full extent alone.
+    # COCO results contain only the full extent.
     visible = None
     if row.get("visible_mask"):
         visible = parse_mask(row["visible_mask"], shape)

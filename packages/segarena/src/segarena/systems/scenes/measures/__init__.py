@@ -1,1 +1,1 @@
-"""Statistics of scenes, agreement between annotators, amodal segment quality."""
+"""Statistics of scenes, agreement between annotators, and quality of amodal segments."""

@@ -1,6 +1,6 @@
 """Summary of agreement over a set of images: medians with intervals, histograms, human performance.
 
-Intervals resample whole images with all their annotators, since pairs of one image are not
+Intervals resample images with all their annotations, because pairs from one image are not
 independent.
 """
 
@@ -20,24 +20,30 @@ from segarena.systems.scenes.edges.edge_summary import f_measure
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 
 BINS = 20
-"""Number of histogram bins over 0..1."""
+"""Number of histogram bins in the range 0..1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class AgreementSummary:
-    """Agreement over a set; unmeasured values are NaN with n 0. The `mean` of an interval holds the value.
+    """Agreement over a set; a measure without values is NaN with n = 0. The value is the `mean` of its interval.
 
     Attributes:
         images: number of images.
         annotations: number of annotations.
         pairs: number of pairs of annotators, over all images.
         regions, edges: median F over all pairs.
-        order: share of pairs of regions in the same order, over all pairs of all images.
+        order: share of overlapping pairs of regions whose depth order agrees, over all images.
         names: share of matched regions with the same name.
-        precision, recall: of one annotator against the rest, mean over annotators and images.
-        human_f: F of those two means.
-        region_histogram, edge_histogram: number of pairs by F, `BINS` bins over 0..1; the last
-            includes 1.
+        precision, recall: edges of one annotator against all others, mean over annotators and
+            images.
+        human_f: F of these two means.
+        region_histogram, edge_histogram: number of pairs by F, in `BINS` bins over 0..1; the last
+            bin includes 1.
     """
 
     images: int
@@ -73,7 +79,7 @@ def summarise_agreement(
         names.append(_defined(same_names))
         rates = [(human.precision, human.recall) for human in image.humans]
         humans.append(np.array(rates).reshape(-1, 2))
-    # One generator for all, in the order of the calls below: the random stream is part of the results.
+    # All intervals share one generator, so their values depend on the order of the calls below.
     interval = partial(_interval, rng=np.random.default_rng(0), repeats=repeats)
     return AgreementSummary(
         images=len(images),
@@ -98,7 +104,7 @@ def _interval(
     rng: np.random.Generator,
     repeats: int,
 ) -> Interval:
-    """Return a value over the rows of all images with its interval; NaN ends below two images."""
+    """Return a value over the rows of all images with its interval, whose ends are NaN for fewer than two images."""
     images = [group for group in groups if len(group)]
     if not images:
         return Interval(math.nan, math.nan, math.nan, 0)
@@ -106,7 +112,7 @@ def _interval(
     if len(images) < 2:
         return Interval(value(rows), math.nan, math.nan, len(rows))
     values: list[float] = []
-    # Images are resampled, not rows: the pairs of one image share annotators and are dependent.
+    # Images are resampled, not rows, because pairs from one image share annotators.
     for batch in draw_units(len(images), repeats, rng):
         for drawn in batch:
             sample = np.concatenate([images[index] for index in drawn])
@@ -138,7 +144,7 @@ def _f_of_means(rows: NDArray[np.float64]) -> float:
 
 
 def _defined(rows: list[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return the rows (same, all) whose second number is not 0."""
+    """Return the rows (same, all) whose second count is not 0."""
     defined = [row for row in rows if row[1]]
     return np.array(defined, dtype=np.float64).reshape(-1, 2)
 

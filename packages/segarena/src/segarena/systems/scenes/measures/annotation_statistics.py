@@ -1,6 +1,6 @@
-"""Statistics of annotations: number of regions, occlusion, shapes, depth layers.
+"""Statistics of annotations: number of regions, occlusion, shapes and depth layers.
 
-One record per annotation is computed and can be stored; summaries need only the records, so images
+Each annotation gives one record, which can be stored. Summaries need only the records, so images
 can be measured one at a time.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3, Figures 6 to 8 and Table 1.
@@ -40,13 +40,13 @@ class RegionRecord:
     """Measurements of one region.
 
     Attributes:
-        name: stripped and in lower case; "" for a region of a label map.
-        is_stuff: None if unknown.
+        name: name, stripped and in lower case; "" for a region of a label map.
+        is_stuff: whether the region is stuff; None if unknown.
         area_px: number of pixels of the full extent.
         occlusion: hidden share of the full extent.
-        points: number of vertices of its polygons; 0 if it has none.
-        amodal: convexity and simplicity of the full extent, in pixels.
-        modal: the same of the visible part.
+        points: number of vertices of its polygons; 0 without polygons.
+        amodal: convexity and simplicity of the full extent, measured on pixels.
+        modal: convexity and simplicity of the visible part.
         polygon: exact measures of the polygons; NaN without polygons.
     """
 
@@ -70,8 +70,8 @@ class AnnotationRecord:
         pixels: number of pixels of the image.
         covered_px: number of pixels that show a region.
         edge_px: number of pixels of visible edges, one pixel wide.
-        hidden_edge_px: the same of hidden edges, see `reductions.hidden_edges`.
-        regions: front first.
+        hidden_edge_px: number of pixels of hidden edges, see `reductions.hidden_edges`.
+        regions: measurements of the regions, front first.
         components: (regions, layers) of each connected component of the occlusion graph.
     """
 
@@ -88,8 +88,8 @@ class AnnotationRecord:
 def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") -> AnnotationRecord:
     """Measure one annotation.
 
-    Every value of a label map is a region, and the whole image is covered. Regions of a scene
-    without pixels inside the image count as regions without a shape.
+    Every value of a label map is a region, so the regions cover the whole image. Regions of a scene
+    without pixels inside the image are counted, but have no shape.
     """
     scene = drawing.scene
     rasters = drawing.rasters
@@ -118,7 +118,7 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeSummary:
-    """A row of Table 1: mean convexity and simplicity over regions, and edge density over annotations."""
+    """A row of Table 1: mean convexity and simplicity over regions, and mean edge density over annotations."""
 
     simplicity: float
     convexity: float
@@ -128,13 +128,13 @@ class ShapeSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsSummary:
-    """Statistics of a set of annotations; means of nothing are NaN.
+    """Statistics of a set of annotations; a mean without values is NaN.
 
     Attributes:
         images: number of images.
         annotations: number of annotations.
         regions: number of regions over all annotations.
-        regions_per_annotation: mean.
+        regions_per_annotation: mean number of regions.
         points_per_region: mean over regions with polygons.
         covered: mean share of the image that regions cover.
         occluded: share of regions that are partly hidden.
@@ -142,12 +142,12 @@ class StatisticsSummary:
         occlusion_of_occluded: mean hidden share over partly hidden regions.
         occlusions: hidden share of each partly hidden region.
         names: frequency of each name.
-        things, stuff: number of regions marked as such.
-        modal: shape of the visible regions, density of the visible edges.
+        things, stuff: number of regions marked as things and as stuff.
+        modal: shape of the visible parts, density of the visible edges.
         amodal: shape of the full extents, density of visible and hidden edges.
-        polygon: exact shape of the polygons; density as amodal.
-        components: of the occlusion graphs.
-        growth: growth of layers with size.
+        polygon: exact shape of the polygons, density as for `amodal`.
+        components: components of the occlusion graphs.
+        growth: growth of the number of layers with the size of a component.
     """
 
     images: int
@@ -171,7 +171,7 @@ class StatisticsSummary:
 
 
 def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSummary:
-    """Summarize a set of annotations; means of nothing are NaN. Every region has the same weight."""
+    """Summarize a set of annotations with equal weight for every region; a mean without values is NaN."""
     annotations = list(records)
     regions: list[RegionRecord] = []
     components: list[OcclusionGroup] = []
@@ -184,12 +184,15 @@ def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSumm
         regions += record.regions
         components += record.components
         edge_densities.append(record.edge_px / record.pixels)
+        # The amodal row of Table 1 counts hidden edges too: it has the higher density of the two.
         full_densities.append((record.edge_px + record.hidden_edge_px) / record.pixels)
         covered.append(record.covered_px / record.pixels)
     edge_density = _mean(edge_densities)
     full_density = _mean(full_densities)
+    # The paper does not state whether its mean occlusion is over all regions or only over occluded
+    # ones, so both are reported.
     hidden = [region.occlusion for region in regions if region.occlusion > 0]
-    # Regions that are masks have no points.
+    # Regions stored as masks have no vertices.
     points = [float(region.points) for region in regions if region.points]
     names = Counter(region.name for region in regions if region.name)
     by_frequency = sorted(names.items(), key=lambda item: (-item[1], item[0]))
@@ -218,7 +221,11 @@ def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSumm
     )
 
 
-def _scene_regions(scene: Scene, rasters: Rasters, estimator: Estimator) -> Iterable[RegionRecord]:
+def _scene_regions(
+    scene: Scene,
+    rasters: Rasters,
+    estimator: Estimator,
+) -> Iterable[RegionRecord]:
     for region, raster in zip(scene.regions, rasters.regions, strict=True):
         polygons = scene.polygons(region)
         amodal = mask_shape(raster.amodal.mask, estimator=estimator)
@@ -267,7 +274,7 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
 
 
 def _mean_of_finite(values: Sequence[float]) -> float:
-    """Return the mean without NaN, the value of shapes that are undefined."""
+    """Return the mean without NaN, which marks undefined shapes."""
     finite = [value for value in values if math.isfinite(value)]
     return _mean(finite)
 

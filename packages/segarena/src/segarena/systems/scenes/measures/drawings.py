@@ -1,7 +1,7 @@
-"""Common view of a label map or an amodal scene for agreement and statistics.
+"""Common interface of label maps and amodal scenes, for agreement and statistics.
 
-It offers the pixels that its regions share with those of another drawing, its visible edges, and
-its names and order.
+A drawing gives the pixels that its regions share with those of another drawing, its visible edges,
+and its names and order.
 """
 
 from __future__ import annotations
@@ -14,24 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.label_edges import thin_label_edges
+from segarena.arrays.polygon_fill import Patch
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 from segarena.systems.scenes.edges.region_measures import shared_px
-from segarena.systems.scenes.model.polygon_fill import Patch
 from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Drawing:
     """All regions that one annotator drew on one image.
 
     Attributes:
         image: the id of the image.
-        annotator: name of the annotator; a number from 1 if the file has no name.
-        labels: (H, W), the region that each pixel shows; regions of a label map are its values.
+        annotator: name of the annotator, or an index from 1 if the file has no name.
+        labels: (H, W), the region that each pixel shows; in a label map, each value is a region.
         edges: bool (H, W), the visible edges, one pixel wide.
-        scene: the scene behind it; None for a label map.
+        scene: the scene that was drawn; None for a label map.
         rasters: the rasterized scene; None for a label map.
     """
 
@@ -44,7 +49,7 @@ class Drawing:
 
     @property
     def extents(self) -> tuple[Patch, ...]:
-        """Full extents of the regions, front first; may overlap. Those of a label map are in order of their labels."""
+        """Full extents of the regions, which may overlap: front first, or by label for a label map."""
         if self.rasters is not None:
             return tuple(region.amodal for region in self.rasters.regions)
         height, width = self.labels.shape
@@ -65,16 +70,25 @@ class Drawing:
 
 
 def drawing_of_labels(
-    labels: NDArray[Any], edges: Mask | None = None, *, image: str = "", annotator: str = ""
+    labels: NDArray[Any],
+    edges: Mask | None = None,
+    *,
+    image: str = "",
+    annotator: str = "",
 ) -> Drawing:
-    """Return a label map (H, W) as a drawing: every value is a region; `edges` default to its own, thinned."""
+    """Convert a label map (H, W) to a drawing: every value is a region, and `edges` default to its thinned edges."""
     if edges is None:
         edges = thin_label_edges(labels)
-    return Drawing(image=image, annotator=annotator, labels=labels, edges=edges)
+    return Drawing(
+        image=image,
+        annotator=annotator,
+        labels=labels,
+        edges=edges,
+    )
 
 
 def drawing_of_scene(scene: Scene) -> Drawing:
-    """Return an amodal scene as a drawing; its edges are those of the visible regions and of the uncovered rest."""
+    """Convert an amodal scene to a drawing, whose edges separate visible regions and uncovered pixels."""
     rasters = rasterise(scene)
     return Drawing(
         image=scene.image.id,
@@ -87,12 +101,12 @@ def drawing_of_scene(scene: Scene) -> Drawing:
 
 
 def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
-    """Return the IoU of every region of one drawing with every region of the other, (I, J), by full extents.
+    """Return the IoU of the full extents of every region of one drawing with every region of the other, (I, J).
 
     Regions without pixels have IoU 0.
 
     Raises:
-        InvalidMask: the images differ in size.
+        InvalidMask: the images of the drawings differ in size.
     """
     if one.labels.shape != other.labels.shape:
         raise InvalidMask(

@@ -1,4 +1,4 @@
-"""The edge benchmark on folders: maps or segmentations of a detector against human annotations, image by image.
+"""The edge benchmark on folders: a detector's maps or segmentations against human annotations.
 
 Source: BSDS500, `boundaryBench`, `regionBench`, `allBench`.
 """
@@ -37,12 +37,12 @@ from segarena.systems.scenes.measures.human_images import HumanImage
 
 JudgedPart: TypeAlias = Literal["edges", "regions"]
 DETECTION_SUFFIXES = (".png", ".npy", ".mat", ".npz")
-# Names of soft maps in .mat files, the first one found counts.
+# Names of soft maps in .mat files; the first name found is used.
 _SOFT_NAMES = ("ucm2", "ucm", "E", "edges", "map")
 
 
 Detection: TypeAlias = NDArray[Any] | list[NDArray[Any]]
-"""A soft map, or the segmentations of one image, one per threshold."""
+"""A soft map, or the segmentations of one image with one per threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class EdgeBenchmarkOptions:
     """Options of the edge benchmark.
 
     Attributes:
-        thresholds: number of thresholds of soft maps; segmentations bring their own.
-        tolerance: largest distance of matched pixels, as a share of the diagonal.
+        thresholds: number of thresholds for soft maps; files of segmentations have their own.
+        tolerance: maximum distance of matched pixels, as a share of the diagonal.
         thins: whether maps are thinned before matching.
         judged: "edges", "regions", or both.
     """
@@ -62,29 +62,32 @@ class EdgeBenchmarkOptions:
     judged: tuple[JudgedPart, ...] = ("edges",)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the options as plain values, which a results folder stores."""
+        """Return the options as plain values, which a results folder can store."""
         return {"survey": "edges", **asdict(self)}
 
     @property
     def work(self) -> partial[dict[str, Any]]:
-        """Picklable function that evaluates (image, file of its detection)."""
+        """Picklable function that evaluates an (image, detection file) pair."""
         return partial(count_image, rules=self)
 
 
 def find_detections(
-    folder: Path, images: Sequence[HumanImage], *, is_partial: bool = False
+    folder: Path,
+    images: Sequence[HumanImage],
+    *,
+    is_partial: bool = False,
 ) -> dict[str, tuple[HumanImage, Path]]:
-    """Return (image, file of its detection) for every image, by image id.
+    """Return (image, detection file) for every image, by image id.
 
     Files are ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
 
     Args:
         folder: the folder with one file per image.
         images: the annotated images.
-        is_partial: skip images without a file.
+        is_partial: skip images without a file instead of raising an error.
 
     Raises:
-        DatasetMissing: an image has no file; with `is_partial`, none has.
+        DatasetMissing: an image has no file; with `is_partial`, no image has one.
     """
     found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []
@@ -114,7 +117,7 @@ def _detection_file(folder: Path, image_id: str) -> Path | None:
 
 
 def count_image(item: tuple[HumanImage, Path], *, rules: EdgeBenchmarkOptions) -> dict[str, Any]:
-    """Evaluate one image; return plain values for `edge_counts_of` and `region_counts_of`."""
+    """Evaluate one image. Return plain values, from which `edge_counts_of` and `region_counts_of` restore counts."""
     image, file = item
     drawings = image.drawings()
     detection = read_detection(file)
@@ -174,12 +177,12 @@ def _count_regions(
 
 
 def edge_counts_of(result: dict[str, Any]) -> EdgeCounts:
-    """Return the edge counts in a result of `count_image`."""
+    """Restore the edge counts from a result of `count_image`."""
     return EdgeCounts(*(np.array(values) for values in result["edges"]))
 
 
 def region_counts_of(result: dict[str, Any]) -> RegionCounts:
-    """Return the region counts in a result of `count_image`."""
+    """Restore the region counts from a result of `count_image`."""
     return RegionCounts(*(_from_plain(value) for value in result["regions"]))
 
 
@@ -188,7 +191,7 @@ def _from_plain(value: Any) -> Any:
 
 
 def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
-    """Return the values of counts in the order of their attributes, arrays as lists."""
+    """Return the values of counts in attribute order, with arrays as lists."""
     plain: list[Any] = []
     for field in fields(counts):
         value = getattr(counts, field.name)
@@ -199,7 +202,7 @@ def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
 
 
 def read_detection(path: Path) -> Detection:
-    """Read a soft map or the segmentations of one image; raise `InvalidMask` if there is neither."""
+    """Read a soft map or the segmentations of one image; raise `InvalidMask` if the file has neither."""
     if path.suffix == ".png":
         return read_grey(path)
     if path.suffix == ".mat":
@@ -210,7 +213,12 @@ def read_detection(path: Path) -> Detection:
             f"{path}: expected an array, or `segs` (T, H, W), got an empty file; copy it again"
         )
     if "segs" in arrays:
-        return list(arrays["segs"])
+        segmentations = arrays["segs"]
+        if segmentations.ndim != 3:
+            raise InvalidMask(
+                f"{path}: expected `segs` (T, H, W), got shape {segmentations.shape}; stack the label maps"
+            )
+        return list(segmentations)
     return next(iter(arrays.values()))
 
 

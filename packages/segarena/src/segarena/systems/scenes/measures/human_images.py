@@ -1,6 +1,6 @@
-"""Images with annotations of several people: folders of human segmentations, and files of amodal scenes.
+"""Images annotated by several people: folders of human segmentations, and files of amodal scenes.
 
-A source lists the images and reads them one at a time; it can be sent to another process.
+A source lists its images and reads them one at a time. It can be sent to another process.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ HUMAN_LAYOUT = (
 
 @dataclass(frozen=True, slots=True)
 class HumanImage:
-    """One image with annotations of several people.
+    """One image annotated by several people.
 
     Attributes:
         id: image id.
         split: "train", "val", ...; "" if there are no splits.
-        path: the file of its segmentations; None for scenes.
-        scenes: its scenes, one per annotator.
+        path: file of the segmentations; None for scenes.
+        scenes: scenes of the image, one per annotator.
     """
 
     id: str
@@ -50,7 +50,7 @@ class HumanImage:
         """Read the drawings of all annotators.
 
         Raises:
-            InvalidMask: a file is missing or damaged, or a mask is unusable.
+            InvalidMask: a file is missing or damaged, or a mask is invalid.
         """
         if self.path is None:
             return [drawing_of_scene(scene) for scene in self.scenes]
@@ -68,10 +68,10 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
 
     Args:
         path: the folder or file.
-        splits: only these; none means all.
+        splits: use only these splits; empty for all.
 
     Raises:
-        DatasetMissing: there is nothing, or none of these splits.
+        DatasetMissing: the path does not exist, or has none of these splits.
         DatasetError: a file of scenes is unreadable.
     """
     path = path.expanduser()
@@ -95,28 +95,28 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
 
 
 def read_segmentations(path: Path) -> list[NDArray[np.int32]]:
-    """Return all label maps in a file (.npz or .mat), one per annotator; raises `InvalidMask` when it is damaged."""
+    """Return all label maps in a file (.npz or .mat), one per annotator; raise `InvalidMask` if it is damaged."""
     return read_compact(path) if path.suffix == ".npz" else read_original(path)
 
 
 def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
-    """Return the thin boundaries stored with segmentations; those of `labels` if the file stores none.
+    """Return the thin boundaries stored with segmentations, or those of `labels` if the file stores none.
 
     Raises:
-        InvalidMask: the file is damaged, or its boundaries differ in number or size.
+        InvalidMask: the file is damaged, or its boundaries differ from `labels` in number or size.
     """
     stored = _packed(path) if path.suffix == ".npz" else _matlab(path)
     if stored is None:
         return [thin_label_edges(segmentation) for segmentation in labels]
     damage = InvalidMask(
-        f"{path}: expected boundaries of each segmentation in its size, got others; copy it again"
+        f"{path}: expected one boundary map per segmentation, of the same size, got other maps; copy the file again"
     )
     if len(stored) != len(labels):
         raise damage
     boundaries: list[Mask] = []
     for edges, segmentation in zip(stored, labels, strict=True):
         height, width = segmentation.shape
-        # Packed rows are whole bytes, padded beyond the width of the image.
+        # Packed rows end on whole bytes, so they may be wider than the image.
         if edges.shape[0] != height or edges.shape[1] < width:
             raise damage
         boundaries.append(edges[:, :width])
@@ -138,7 +138,7 @@ def _packed(path: Path) -> list[Mask] | None:
 
 def _matlab(path: Path) -> list[Mask] | None:
     try:
-        # A cell array of structs: each cell holds a (1, 1) array.
+        # A MATLAB cell array of structs: each cell holds a (1, 1) array.
         cells = [cell[0, 0] for cell in read_matlab(path, "groundTruth").ravel()]
         for cell in cells:
             if "Boundaries" not in (cell.dtype.names or ()):
@@ -151,12 +151,13 @@ def _matlab(path: Path) -> list[Mask] | None:
 
 
 def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
-    """Return (split, file) of all segmentations, looking in every folder layout of the BSDS500 release."""
+    """Return (split, file) of all segmentations, searching each folder layout of the BSDS500 release."""
     roots = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
     for root in roots:
         for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):
             files = sorted((root / folder).glob(f"*/*{suffix}"))
-            # The first layout that has files counts: a release may hold both encodings.
+            # Use the first layout that has files, because a release may contain the same data in
+            # both.
             if files:
                 return [(file.parent.name, file) for file in files]
     compact = sorted(path.glob("*.npz"))

@@ -1,4 +1,4 @@
-"""Resumable measurement of statistics and agreement, with one line in a file per finished image."""
+"""Resumable measurement of statistics and agreement, which appends one line to a file per finished image."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LEDGER = "images.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class MeasurementJob:
-    """The measurement of each image.
+    """Resumable job that measures images one by one.
 
     Attributes:
-        request: the measurement and its options as plain values, which a results folder stores.
+        request: the measurement and its options, as plain values that a results folder stores.
         work: function that measures one image.
     """
 
@@ -41,10 +41,10 @@ class MeasurementJob:
 
     @classmethod
     def of_statistics(cls, estimator: str = "centres") -> MeasurementJob:
-        """Return the job for statistics; results hold `annotations`, one record each.
+        """Return the job for statistics, whose results contain `annotations` with one record each.
 
         Raises:
-            InvalidInput: unknown estimator.
+            InvalidInput: the estimator is unknown.
         """
         if estimator not in ("centres", "cracks"):
             raise InvalidInput(f"estimator {estimator!r}: expected centres or cracks")
@@ -55,9 +55,13 @@ class MeasurementJob:
 
     @classmethod
     def of_agreement(
-        cls, *, is_strict: bool = False, with_regions: bool = True, with_edges: bool = True
+        cls,
+        *,
+        is_strict: bool = False,
+        with_regions: bool = True,
+        with_edges: bool = True,
     ) -> MeasurementJob:
-        """Return the job for agreement; results are those of an `ImageAgreement`."""
+        """Return the job for agreement, whose results are the values of an `ImageAgreement`."""
         options = {"is_strict": is_strict, "with_regions": with_regions, "with_edges": with_edges}
         return cls({"survey": "agreement", **options}, partial(_agreement, **options))
 
@@ -71,9 +75,9 @@ class MeasurementJob:
         share: bool = False,
         on_progress: OnProgress = ignore_progress,
     ) -> dict[str, Record]:
-        """Return the result of every image of `find_images` by split/id, see `measure_images`.
+        """Return the result of every image of `find_images`, keyed by split/id; see `measure_images`.
 
-        `data` names the source of the images, so that results of another source are not reused.
+        `data` names the source of the images, so that results of another source are never reused.
         """
         items = {f"{image.split}/{image.id}": image for image in images}
         request = {**self.request, "data": data}
@@ -88,7 +92,11 @@ def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:
 
 
 def _agreement(
-    image: HumanImage, *, is_strict: bool, with_regions: bool, with_edges: bool
+    image: HumanImage,
+    *,
+    is_strict: bool,
+    with_regions: bool,
+    with_edges: bool,
 ) -> dict[str, Any]:
     found = measure_agreement(
         image.drawings(), is_strict=is_strict, with_regions=with_regions, with_edges=with_edges
@@ -106,22 +114,23 @@ def measure_images(
     share: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Record]:
-    """Return the result of every item, in their order; reuse the results in a folder.
+    """Measure every item and return the results in order; results in the folder are reused.
 
     Args:
         items: the images, by key.
-        work: a module-level function, so that it can be sent to a process.
+        work: function that measures an item; it must be a module-level function, so that it can be
+            sent to another process.
         request: the measurement and its options, as plain values.
         folder: folder of `images.jsonl`; None stores nothing.
         workers: number of processes, or an executor; 0 works in this process.
-        share: share the work with other processes on the same request and folder.
-        on_progress: called at the start and after every image.
+        share: share the work with other processes that run the same request in this folder.
+        on_progress: callback that receives the progress at the start and after every image.
 
     Raises:
-        RunConflict: the folder holds the results of another request.
+        RunConflict: the folder contains the results of another request.
         StoreError: the folder is not writable.
-        SegarenaError: images are unusable; raised after all others are done, with the type of the
-            first error.
+        SegarenaError: images are unusable; has the type of the first error, and is raised after all
+            other images are done.
     """
     file = folder and folder / LEDGER
     if file is not None:
@@ -140,6 +149,6 @@ def measure_images(
 
 
 def _read_earlier(lines: list[Any]) -> tuple[Any, dict[str, Any]]:
-    """Read the format of an earlier version: the request in the first line, then a key and a result per line."""
+    """Read the format of an earlier version: the request on the first line, then a key and a result per line."""
     request, *records = lines
     return request, {record["key"]: record["result"] for record in records}

@@ -1,8 +1,10 @@
-"""Average recall of proposed segments over IoU thresholds, by occlusion and kind of region.
+"""Average recall of proposed segments over IoU thresholds, by occlusion range and kind of region.
 
-Images are added one at a time, and only the matches are kept, so sets of any size can be streamed.
+Images are added one at a time, and only their matches are stored, so sets of any size can be
+streamed.
 
-Source: the amodalAPI evaluation (2017), which follows COCO, in every step; its defects are options.
+Source: the amodalAPI evaluation (2017), which follows COCO. The results are the same; its defects
+are options.
 """
 
 from __future__ import annotations
@@ -21,26 +23,34 @@ from segarena.samples import Mask
 
 RegionKind: TypeAlias = Literal["all", "things", "stuff"]
 
+# The ten thresholds of COCO.
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 OCCLUSIONS: Mapping[str, tuple[float, float]] = {
     "all": (0.0, 1.0),
+    # The published code accepts these names only, although its help text calls the ranges slight,
+    # medium and severe.
     "none": (0.0, 1e-5),
     "partial": (1e-5, 0.25),
     "heavy": (0.25, 1.0),
 }
-"""Ranges of the hidden share, both ends included: exactly .25 counts as partial and as heavy."""
+"""Ranges of the hidden share, both ends included as published: exactly .25 is partial and heavy."""
 KINDS: tuple[RegionKind, ...] = ("all", "things", "stuff")
 SEGMENT_LIMITS = (1, 10, 100)
-"""Numbers of best segments per image that count."""
+"""Limits on the number of best segments per image."""
 _AT_ONCE = 64  # segments compared at once, which bounds the memory
 
 
 _NOT_FOUND = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class TrueRegion:
-    """A region of the ground truth: the mask to be found, its hidden share 0..1, and whether it is stuff."""
+    """A ground truth region: its mask, its hidden share 0..1, and whether it is stuff."""
 
     mask: Mask
     occlusion: float = 0.0
@@ -48,7 +58,7 @@ class TrueRegion:
 
 
 class SegmentRecall(NamedTuple):
-    """Average recall of one kind and occlusion range with the best `most` segments; NaN without regions."""
+    """Average recall for one kind and occlusion range, using the best `most` segments; NaN without regions."""
 
     kind: RegionKind
     occlusion: str
@@ -60,16 +70,16 @@ class SegmentRecall(NamedTuple):
 class SegmentRecallMeter:
     """Average recall of class-agnostic segments.
 
-    A segment can match each region once; each takes, in the order of its score, the free region
-    with the highest IoU. Regions outside a kind or occlusion range are ignored, and so is a segment
-    that can match no other. Recall is pooled over all regions of all images, and averaged over the
-    IoU thresholds .50, .55, ... .95.
+    Segments are matched by descending score. Each takes the free region with the highest IoU, and
+    each region is matched only once. Regions outside a kind or occlusion range are ignored, and so
+    are segments that match no other region. Recall is pooled over the regions of all images and
+    averaged over the IoU thresholds .50, .55, ... .95.
 
     Args:
-        most: numbers of segments per image that count, ascending.
-        open_upper_end: whether an occlusion of exactly .25 is heavy only; as published it is
+        most: limits on the number of segments per image, ascending.
+        open_upper_end: count an occlusion of exactly .25 as heavy only; in the published code it is
             partial too.
-        none_value: result of a kind without regions: NaN, or -1 as published.
+        none_value: result for a kind without regions: NaN, or -1 as published.
     """
 
     def __init__(
@@ -86,7 +96,8 @@ class SegmentRecallMeter:
         self._most = tuple(most)
         self._has_open_end = open_upper_end
         self._none_value = none_value
-        # Both by (kind, occlusion range); hits are (numbers of segments, IoU thresholds).
+        # Both dicts have keys (kind, occlusion range). The arrays in hits are (segment limits, IoU
+        # thresholds).
         self._hits: dict[tuple[RegionKind, str], NDArray[np.int64]] = {}
         self._regions: dict[tuple[RegionKind, str], int] = {}
         for group in itertools.product(KINDS, OCCLUSIONS):
@@ -95,22 +106,25 @@ class SegmentRecallMeter:
         self.images = 0
 
     def add(
-        self, segments: Sequence[Mask], scores: Sequence[float], regions: Sequence[TrueRegion]
+        self,
+        segments: Sequence[Mask],
+        scores: Sequence[float],
+        regions: Sequence[TrueRegion],
     ) -> None:
-        """Add one image: its segments, bool (H, W), with a score each, and the regions of one annotation.
+        """Add one image: its segments, bool (H, W), each with a score, and the regions of one annotation.
 
-        Segments of equal score keep their order.
+        Segments with equal scores keep their order.
 
         Raises:
-            InvalidMask: masks of different shape.
-            InvalidInput: not one finite score per segment.
+            InvalidMask: the masks differ in shape.
+            InvalidInput: the number of scores differs, or a score is not finite.
         """
         values = np.asarray(scores, np.float64)
         if len(segments) != len(scores) or not np.isfinite(values).all():
             raise InvalidInput(
                 f"expected a finite score per segment, got {len(scores)} for {len(segments)} segments"
             )
-        # No limit is above the last one, so further segments never count.
+        # Segments beyond the largest limit never count, so they are not matched.
         order = np.argsort(-values, kind="stable")[: self._most[-1]]
         best = [segments[index] for index in order]
         region_masks = [region.mask for region in regions]
@@ -120,9 +134,12 @@ class SegmentRecallMeter:
         self.add_ious(ious, occlusion, is_stuff)
 
     def add_ious(
-        self, ious: NDArray[np.float64], occlusion: Sequence[float], is_stuff: Sequence[bool]
+        self,
+        ious: NDArray[np.float64],
+        occlusion: Sequence[float],
+        is_stuff: Sequence[bool],
     ) -> None:
-        """Add one image with known IoUs, (segments, regions), the segments by descending score."""
+        """Add one image with known IoUs, (segments, regions), whose segments are sorted by descending score."""
         hidden = np.asarray(occlusion, np.float64)
         stuff = np.asarray(is_stuff, np.bool_)
         self.images += 1
@@ -131,12 +148,14 @@ class SegmentRecallMeter:
             self._regions[kind, name] += int(counts.sum())
             if not counts.any():
                 continue
+            # Matching is greedy by score, so one matching with the largest limit serves all smaller
+            # limits.
             found_by = _first_segment(ious[: self._most[-1]], counts)
             for row, most in enumerate(self._most):
                 hits[row] += (found_by < most).sum(axis=1)
 
     def results(self) -> list[SegmentRecall]:
-        """Return the average recall of every kind, occlusion range and number of segments."""
+        """Return the average recall of every kind, occlusion range and segment limit."""
         results: list[SegmentRecall] = []
         for (kind, name), hits in self._hits.items():
             regions = self._regions[kind, name]
@@ -149,23 +168,24 @@ class SegmentRecallMeter:
 
 
 def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.float64]:
-    """Return the IoU of every segment with every region, (segments, regions); 0 if both are empty.
+    """Return the IoU of every segment with every region, (segments, regions); 0 if both masks are empty.
 
     Raises:
-        InvalidMask: masks of different shape.
+        InvalidMask: the masks differ in shape.
     """
     shapes = {mask.shape for mask in (*segments, *regions)}
     if len(shapes) > 1:
         raise InvalidMask(f"masks: expected one shape, got {sorted(shapes)}")
     if not segments or not regions:
         return np.zeros((len(segments), len(regions)))
-    # Float32 sums are exact up to 2 ** 24 pixels; larger images need the slower type.
+    # Float32 represents integers exactly up to 2 ** 24, so larger images need float64, which is
+    # slower.
     dtype = np.float32 if segments[0].size <= 1 << 24 else np.float64
     region_rows = np.stack(regions).reshape(len(regions), -1)
     region_px = np.count_nonzero(region_rows, axis=1)
     region_columns = region_rows.astype(dtype).T
     tables: list[NDArray[np.float64]] = []
-    # In parts: one row is a whole image in floating point.
+    # In batches, because each row is a whole image in floating point.
     for start in range(0, len(segments), _AT_ONCE):
         part = segments[start : start + _AT_ONCE]
         segment_rows = np.stack(part).reshape(len(part), -1)
@@ -184,7 +204,7 @@ def _counted_regions(
     *,
     has_open_end: bool,
 ) -> NDArray[np.bool_]:
-    """Return which regions are of a kind and occlusion range; the others are ignored."""
+    """Return which regions are of a kind and within an occlusion range; the others are ignored."""
     low, high = OCCLUSIONS[name]
     if has_open_end and name == "partial":
         inside = (hidden >= low) & (hidden < high)
@@ -196,10 +216,10 @@ def _counted_regions(
 
 
 def _first_segment(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the segment that matches each counted region, (thresholds, regions); `_NOT_FOUND` for none.
+    """Return the index of the segment that matches each counted region, (thresholds, regions), or `_NOT_FOUND`.
 
-    A segment matches an ignored region only if no counted region is left for it; of equal IoUs the
-    last one counts.
+    A segment matches an ignored region only if no counted region is left for it. Of several regions
+    with equal IoU, it matches the last.
     """
     columns = np.concatenate((np.flatnonzero(counts), np.flatnonzero(~counts)))
     counted = int(counts.sum())
@@ -214,7 +234,7 @@ def _first_segment(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDAr
                 values = free_ious[part]
                 if not len(values) or values.max() < least:
                     continue
-                # argmax finds the first of equal values, but the published loop keeps the last.
+                # argmax returns the first of equal values, but the published loop keeps the last.
                 column = len(values) - 1 - int(np.argmax(values[::-1])) + part.start
                 is_free[column] = False
                 if column < counted:

@@ -1,7 +1,7 @@
-"""Evaluation of detected segments in COCO results files against amodal scenes.
+"""Evaluation of segments in COCO results files against amodal scenes.
 
-Source: amodalAPI (2017): a flat list of {image_id, score, segmentation, amodal_mask?}; several
-files count as one.
+Source: amodalAPI (2017). A file is a flat list of {image_id, score, segmentation, amodal_mask?};
+several files are merged.
 """
 
 from __future__ import annotations
@@ -10,15 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from segarena.datasets.annotations.record_parsing import parse_mask, parse_number, parse_records
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.samples import Mask
 from segarena.systems.scenes.files import read_scenes
-from segarena.systems.scenes.files.record_parsing import (
-    parse_mask,
-    parse_number,
-    parse_records,
-    read_json,
-)
+from segarena.systems.scenes.files.json_defects import read_json
 from segarena.systems.scenes.measures.segment_recall import (
     SEGMENT_LIMITS,
     SegmentRecall,
@@ -40,25 +36,25 @@ def judge_segments(
     most: Sequence[int] = SEGMENT_LIMITS,
     is_published: bool = False,
 ) -> list[SegmentRecall]:
-    """Return the average recall of segments; every image of `truth` counts, also one without segments.
+    """Return the average recall of segments over all images of `truth`, including images without segments.
 
-    Of an image with several annotations only the first counts, as published.
+    If an image has several annotations, only the first counts, as in the published code.
 
     Args:
         files: COCO results.
         truth: amodal scenes.
-        against: "amodal" or "visible": which masks are to be found.
-        segment_extent: "segmentation" or "amodal": mask of a segment that counts; segments without
-            an amodal mask fall back to their segmentation.
-        most: numbers of segments per image that count.
-        is_published: whether to use the values that the file states (`occlude_rate`, and against
-            visible parts `visible_mask`, else the full extent) instead of those of the pixels;
-            exactly .25 hidden is partial as well as heavy, and nothing to be found gives -1.
+        against: "amodal" or "visible": the masks of the truth that segments should match.
+        segment_extent: "segmentation" or "amodal": the mask of a segment that is evaluated;
+            segments without an amodal mask use their segmentation.
+        most: limits on the number of segments per image.
+        is_published: use the values in the file (`occlude_rate`, and `visible_mask` or else the
+            full extent against visible parts) instead of those computed from the pixels; count a
+            hidden share of exactly .25 as both partial and heavy; and give -1 without regions.
 
     Raises:
-        InvalidInput: other words than these.
-        DatasetError: a file that is no list of segments.
-        InvalidMask: a mask that does not fit its image.
+        InvalidInput: an option has an unknown value.
+        DatasetError: a file is not a list of segments.
+        InvalidMask: a mask differs in size from its image.
     """
     is_known = against in ("amodal", "visible") and segment_extent in ("segmentation", "amodal")
     if not is_known:
@@ -66,10 +62,11 @@ def judge_segments(
             f"against={against!r}, given={segment_extent!r}: expected amodal or visible, and segmentation or amodal"
         )
     segments = read_segments(files)
-    # The published evaluation, like that of COCO, marks a missing value by -1.
+    # Like COCO's, the published evaluation marks a missing value by -1.
     none_value = -1.0 if is_published else float("nan")
     quality = SegmentRecallMeter(most=most, open_upper_end=not is_published, none_value=none_value)
     for image_id, scenes in read_scenes(truth).by_image().items():
+        # The published code does not average over the annotators of an image.
         regions = _regions(scenes[0], against, is_published=is_published)
         masks: list[Mask] = []
         scores: list[float] = []
@@ -82,7 +79,7 @@ def judge_segments(
 
 
 def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
-    """Return the segments of COCO results files by image, in the order of the files."""
+    """Return the segments in COCO results files by image, in file order."""
     found: dict[str, list[dict[str, Any]]] = {}
     for file in files:
         value = read_json(file)[0]
@@ -95,12 +92,19 @@ def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegion]:
+def _regions(
+    scene: Scene,
+    against: str,
+    *,
+    is_published: bool,
+) -> list[TrueRegion]:
     regions: list[TrueRegion] = []
     for region, raster in zip(scene.regions, rasterise(scene).regions, strict=True):
         is_stuff = region.is_stuff is True
         occlusion = raster.occlusion
         patch = raster.amodal
+        # With its option for visible masks, the published code uses the full extent where the file
+        # has no visible mask.
         if against == "visible" and not is_published:
             patch = raster.visible
         mask = patch.full(scene.shape)
@@ -112,7 +116,11 @@ def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegi
     return regions
 
 
-def _mask(segment: dict[str, Any], scene: Scene, extent: str) -> Mask:
+def _mask(
+    segment: dict[str, Any],
+    scene: Scene,
+    extent: str,
+) -> Mask:
     keys: tuple[str, ...] = ("segmentation",)
     if extent == "amodal":
         keys = (*_AMODAL_KEYS, "segmentation")

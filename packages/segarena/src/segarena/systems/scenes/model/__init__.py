@@ -1,1 +1,1 @@
-"""A scene: regions, shared vertices, depth order; in exact polygons and in pixels."""
+"""Model of a scene: regions, shared vertices and depth order, as exact polygons and as pixels."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
-"""An error breaks the annotation rules; a warning very probably does; a note is worth a look."""
+"""An error violates the annotation rules, a warning very probably does, and a note deserves a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +14,13 @@ class Defect:
     """One defect.
 
     Attributes:
-        kind: a short name ("self-intersection"), the same for all defects of a kind.
-        message: what was expected, what came, what to do.
+        kind: a short name such as "self-intersection", the same for all defects of a kind.
+        message: what was expected, what was found, and what to do.
         severity: error, warning or note.
         image: id of the image; "" for the whole file.
         annotator: name of the annotator; "" if unknown.
-        regions: ids of the regions concerned.
-        place: (row, column) in the image; None if it has no position.
+        regions: ids of the affected regions.
+        place: (row, column) in the image; None if the defect has no position.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Defect:
     place: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        """Return one line, with severity and position first."""
+        """Format the defect as one line that starts with severity and position."""
         where: list[str] = []
         if self.image:
             where.append(f"image {self.image}")

@@ -1,4 +1,4 @@
-"""Occlusion graphs: connected components of regions that occlude one another, and their depth layers.
+"""Occlusion graphs: components of regions that occlude one another, and their depth layers.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3, Figures 7 and 8.
 """
@@ -17,27 +17,28 @@ from segarena.statistics.correlations import correlation_table
 
 
 class OcclusionGroup(NamedTuple):
-    """A component of an occlusion graph: its number of regions, and of regions on its longest path."""
+    """A component of an occlusion graph: the number of its regions, and the number of regions on its longest path."""
 
     regions: int
     layers: int
 
 
 def occlusion_graph(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return the occlusion graph, bool (N, N): entry (i, j) if i precedes j and they share a pixel.
+    """Return the occlusion graph, bool (N, N): entry (i, j) is true if i is in front of j and they share a pixel.
 
     Args:
-        overlap_px: (N, N), shared pixels of the full extents, front first. Borders that only touch
-            share none.
+        overlap_px: (N, N), number of pixels shared by the full extents, front first. Regions that
+            only touch share no pixels.
     """
+    # The paper does not state whether touching borders count, so a shared pixel is required.
     return np.triu(overlap_px > 0, 1)
 
 
 def occlusion_components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
-    """Return the weakly connected components, in the order of their front regions.
+    """Return the weakly connected components, ordered by their front regions.
 
-    A single region is a component of one layer. Layers are the regions on the longest path from
-    front to back.
+    A single region is a component with one layer. The number of layers is the number of regions on
+    the longest path from front to back.
     """
     if not len(graph):
         return []
@@ -55,7 +56,7 @@ def occlusion_components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
 
 
 def depth_layers(graph: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the layer of each region: 1 in front, else one more than the deepest region in front of it."""
+    """Return the layer of each region: 1 at the front, else one more than the deepest region in front of it."""
     layers = np.ones(len(graph), dtype=np.int64)
     for region in range(len(graph)):
         in_front = graph[:, region]
@@ -68,11 +69,11 @@ class LayerGrowth:
     """Growth of the number of layers with the size of a component.
 
     Attributes:
-        sizes: (regions, mean layers, number of components), by regions.
+        sizes: (regions, mean layers, number of components), sorted by regions.
         slope: layers per doubling of the regions, by least squares; NaN if all sizes are equal.
         pearson: correlation of layers with the logarithm of the regions; NaN if one of them is
             constant.
-        spearman: rank correlation of layers with regions; NaN likewise.
+        spearman: rank correlation of layers with regions; NaN in the same case.
     """
 
     sizes: tuple[tuple[int, float, int], ...]
@@ -82,7 +83,7 @@ class LayerGrowth:
 
 
 def layer_growth(found: Sequence[OcclusionGroup]) -> LayerGrowth:
-    """Return the growth of layers with size over all components of a set."""
+    """Fit the growth of layers with size over all components of a set."""
     regions = np.array([component.regions for component in found], dtype=np.float64)
     layers = np.array([component.layers for component in found], dtype=np.float64)
     sizes: list[tuple[int, float, int]] = []
@@ -90,9 +91,15 @@ def layer_growth(found: Sequence[OcclusionGroup]) -> LayerGrowth:
         of_size = layers[regions == size]
         sizes.append((int(size), float(of_size.mean()), len(of_size)))
     if len(sizes) < 2:
-        return LayerGrowth(sizes=tuple(sizes), slope=math.nan, pearson=math.nan, spearman=math.nan)
+        return LayerGrowth(
+            sizes=tuple(sizes),
+            slope=math.nan,
+            pearson=math.nan,
+            spearman=math.nan,
+        )
     logs = np.log2(regions)
-    # The logarithm keeps the ranks, so one table has both: Pearson above the diagonal, Spearman below.
+    # The table holds Pearson correlations above the diagonal and Spearman correlations below it.
+    # The logarithm does not change ranks, so both can be computed from the same columns.
     correlations = correlation_table([{"regions": logs, "layers": layers}], absolute=False).values
     slope = float(np.polyfit(logs, layers, 1)[0])
     return LayerGrowth(

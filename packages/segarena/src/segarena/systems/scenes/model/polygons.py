@@ -1,38 +1,36 @@
-"""Exact polygon geometry: area, perimeter, convex hull, self-intersections, containment, clipping at the frame.
+"""Exact polygon geometry: area, perimeter, convex hull, self-intersections, containment, clipping to the frame.
 
-A polygon is float64 (N, 2), rows and columns of its vertices, closed without repeating the first
-one. Coordinates are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1). The side
-of a line on which a point lies is decided without rounding errors.
+A polygon is float64 (N, 2): the rows and columns of its vertices, closed without repeating the
+first one. Coordinates are continuous: pixel (r, c) is the square from (r, c) to (r + 1, c + 1).
+Orientation tests are free of rounding errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import InvalidInput
+from segarena.arrays.polygon_points import Points
 from segarena.samples import Mask
 
-Points: TypeAlias = NDArray[np.float64]
-
-# Shewchuk's bound on the rounding error of a 2 x 2 determinant of differences, with a safety margin.
+# Shewchuk's error bound for the rounding of a 2 x 2 determinant of differences, with a safety
+# margin.
 _ROUNDING = 4 * np.finfo(np.float64).eps
-# Bounds the memory of one batch of edge pairs.
+# Maximum number of edge pairs in a batch, which bounds its memory.
 _PAIRS_AT_ONCE = 1 << 18
 
 
-# A scribble can cross itself millions of times, and every crossing becomes a defect in a report.
+# A scribble can cross itself millions of times, and every crossing would become a defect in a
+# report.
 _MOST_CROSSINGS = 1000
-# Far beyond any image, and small enough that products of coordinates stay finite.
-_LARGEST_COORDINATE = 1e9
 
 
 class Crossing(NamedTuple):
-    """Two edges of a polygon that meet where they should not: indices of their first vertices, and the position."""
+    """Two edges of a polygon that meet although they should not: indices of their first vertices, and the position."""
 
     first: int
     second: int
@@ -40,37 +38,12 @@ class Crossing(NamedTuple):
     column: float
 
 
-def as_points(points: Any, *, name: str = "polygon") -> Points:
-    """Return `points` as float64 (N, 2), rows and columns.
-
-    Raises:
-        InvalidInput: wrong shape, not numbers, not finite, or larger than any image.
-    """
-    try:
-        array = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise InvalidInput(
-            f"{name}: expected numbers (N, 2), rows and columns, got something else"
-        ) from cause
-    if array.size == 0:
-        return np.zeros((0, 2))
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise InvalidInput(f"{name}: expected shape (N, 2), rows and columns, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise InvalidInput(f"{name}: expected finite coordinates, got NaN or infinity")
-    largest = np.abs(array).max()
-    if largest > _LARGEST_COORDINATE:
-        raise InvalidInput(
-            f"{name}: expected coordinates of at most {_LARGEST_COORDINATE:g} pixels, got {largest:g}"
-        )
-    return array
-
-
 def area(points: Points) -> float:
-    """Return the area in square pixels, 0 below three vertices; opposite loops of a self-intersection cancel."""
+    """Return the area in square pixels, 0 below three vertices; opposite loops of a self-intersection cancel out."""
     if len(points) < 3:
         return 0.0
-    # Relative to the first vertex, so that a small polygon far from the origin keeps its digits.
+    # Coordinates relative to the first vertex keep full precision for a small polygon far from the
+    # origin.
     rows, columns = (points - points[0]).T
     next_rows = np.roll(rows, -1)
     next_columns = np.roll(columns, -1)
@@ -88,7 +61,7 @@ def perimeter(points: Points) -> float:
 
 
 def convex_hull(points: Points) -> Points:
-    """Return the corners of the convex hull, none of them on a line between its neighbours.
+    """Return the corners of the convex hull, without points on a line between their neighbours.
 
     Source: Andrew's monotone chain, 1979.
     """
@@ -110,8 +83,12 @@ def convex_hull(points: Points) -> Points:
     return np.array(lower + upper, dtype=np.float64)
 
 
-def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
-    """Return the side of the line from `a` to `b` on which `c` lies: 1, -1, or 0 on the line. Exact."""
+def orientation(
+    a: Sequence[float],
+    b: Sequence[float],
+    c: Sequence[float],
+) -> int:
+    """Return exactly on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on the line."""
     a_row, a_column = a
     b_row, b_column = b
     c_row, c_column = c
@@ -120,7 +97,7 @@ def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> i
     error_bound = _ROUNDING * (abs(left) + abs(right))
     if abs(left - right) > error_bound:
         return 1 if left > right else -1
-    # Too close to call in floating point: repeat with fractions.
+    # The floating-point result is smaller than its error bound: repeat it with exact fractions.
     down_to_b = Fraction(b_row) - Fraction(a_row)
     right_to_b = Fraction(b_column) - Fraction(a_column)
     down_to_c = Fraction(c_row) - Fraction(a_row)
@@ -130,18 +107,24 @@ def orientation(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> i
     return (exact_left > exact_right) - (exact_left < exact_right)
 
 
-def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
-    """Return `orientation` for each row of three (N, 2) arrays."""
+def orientations(
+    a: Points,
+    b: Points,
+    c: Points,
+) -> NDArray[np.int8]:
+    """Return the `orientation` of each row of three (N, 2) arrays."""
     a_row, a_column = a.T
     b_row, b_column = b.T
     c_row, c_column = c.T
     left = (b_row - a_row) * (c_column - a_column)
     right = (b_column - a_column) * (c_row - a_row)
     sides = np.sign(left - right).astype(np.int8)
-    # Products with a factor of zero are exact, so edges along the axes need no second look.
+    # Products with a factor of zero are exact, so edges along the axes need no exact repetition.
     left_is_zero = (b_row == a_row) | (c_column == a_column)
     right_is_zero = (b_column == a_column) | (c_row == a_row)
-    is_exact = left_is_zero & right_is_zero
+    # Neighbouring edges share a vertex. Both products then have the same factors, or only zeros.
+    at_end = (b_row == c_row) & (b_column == c_column)
+    is_exact = (left_is_zero & right_is_zero) | at_end
     error_bound = _ROUNDING * (np.abs(left) + np.abs(right))
     is_close = np.abs(left - right) <= error_bound
     for index in np.flatnonzero(~is_exact & is_close):
@@ -150,10 +133,10 @@ def orientations(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
 
 
 def crossings(points: Points) -> list[Crossing]:
-    """Return where the outline meets itself: edges that cross, touch or overlap, spikes, vertices used twice.
+    """Return where the outline meets itself: edges that cross, touch or overlap, spikes, and vertices used twice.
 
-    An empty list means a simple polygon. Only pairs of edges with overlapping bounding boxes are
-    tested, and the search stops once a thousand crossings were found.
+    An empty list means that the polygon is simple. Only pairs of edges with overlapping bounding
+    boxes are tested, and the search stops after a thousand crossings.
     """
     count = len(points)
     if count < 3:
@@ -172,7 +155,7 @@ def crossings(points: Points) -> list[Crossing]:
 
 
 def contains_points(polygon: Points, points: Points) -> Mask:
-    """Return whether each of `points` (M, 2) lies in the polygon or on its outline, by the even-odd rule."""
+    """Return whether each of `points` (M, 2) is inside the polygon (even-odd rule) or on its outline."""
     inside = np.zeros(len(points), dtype=np.bool_)
     on_outline = np.zeros(len(points), dtype=np.bool_)
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
@@ -192,9 +175,9 @@ def contains_points(polygon: Points, points: Points) -> Mask:
 
 
 def clip_to_frame(points: Points, shape: tuple[int, int]) -> Points:
-    """Clip a polygon to the frame of (H, W) pixels; the result is empty if no part lies inside.
+    """Clip a polygon to the frame of (H, W) pixels; the result is empty if no part is inside.
 
-    A part that leaves the frame and comes back stays connected along the border (Sutherland and
+    A part that leaves the frame and returns stays connected along the border (Sutherland and
     Hodgman).
     """
     for axis in (0, 1):
@@ -204,14 +187,20 @@ def clip_to_frame(points: Points, shape: tuple[int, int]) -> Points:
 
 
 def without_repeats(points: Points) -> Points:
-    """Return the polygon without vertices that equal the next one; a repeated first vertex at the end is one too."""
+    """Remove vertices that equal the next one, including a repetition of the first vertex at the end."""
     if len(points) < 2:
         return points
     differs = points != np.roll(points, -1, axis=0)
     return points[differs.any(axis=1)]
 
 
-def _clip_half_plane(points: Points, axis: int, *, sign: float, limit: float) -> Points:
+def _clip_half_plane(
+    points: Points,
+    axis: int,
+    *,
+    sign: float,
+    limit: float,
+) -> Points:
     """Keep the part of a polygon where `sign` times the coordinate along `axis` is at least `limit`."""
     if not len(points):
         return points
@@ -233,10 +222,10 @@ def _clip_half_plane(points: Points, axis: int, *, sign: float, limit: float) ->
 def _near_pairs(
     points: Points, ends: Points
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs of edges with overlapping bounding boxes, in batches.
+    """Yield pairs of edges whose bounding boxes overlap, in batches.
 
-    Edges are sorted along the axis on which fewer of them overlap: the teeth of a comb are long,
-    but overlap only with their neighbours along the other axis.
+    Edges are sorted along the axis on which fewer of them overlap. The teeth of a comb, for
+    example, are long, but along the other axis each overlaps only with its neighbours.
     """
     lows = np.minimum(points, ends)
     highs = np.maximum(points, ends)
@@ -246,7 +235,7 @@ def _near_pairs(
         order = np.argsort(lows[:, axis], kind="stable")
         stops = np.searchsorted(lows[order, axis], highs[order, axis], side="right")
         orders.append(order)
-        # Number of later edges that begin before this one ends.
+        # Number of later edges that start before this one ends.
         counts.append(stops - np.arange(len(order)) - 1)
     axis = int(counts[1].sum() < counts[0].sum())
     order = orders[axis]
@@ -267,9 +256,12 @@ def _near_pairs(
 
 
 def _meets(
-    points: Points, ends: Points, first: NDArray[np.int64], second: NDArray[np.int64]
+    points: Points,
+    ends: Points,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
 ) -> Mask:
-    """Return whether each pair of edges meets where it should not."""
+    """Return, for each pair of edges, whether they meet although they should not."""
     a = points[first]
     b = ends[first]
     c = points[second]
@@ -278,9 +270,10 @@ def _meets(
     side_of_d = orientations(a, b, d)
     side_of_a = orientations(c, d, a)
     side_of_b = orientations(c, d, b)
-    # Collinear edges have all orientations 0, and meet because their boxes do.
+    # All orientations of collinear edges are 0. Such edges meet, because their bounding boxes
+    # overlap.
     crosses = (side_of_c * side_of_d <= 0) & (side_of_a * side_of_b <= 0)
-    # Neighbours share a vertex; they are wrong only if one runs back over the other.
+    # Neighbours share a vertex, which is an error only if one of them runs back over the other.
     last = len(points) - 1
     follows = second == first + 1
     precedes = (first == 0) & (second == last)
@@ -292,8 +285,13 @@ def _meets(
     return np.where(follows, folds_after | has_no_length, wrong_neighbour_before)
 
 
-def _intersection(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
-    """Return a point of edge a-b that lies on edge c-d, (row, column)."""
+def _intersection(
+    a: Points,
+    b: Points,
+    c: Points,
+    d: Points,
+) -> tuple[float, float]:
+    """Return a point of edge a-b that is on edge c-d, (row, column)."""
     first_edge = b - a
     down, right = first_edge
     other_down, other_right = d - c
@@ -302,13 +300,18 @@ def _intersection(a: Points, b: Points, c: Points, d: Points) -> tuple[float, fl
     if determinant == 0:
         return _shared_end(a, b, c, d)
     share = (start_down * other_right - start_right * other_down) / determinant
-    # Rounding can put the share just outside the edge.
+    # Rounding may put the parameter slightly outside the edge.
     row, column = a + np.clip(share, 0, 1) * first_edge
     return float(row), float(column)
 
 
-def _shared_end(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
-    """Return an end of one of two collinear edges that lies on the other, preferably inside it."""
+def _shared_end(
+    a: Points,
+    b: Points,
+    c: Points,
+    d: Points,
+) -> tuple[float, float]:
+    """Return an endpoint of one of two collinear edges that is on the other edge, preferably inside it."""
     touching: list[Points] = []
     inner: list[Points] = []
     for point, start, end in ((d, a, b), (a, c, d), (c, a, b), (b, c, d)):

@@ -1,9 +1,10 @@
-"""Rasterize scenes: full extent, visible and hidden part of each region, and the region that each pixel shows."""
+"""Rasterization of scenes: full extent, visible and hidden part of each region, and the owner of each pixel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,25 +19,31 @@ from segarena.arrays.boxes import (
     within_window,
 )
 from segarena.arrays.coco_rle import Rle
+from segarena.arrays.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.errors import InvalidMask
 from segarena.files.limits import check_mask_pixels
 from segarena.samples import Mask
-from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons, join_patches
+from segarena.systems.scenes.model.check_memory import CheckMemory, outline_key
 from segarena.systems.scenes.model.scene import Region, Scene
 
 VisibilitySource: TypeAlias = Literal["order", "stated"]
-"""Where visible masks come from: "order", the depth order; "stated", the masks in the file."""
+"""Source of visible masks: "order" derives them from the depth order, "stated" uses the masks in the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class RegionRaster:
-    """A rasterized region, cropped to a window that holds all of it.
+    """A rasterized region, cropped to a window that contains all of it.
 
     Attributes:
         id: id of the region.
         shape: (H, W) of the image.
-        amodal: its full extent.
-        visible: the visible part, in the same window.
+        amodal: full extent of the region.
+        visible: visible part, in the same window.
     """
 
     id: str
@@ -68,13 +75,18 @@ class RegionRaster:
         return (area - self.visible_px) / area
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class Rasters:
     """A rasterized scene.
 
     Attributes:
         shape: (H, W).
-        regions: front first, as in the scene.
+        regions: rasterized regions, front first, as in the scene.
         owner: int32 (H, W), the modal segmentation: 1 for the front region, 2 for the next, and so
             on; 0 for pixels that no region covers.
     """
@@ -96,28 +108,35 @@ class Rasters:
         return self.regions[place].hidden.full(self.shape)
 
     def overlap_px(self) -> NDArray[np.int64]:
-        """Return the number of pixels shared by each pair of full extents, int64 (N, N); the diagonal holds areas."""
+        """Return the pixels shared by each pair of full extents, int64 (N, N), with areas on the diagonal."""
         extents = [region.amodal for region in self.regions]
         return overlap_table(extents, extents)
 
 
-def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Rasters:
+def rasterise(
+    scene: Scene,
+    *,
+    visibility: VisibilitySource | None = None,
+    memory: CheckMemory | None = None,
+) -> Rasters:
     """Rasterize a scene by its own fill rule.
 
     With "order", the visible part of a region is its full extent minus the full extents of all
     regions in front of it. With "stated", it is the mask in the file, or the whole region if the
-    file states none.
+    file has no mask.
 
     Args:
         scene: the annotation.
-        visibility: None uses the depth order if the scene has one, and the stated masks otherwise.
+        visibility: source of visible masks; None uses the depth order if the scene has one, and the
+            masks in the file otherwise.
+        memory: extents of polygons from earlier calls for the same image.
 
     Raises:
-        InvalidMask: a mask of the scene differs in size from the image, its run lengths are
-            damaged, or the image needs more memory than is free.
+        InvalidMask: a mask of the scene differs in size from the image or has damaged run lengths,
+            or the image needs more memory than is free.
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
-    extents = _extents(scene)
+    extents = _extents(scene, memory or CheckMemory())
     painted: list[Patch] = []
     for region, extent in zip(scene.regions, extents, strict=True):
         if by_order:
@@ -130,28 +149,39 @@ def rasterise(scene: Scene, *, visibility: VisibilitySource | None = None) -> Ra
         raise InvalidMask(
             f"{scene.title}: an image of {scene.shape} needs more memory than is free"
         ) from error
-    # Back to front, so that regions in front overwrite those behind.
+    # Painted from back to front, so that regions in front overwrite regions behind them.
     for index in reversed(range(len(painted))):
         patch = painted[index]
         owner[patch.window][patch.mask] = index + 1
     regions: list[RegionRaster] = []
     for index, region in enumerate(scene.regions):
         extent = extents[index]
-        # Stated parts may overlap, so the owner of a pixel does not decide what is visible.
+        # Visible masks in files may overlap, so visibility cannot be derived from the owner of a
+        # pixel.
         visible = painted[index]
         if by_order:
             visible = Patch(extent.window, owner[extent.window] == index + 1)
-        raster = RegionRaster(id=region.id, shape=scene.shape, amodal=extent, visible=visible)
+        raster = RegionRaster(
+            id=region.id,
+            shape=scene.shape,
+            amodal=extent,
+            visible=visible,
+        )
         regions.append(raster)
     return Rasters(shape=scene.shape, regions=tuple(regions), owner=owner)
 
 
-def _extents(scene: Scene) -> list[Patch]:
-    """Return the full extent of each region; check after each that the masks together fit in memory."""
+def _extents(scene: Scene, memory: CheckMemory) -> list[Patch]:
+    """Return the full extent of each region; after each one, check that all masks fit in memory."""
     extents: list[Patch] = []
     total_px = 0
     for region in scene.regions:
-        extent = amodal_patch(scene, region)
+        fill = partial(amodal_patch, scene, region)
+        if region.rings:
+            key = outline_key(*scene.polygons(region))
+            extent = memory.recall(("extent", key, scene.shape, scene.fill_rule), fill)
+        else:
+            extent = fill()
         total_px += extent.mask.size
         extents.append(extent)
         check_mask_pixels(total_px, f"{scene.title}: its masks", error=InvalidMask)
@@ -159,7 +189,7 @@ def _extents(scene: Scene) -> list[Patch]:
 
 
 def amodal_patch(scene: Scene, region: Region) -> Patch:
-    """Return the full extent of a region: from its polygons, its mask, or the stated parts."""
+    """Return the full extent of a region: from its polygons, its mask, or its visible and hidden masks."""
     if region.rings:
         return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
     if region.mask is not None:
@@ -177,8 +207,12 @@ def crop_mask(mask: Mask) -> Patch:
     return Patch(window, mask[window])
 
 
-def _stated(scene: Scene, region: Region, amodal: Patch) -> Patch:
-    """Return the visible part that the file states; the whole region if it states none."""
+def _stated(
+    scene: Scene,
+    region: Region,
+    amodal: Patch,
+) -> Patch:
+    """Return the visible part in the file, or the whole region if the file has none."""
     if region.visible_mask is not None:
         stated = _decode(scene, region, region.visible_mask)
         return Patch(amodal.window, amodal.mask & _in_window(stated, amodal.window))
@@ -189,7 +223,7 @@ def _stated(scene: Scene, region: Region, amodal: Patch) -> Patch:
 
 
 def _in_window(patch: Patch, window: Window) -> Mask:
-    """Return the part of a patch in a window, bool, in the size of the window."""
+    """Return the part of a patch inside a window, as a bool array of the window's size."""
     mask = np.zeros(window_shape(window), dtype=np.bool_)
     shared = intersect_windows(patch.window, window)
     if not is_empty(shared):
@@ -197,7 +231,11 @@ def _in_window(patch: Patch, window: Window) -> Mask:
     return mask
 
 
-def _decode(scene: Scene, region: Region, mask: Rle) -> Patch:
+def _decode(
+    scene: Scene,
+    region: Region,
+    mask: Rle,
+) -> Patch:
     if mask.shape != scene.shape:
         raise InvalidMask(
             f"{scene.title}, region {region.id}: expected a mask of the image's size "
@@ -207,7 +245,7 @@ def _decode(scene: Scene, region: Region, mask: Rle) -> Patch:
         first_column, columns = mask.decode_columns()
     except InvalidMask as cause:
         raise InvalidMask(f"{scene.title}, region {region.id}: {cause}") from cause
-    # `decode_columns` returns only the columns in use, so the window moves by the first of them.
+    # `decode_columns` returns only the columns in use, so the window starts at the first of them.
     patch = crop_mask(columns)
     rows, used = patch.window
     window = (rows, slice(used.start + first_column, used.stop + first_column))
@@ -215,18 +253,41 @@ def _decode(scene: Scene, region: Region, mask: Rle) -> Patch:
 
 
 def overlap_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
-    """Return the number of pixels that each patch of one list shares with each patch of the other, int64 (I, J)."""
+    """Return the number of pixels that each patch of one list shares with each of the other list, int64 (I, J)."""
     table = np.zeros((len(first), len(second)), dtype=np.int64)
     is_symmetric = first is second
-    for row, one in enumerate(first):
-        for column, other in enumerate(second):
-            if is_symmetric and column < row:
-                table[row, column] = table[column, row]
-                continue
-            window = intersect_windows(one.window, other.window)
-            if is_empty(window):
-                continue
-            one_part = one.mask[within_window(window, one.window)]
-            other_part = other.mask[within_window(window, other.window)]
-            table[row, column] = np.count_nonzero(one_part & other_part)
+    for row, column in overlapping_windows(first, second).tolist():
+        if is_symmetric and column < row:
+            table[row, column] = table[column, row]
+            continue
+        table[row, column] = shared_patch_px(first[row], second[column])
     return table
+
+
+def shared_patch_px(one: Patch, other: Patch) -> int:
+    """Return the number of pixels that two patches share."""
+    window = intersect_windows(one.window, other.window)
+    if is_empty(window):
+        return 0
+    one_part = one.mask[within_window(window, one.window)]
+    other_part = other.mask[within_window(window, other.window)]
+    return int(np.count_nonzero(one_part & other_part))
+
+
+def overlapping_windows(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
+    """Return the index pairs of patches whose windows share pixels, int64 (P, 2), in lexical order."""
+    # All pairs at once: a scene of 2,000 regions has two million of them, and few overlap.
+    one = _window_bounds(first)[:, None]
+    other = _window_bounds(second)[None]
+    starts = np.maximum(one[..., :2], other[..., :2])
+    stops = np.minimum(one[..., 2:], other[..., 2:])
+    return np.argwhere((starts < stops).all(axis=-1))
+
+
+def _window_bounds(patches: Sequence[Patch]) -> NDArray[np.int64]:
+    """Return the first row and column and the end row and column of each window, int64 (N, 4)."""
+    bounds: list[tuple[int, int, int, int]] = []
+    for patch in patches:
+        rows, columns = patch.window
+        bounds.append((rows.start, columns.start, rows.stop, columns.stop))
+    return np.array(bounds, dtype=np.int64).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""Reductions of an amodal annotation for other tasks: edges with their owners, labels, boxes.
+"""Reductions of an amodal annotation to simpler tasks: edges with their owners, labels, boxes.
 
 The modal segmentation is `Rasters.owner`; pairs of full and visible masks are in `Rasters.regions`.
 """
@@ -18,17 +18,17 @@ from segarena.systems.scenes.model.rasters import Rasters, crop_mask
 from segarena.systems.scenes.model.scene import Scene
 
 SHARED_EDGE = -1
-"""In `figure_ground`: an edge between two regions side by side, which belongs to neither."""
+"""Value in `figure_ground` of an edge that belongs to neither of the two regions next to it."""
 
 Box: TypeAlias = tuple[int, int, int, int]
-"""Top, left, bottom, right in pixels, half-open."""
+"""Top, left, bottom and right in pixels, half-open."""
 
-# Distance from an edge within which two full extents must overlap for the edge to have an owner.
+# Two full extents must overlap within this distance of an edge for the edge to have an owner.
 _NEAR_PX = 2
 
 
 class RegionBoxes(NamedTuple):
-    """Bounding boxes of a region; None for a part without pixels."""
+    """Bounding boxes of the full extent and the visible part of a region; None for a part without pixels."""
 
     region: str
     name: str
@@ -39,13 +39,13 @@ class RegionBoxes(NamedTuple):
 def visible_edges(rasters: Rasters) -> Mask:
     """Return the edges of the modal segmentation, one pixel wide, bool (H, W).
 
-    Uncovered pixels count as one more region.
+    All uncovered pixels count as one more region.
     """
     return thin_label_edges(rasters.owner)
 
 
 def hidden_edges(rasters: Rasters) -> Mask:
-    """Return the edges that regions in front cover, one pixel wide, bool (H, W).
+    """Return the edges that are covered by regions in front, one pixel wide, bool (H, W).
 
     Where two regions only touch, the border is a visible edge of both and hidden for neither.
     """
@@ -55,17 +55,17 @@ def hidden_edges(rasters: Rasters) -> Mask:
         if region.visible_px < region.area_px:
             is_covered = (rasters.owner > 0) & (rasters.owner <= index)
             hidden |= thin_label_edges(rasters.amodal(index)) & is_covered
-    # Thick edges, because thinning may move a visible edge to either side.
+    # Thick edges are removed, because thinning may move a visible edge to either side.
     return hidden & ~label_edges(rasters.owner)
 
 
 def figure_ground(rasters: Rasters) -> NDArray[np.int32]:
-    """Return the owner of each visible edge pixel, int32 (H, W): 1 for the front region and so on, 0 off the edges.
+    """Return the owner of each visible edge pixel, int32 (H, W): 1 for the front region and so on; 0 off the edges.
 
-    An edge belongs to the front region if the other one continues behind it: if their full extents
-    overlap within two pixels. Where they only touch it is `SHARED_EDGE`. Overlaps one pixel wide
-    come from rasterization, not from the annotator, and do not count. An edge between a region and
-    uncovered pixels belongs to the region.
+    An edge belongs to the front region if the region behind continues under it, that is, if their
+    full extents overlap within two pixels. Where they only touch, the value is `SHARED_EDGE`.
+    Overlaps one pixel wide result from rasterization, not from the annotator, so they do not count.
+    An edge between a region and uncovered pixels belongs to the region.
     """
     edges = visible_edges(rasters)
     front, behind = _edge_sides(rasters.owner)
@@ -79,7 +79,7 @@ def figure_ground(rasters: Rasters) -> NDArray[np.int32]:
 
 
 def vocabulary(scenes: Iterable[Scene]) -> dict[str, int]:
-    """Return a class number, from 1, for each name in the scenes, in alphabetical order; blank names have none."""
+    """Return a class id, from 1 in alphabetical order, for each distinct name in the scenes except blank names."""
     names: set[str] = set()
     for scene in scenes:
         names.update(plain_name(region.name) for region in scene.regions)
@@ -88,16 +88,18 @@ def vocabulary(scenes: Iterable[Scene]) -> dict[str, int]:
 
 
 def plain_name(name: str) -> str:
-    """Return a name for comparison: stripped and in lower case."""
+    """Normalize a name for comparison: strip it and convert it to lower case."""
     return name.strip().lower()
 
 
 def semantic_labels(
-    scene: Scene, rasters: Rasters, classes: Mapping[str, int]
+    scene: Scene,
+    rasters: Rasters,
+    classes: Mapping[str, int],
 ) -> NDArray[np.int32]:
-    """Return the class that each pixel shows, int32 (H, W); 0 if uncovered, or if the name has no class.
+    """Return the class id of each pixel, int32 (H, W); 0 if uncovered, or if the region's name has no class.
 
-    `classes` are by `plain_name`.
+    The keys of `classes` are normalized by `plain_name`.
     """
     numbers = [classes.get(plain_name(region.name), 0) for region in scene.regions]
     class_of = np.array([0, *numbers], dtype=np.int32)
@@ -105,7 +107,7 @@ def semantic_labels(
 
 
 def region_boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
-    """Return the bounding boxes of the full extent and of the visible part of each region, front first."""
+    """Return the bounding boxes of the full extent and the visible part of each region, front first."""
     boxes: list[RegionBoxes] = []
     for index, region in enumerate(scene.regions):
         amodal = _bounding_box(rasters.amodal(index))
@@ -115,10 +117,10 @@ def region_boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
 
 
 def _edge_sides(owner: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the two frontmost labels of each pixel's block (itself, east, south, south-east); 0 for none.
+    """Return the two frontmost labels in each pixel's 2 x 2 block (itself, east, south, south-east); 0 for none.
 
-    Edges lie where blocks hold two labels. Blocks in the last row and column are cropped, as for
-    the edges.
+    Edges are where a block contains two labels. As for the edges, blocks in the last row and column
+    are cropped.
     """
     farthest = np.iinfo(np.int32).max
     ranked = np.where(owner == 0, farthest, owner)
@@ -135,9 +137,14 @@ def _edge_sides(owner: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     return front, behind
 
 
-def _overlaps_near(rasters: Rasters, one: int, other: int) -> Mask:
+def _overlaps_near(
+    rasters: Rasters,
+    one: int,
+    other: int,
+) -> Mask:
     """Return the pixels within `_NEAR_PX` of an overlap that is at least two pixels wide."""
     both = (rasters.amodal(one) & rasters.amodal(other)).astype(np.uint8)
+    # Opening by this square removes overlaps that are only one pixel wide.
     square = np.ones((2, 2), np.uint8)
     thick = cv2.morphologyEx(both, cv2.MORPH_OPEN, square, borderType=cv2.BORDER_REPLICATE)
     size = 2 * _NEAR_PX + 1

@@ -1,18 +1,18 @@
-"""Shape measures of regions, convexity and simplicity, by named estimators, whose results differ a lot.
+"""Shape measures of regions (convexity and simplicity) by one of several estimators, whose results differ a lot.
 
 convexity = area / area of the convex hull; simplicity = sqrt(4 pi area) / perimeter, 1 for a disk.
 
-On the same masks the mean simplicity ranges from .57 to .75 with the estimator:
+On the same masks, the mean simplicity ranges from .57 to .75 depending on the estimator:
 
-- "centres": the outline through the centres of the border pixels, steps of 1 and sqrt 2 (8-connected), hull around the
-  corners of the pixels, simplicity cut at 1 and undefined for a single pixel, which has no outline.
-  It reproduces the numbers that the amodal paper prints for BSDS.
-- "cracks": the length of all sides between a pixel of the region and one outside it, same hull.
-- "polygon": exact area, perimeter and hull of a polygon, without pixels. See `polygon_shape`.
+- "centres": the outline through the centres of the border pixels, with steps of 1 and sqrt 2 (8-connected), and
+  the hull of the pixel corners. Simplicity is clipped at 1, and undefined for a single pixel, which has no outline.
+  This estimator reproduces the values that the amodal paper prints for BSDS.
+- "cracks": the total length of all sides between a pixel of the region and a pixel outside it, with the same hull.
+- "polygon": exact area, perimeter and hull of a polygon, without rasterization. See `polygon_shape`.
 
-For any connected region the perimeter is no shorter than that of the hull, so simplicity squared is
-at most convexity, up to the error of rasterization. Table 1 of the paper violates this in one row:
-its two columns are swapped.
+The perimeter of a connected region is at least that of its hull, so its squared simplicity is at
+most its convexity, apart from rasterization errors. One row of Table 1 in the paper violates this,
+because the table's two columns are swapped.
 
 Source: Zhu et al., Semantic Amodal Segmentation, section 3.
 """
@@ -26,23 +26,24 @@ from typing import Literal, NamedTuple, TypeAlias
 import cv2
 import numpy as np
 
+from segarena.arrays.polygon_points import Points
 from segarena.samples import Mask
-from segarena.systems.scenes.model.polygons import Points, area, convex_hull, perimeter
+from segarena.systems.scenes.model.polygons import area, convex_hull, perimeter
 
 Estimator: TypeAlias = Literal["centres", "cracks"]
 
 
 class ShapeMeasures(NamedTuple):
-    """Convexity and simplicity of one region; NaN if undefined: no area, or no outline."""
+    """Convexity and simplicity of one region; NaN if it has no area or no outline."""
 
     convexity: float
     simplicity: float
 
 
 def mask_shape(mask: Mask, *, estimator: Estimator = "centres") -> ShapeMeasures:
-    """Return the shape measures of a mask, (H, W) or cropped; only "cracks" counts the borders of holes.
+    """Return the shape measures of a mask, (H, W) or cropped; only "cracks" includes the borders of holes.
 
-    A region in several parts has one hull and the sum of the perimeters.
+    A region with several parts has one common hull, and the sum of all perimeters.
     """
     area_px = int(np.count_nonzero(mask))
     if not area_px:
@@ -56,15 +57,17 @@ def mask_shape(mask: Mask, *, estimator: Estimator = "centres") -> ShapeMeasures
         column_changes = (padded[:, 1:] != padded[:, :-1]).sum()
         length = float(row_changes + column_changes)
     pixels = np.concatenate([outline.reshape(-1, 2) for outline in outlines])
+    # The hull of pixel corners encloses whole pixels; a hull of pixel centres would be smaller than
+    # the region, with a convexity above 1.
     corners = np.concatenate([pixels + corner for corner in _PIXEL_CORNERS])
     hull = cv2.convexHull(corners.astype(np.int32))
     return _measures(float(area_px), length, cv2.contourArea(hull))
 
 
 def polygon_shape(polygons: Iterable[Points]) -> ShapeMeasures:
-    """Return the exact shape measures of polygons, each (N, 2); several are added up, with one hull.
+    """Return the exact shape measures of one or more polygons, (N, 2) each, with a common hull.
 
-    Areas that polygons share count for each of them.
+    Areas and perimeters are added up, so an area shared by two polygons counts twice.
     """
     rings = list(polygons)
     if not rings:
@@ -75,7 +78,11 @@ def polygon_shape(polygons: Iterable[Points]) -> ShapeMeasures:
     return _measures(total_area, length, hull)
 
 
-def _measures(inside: float, length: float, hull: float) -> ShapeMeasures:
+def _measures(
+    inside: float,
+    length: float,
+    hull: float,
+) -> ShapeMeasures:
     if not inside or not hull:
         return ShapeMeasures(math.nan, math.nan)
     convexity = min(1.0, inside / hull)

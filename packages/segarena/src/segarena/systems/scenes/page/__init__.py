@@ -1,1 +1,1 @@
-"""Pages of agreement and of review."""
+"""Pages for agreement, statistics and review of annotations."""

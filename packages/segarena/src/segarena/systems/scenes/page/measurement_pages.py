@@ -1,4 +1,4 @@
-"""Pages about annotations: statistics, and agreement between annotators, with the figures of the amodal paper."""
+"""Pages with statistics of annotations and agreement between annotators, with the figures of the amodal paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segarena.files.atomic_write import write_atomic
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.html_document import document
-from segarena.reports.renderers import sheet_html
+from segarena.reports.renderers.html import sheet_html
 from segarena.reports.sheets import Sheet
 from segarena.systems.scenes.edges.edge_summary import EdgeSummary
 from segarena.systems.scenes.measures.agreement import ImageAgreement
@@ -28,8 +28,13 @@ from segarena.systems.scenes.page.support_picture import SupportPicture, support
 PANEL_PX = (540, 300)
 
 
-def write_statistics_page(folder: Path, summary: StatisticsSummary, *, estimator: str) -> Path:
-    """Write statistics.json and statistics.html into an existing folder; return the page."""
+def write_statistics_page(
+    folder: Path,
+    summary: StatisticsSummary,
+    *,
+    estimator: str,
+) -> Path:
+    """Write statistics.json and statistics.html to an existing folder, and return the page."""
     charts = {"layers": _layer_charts(summary)}
     if summary.occlusions:
         counts = np.histogram(summary.occlusions, bins=20, range=(0, 1))[0]
@@ -53,9 +58,10 @@ def write_agreement_page(
     *,
     overlays: int = 6,
 ) -> Path:
-    """Write agreement.json and agreement.html into an existing folder; return the page.
+    """Write agreement.json and agreement.html to an existing folder, and return the page.
 
-    The page shows `overlays` of the images: from the best agreement to the worst, evenly spaced.
+    The page shows the `overlays` of some images, evenly spaced from the best agreement to the
+    worst.
     """
     charts: list[tuple[str, str]] = []
     if summary.regions.n:
@@ -75,12 +81,23 @@ def write_agreement_page(
     )
 
 
-def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]) -> Path:
-    """Write edges.json and edges.html, the tables and the curve, into a folder that exists; return the page."""
+def write_edges_page(
+    folder: Path,
+    summary: EdgeSummary,
+    sheets: Sequence[Sheet],
+) -> Path:
+    """Write edges.json, edges.html, the tables and the curve to an existing folder, and return the page."""
     points = sorted(summary.curve, key=lambda point: point.recall)
     recall = [point.recall for point in points]
     precision = [point.precision for point in points]
-    curve = Curve(label="", colour=0, x=recall, y=precision, low=precision, high=precision)
+    curve = Curve(
+        label="",
+        colour=0,
+        x=recall,
+        y=precision,
+        low=precision,
+        high=precision,
+    )
     title = "Precision and recall"
     chart = line_chart(
         [curve],
@@ -103,9 +120,11 @@ def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]
 
 
 def _pictures(
-    images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int
+    images: Sequence[HumanImage],
+    found: Sequence[ImageAgreement],
+    overlays: int,
 ) -> list[tuple[float, SupportPicture]]:
-    """Return pictures with the mean F of their pairs of annotators, from the best to the worst."""
+    """Return pictures with the mean F over their pairs of annotators, from the best to the worst."""
     means: dict[str, float] = {}
     for agreement in found:
         if agreement.pairs:
@@ -115,7 +134,7 @@ def _pictures(
     if not overlays or not ranked or math.isnan(means[ranked[0].id]):
         return []
     spaced = np.linspace(0, len(ranked) - 1, min(overlays, len(ranked)))
-    # Rounding can give the same index twice.
+    # Rounding may give the same index twice.
     indices = np.unique(spaced.round().astype(int))
     chosen = [ranked[index] for index in indices]
     return [(means[image.id], support_picture(image.drawings())) for image in chosen]
@@ -124,7 +143,7 @@ def _pictures(
 def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
     if not summary.components:
         return []
-    # Every component has at least one layer.
+    # Every component has at least one layer, so the count for 0 layers is dropped.
     counts = np.bincount([component.layers for component in summary.components])[1:]
     bars = [Bars(label="components", colour=0, heights=counts.tolist())]
     by_layers = bar_chart(
@@ -137,7 +156,14 @@ def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
     )
     sizes = [float(size) for size, _, _ in summary.growth.sizes]
     means = [mean for _, mean, _ in summary.growth.sizes]
-    curve = Curve(label="", colour=0, x=sizes, y=means, low=means, high=means)
+    curve = Curve(
+        label="",
+        colour=0,
+        x=sizes,
+        y=means,
+        low=means,
+        high=means,
+    )
     by_size = line_chart(
         [curve],
         title="Layers by size",
@@ -149,19 +175,33 @@ def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:
     return [("Components by layers", by_layers), ("Layers by size of the component", by_size)]
 
 
-def _histogram(counts: NDArray[Any], x_label: str, y_label: str) -> str:
-    """Return bars over equal parts of 0..1."""
+def _histogram(
+    counts: NDArray[Any],
+    x_label: str,
+    y_label: str,
+) -> str:
+    """Return the bars of a histogram with equal bins in the range 0..1."""
     bars = [Bars(label=y_label, colour=0, heights=counts.tolist())]
     starts = [f"{k / len(counts):.2g}" for k in range(len(counts))]
     return bar_chart(
-        bars, starts, title=x_label, x_label=x_label, y_label=y_label, size_px=PANEL_PX
+        bars,
+        starts,
+        title=x_label,
+        x_label=x_label,
+        y_label=y_label,
+        size_px=PANEL_PX,
     )
 
 
 def _write(
-    folder: Path, name: str, numbers: dict[str, Any], *, template: str = "", **values: Any
+    folder: Path,
+    name: str,
+    numbers: dict[str, Any],
+    *,
+    template: str = "",
+    **values: Any,
 ) -> Path:
-    """Write NAME.json and NAME.html, from the template of that name or of another."""
+    """Write NAME.json and NAME.html, rendered from the template of that name or of another."""
     write_atomic(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
     page = document(
         "segarena.systems.scenes.page",
@@ -174,7 +214,7 @@ def _write(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: arrays as lists, NaN as null."""
+    """Convert a value for JSON: arrays to lists, NaN to null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""The tables about annotations, segments and edges: on pages and on the terminal."""
+"""Tables of annotations, segments and edges, for pages and for the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_ANNOTATED = "not annotated"
 
 
 def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]:
-    """Return the tables of a set of annotations: numbers, shapes, depth layers, names; empty ones are left out."""
+    """Return the tables of a set of annotations: counts, shapes, depth layers, names; empty tables are left out."""
     sheets = [_numbers(summary), _shapes(summary, estimator), _layers(summary), _names(summary)]
     return [sheet for sheet in sheets if sheet.rows]
 
@@ -31,7 +31,7 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
     things: int | Value = summary.things
     stuff: int | Value = summary.stuff
     unknown = Value(mean=math.nan, printed=NOT_ANNOTATED)
-    # A zero without depth or kinds would look like a measurement.
+    # Without depth or kinds, a zero would look like a measurement.
     if not has_depth:
         hidden_regions = unknown
         hidden_area = unknown
@@ -52,11 +52,16 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
         ("stuff", stuff),
     ]
     known = tuple(row for row in rows if _is_known(row[1]))
-    return Sheet(name="numbers", caption="Annotations in numbers.", head=("", "Value"), rows=known)
+    return Sheet(
+        name="numbers",
+        caption="Annotations in numbers.",
+        head=("", "Value"),
+        rows=known,
+    )
 
 
 def _is_known(value: int | Value) -> bool:
-    """Return whether a value is a number, or a text that stands for one."""
+    """Return whether a value is a number, or text that represents a number."""
     if isinstance(value, int):
         return True
     return math.isfinite(value.mean) or bool(value.printed)
@@ -118,7 +123,7 @@ def _names(summary: StatisticsSummary) -> Sheet:
 
 
 def agreement_sheet(summary: AgreementSummary) -> Sheet:
-    """Return the table of agreement; only measured values have a row."""
+    """Return the table of agreement, with rows only for measured values."""
     measures = (
         ("region consistency, median F", summary.regions),
         ("edge consistency, median F", summary.edges),
@@ -144,7 +149,7 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
 
 
 def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
-    """Return the table of an edge detector; `occurrence` is which of equal recalls AP keeps."""
+    """Return the table of an edge detector; `occurrence` states which of several points with equal recall AP keeps."""
     named = {
         "best threshold for the set (ODS)": summary.ods,
         "best threshold per image (OIS)": summary.ois,
@@ -175,12 +180,15 @@ def regions_sheet(summary: RegionSummary) -> Sheet:
     for name, values in named.items():
         rows.append((name, *(Value(mean=value) for value in values)))
     return Sheet(
-        name="regions", caption="Regions.", head=("", "ODS", "OIS", "Best"), rows=tuple(rows)
+        name="regions",
+        caption="Regions.",
+        head=("", "ODS", "OIS", "Best"),
+        rows=tuple(rows),
     )
 
 
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
-    """Return average recall by kind and occlusion; only over all regions for fewer than the most segments."""
+    """Return average recall by kind and occlusion; smaller segment limits have a row for all regions only."""
     most = max((result.most for result in results), default=0)
     rows: list[tuple[Cell, ...]] = []
     for result in results:

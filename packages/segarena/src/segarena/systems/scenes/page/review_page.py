@@ -1,7 +1,7 @@
-"""Review page for amodal annotations: every drawing over its photograph, with its defects and their positions.
+"""Review page for amodal annotations: every drawing over its photograph, with the position of its defects.
 
-It is a self-contained HTML file. Decisions stay in the browser until the reviewer saves them as a
-file.
+The page is a self-contained HTML file. Decisions stay in the browser until the reviewer saves them
+as a file.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class RegionView:
     """A region on the page.
 
     Attributes:
-        id: as in the file.
-        name: "" if it has none.
-        order: from the front, from 1.
+        id: id in the file.
+        name: name of the region; "" if it has none.
+        order: position in the depth order, 1 for the front.
         path: SVG path data in pixels of the image; "" if there is nothing to draw.
-        centre: (row, column) of its number; None if it has no pixels.
-        hidden: hidden share as text; "" if it has no pixels.
+        centre: (row, column) of the region's label; None if it has no pixels.
+        hidden: hidden share as text; "" if the region has no pixels.
     """
 
     id: str
@@ -52,13 +52,13 @@ class RegionView:
 
     @property
     def colour(self) -> str:
-        """CSS class of its colour."""
+        """CSS class of the region's colour."""
         return f"c{(self.order - 1) % _COLOURS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationView:
-    """An annotation on the page, with its defects, the worst first; `photograph` is a data URI or ""."""
+    """An annotation on the page, with its worst defects first; `photograph` is a data URI, "" without a photograph."""
 
     number: int
     scene: Scene
@@ -68,25 +68,29 @@ class AnnotationView:
 
     @property
     def key(self) -> str:
-        """Key under which the browser stores its decision."""
+        """Key under which the browser stores the reviewer's decision."""
         return f"{self.scene.image.id} {self.scene.annotator} {self.scene.attributes.get('id', '')}"
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Number of errors, warnings, notes."""
+        """Number of errors, warnings and notes."""
         return _counts(self.defects)
 
 
 def review_page(
-    scenes: SceneSet, *, images: Path, title: str = "annotations", most: int = MOST_ANNOTATIONS
+    scenes: SceneSet,
+    *,
+    images: Path,
+    title: str = "annotations",
+    most: int = MOST_ANNOTATIONS,
 ) -> str:
-    """Render the review page of a set, with the annotations with the most errors first.
+    """Render the review page of a set; annotations with the most errors come first.
 
     Args:
         scenes: the annotations to review.
-        images: folder of the photographs; a drawing without a photograph is shown on grey.
+        images: folder of the photographs; a drawing without a photograph has a grey background.
         title: name of the set.
-        most: largest number of annotations on the page; the page says how many were left out.
+        most: maximum number of annotations on the page, which states how many were left out.
     """
     defects_of, general = _split_defects(scenes)
     pairs = list(zip(scenes.scenes, defects_of, strict=True))
@@ -112,7 +116,7 @@ def review_page(
 
 
 def _split_defects(scenes: SceneSet) -> tuple[list[list[Defect]], list[Defect]]:
-    """Return the defects of each scene, and those of no scene."""
+    """Divide defects into those of each scene and those of no scene."""
     defects_of = check_each(scenes)
     index_of: dict[tuple[str, str], int] = {}
     for index, scene in enumerate(scenes.scenes):
@@ -136,7 +140,12 @@ def _worst_first(defects: Sequence[Defect]) -> list[Defect]:
     return sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))
 
 
-def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> RegionView:
+def _region(
+    scene: Scene,
+    place: int,
+    region: Region,
+    rasters: Rasters | None,
+) -> RegionView:
     hidden = ""
     centre = None
     if rasters is not None:
@@ -155,8 +164,13 @@ def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -
     )
 
 
-def _path(scene: Scene, region: Region, rasters: Rasters | None, place: int) -> str:
-    """Return the SVG path of a region: its polygons, else the outline of its mask."""
+def _path(
+    scene: Scene,
+    region: Region,
+    rasters: Rasters | None,
+    place: int,
+) -> str:
+    """Return the SVG path of a region: its polygons, or else the outline of its mask."""
     parts: list[str] = []
     for points in scene.polygons(region):
         corners = [f"{column:.1f},{row:.1f}" for row, column in points.tolist()]
@@ -172,9 +186,9 @@ def _view(scene: Scene, scale: float = 1.0) -> View:
 
 
 def _photograph(scene: Scene, folder: Path) -> str:
-    """Return the photograph as a data URI; "" if there is none of the scene's size."""
-    # `within` keeps an annotation from putting other files of this machine on the page. The name may be a Windows path
-    # from another machine.
+    """Return the photograph as a data URI; "" if there is none with the scene's size."""
+    # `within` prevents an annotation from embedding other files of this machine. The name may be a
+    # Windows path from another machine.
     stated = PureWindowsPath(scene.image.file_name)
     relative = stated.relative_to(stated.anchor).as_posix()
     for root, name in ((folder, relative), (folder / "images", stated.name)):
@@ -190,7 +204,10 @@ def _photograph(scene: Scene, folder: Path) -> str:
 
 
 def _annotation_view(
-    number: int, scene: Scene, defects: Sequence[Defect], images: Path
+    number: int,
+    scene: Scene,
+    defects: Sequence[Defect],
+    images: Path,
 ) -> AnnotationView:
     try:
         rasters = rasterise(scene)

@@ -1,4 +1,4 @@
-"""Pictures of the agreement of annotators on the regions of one image."""
+"""Pictures of how well annotators agree on the regions of one image."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ VISIBLE_EDGE = (30, 60, 160)
 HIDDEN_EDGE = (200, 30, 30)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class SupportPicture:
     """One annotator's regions, coloured by their agreement with the other annotators.
 
     Attributes:
         image: image id.
-        annotator: owner of the regions.
+        annotator: annotator who drew the regions.
         pixels: uint8 (H, W, 3).
         support: mean IoU over all regions.
         occlusion: mean hidden share over all regions; None if hidden parts were not annotated.
@@ -38,13 +43,13 @@ class SupportPicture:
 
     @property
     def uri(self) -> str:
-        """The picture as a data URI."""
+        """The picture encoded as a data URI."""
         done, png = cv2.imencode(".png", self.pixels[:, :, ::-1])
         return data_uri(png.tobytes() if done else b"", "png")
 
 
 def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:
-    """Colour one annotator's regions by their mean IoU with those of the others: dark 0, bright 1.
+    """Colour the regions of one annotator by their mean IoU with those of the others, from dark (0) to bright (1).
 
     Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are
     white.

@@ -1,4 +1,4 @@
-"""Measurements for Tables 1 and 3 of the paper: shapes of regions, and human agreement on edges."""
+"""Measurements for Tables 1 and 3 of the paper: shapes of regions, and agreement of people on edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure_shapes(request: MeasurementRequest) -> Measurements:
     """Measure simplicity, convexity and edge density of modal, amodal and original regions (Table 1).
 
     Raises:
-        DatasetMissing: a folder holds no annotations.
+        DatasetMissing: a folder contains no annotations.
         DatasetError, InvalidMask: a file is unreadable.
     """
     found: dict[CellKey, Measurement] = {}
@@ -45,13 +45,13 @@ def measure_shapes(request: MeasurementRequest) -> Measurements:
             found |= _shape_cells("modal", dataset, summary.modal)
             found |= _shape_cells("amodal", dataset, summary.amodal)
         else:
-            # Label maps hold no hidden parts, so there is only one kind of region.
+            # Label maps contain no hidden parts, so modal and amodal regions are the same.
             found |= _shape_cells("original", dataset, summary.modal)
     return found
 
 
 def measure_humans(request: MeasurementRequest) -> Measurements:
-    """Measure precision, recall and F of each annotator against the others (Table 3).
+    """Measure precision, recall and F of each annotator against all others (Table 3).
 
     Raises as `measure_shapes`.
     """
@@ -69,14 +69,14 @@ def measure_humans(request: MeasurementRequest) -> Measurements:
 
 
 def _images(request: MeasurementRequest) -> Iterator[tuple[str, str, list[HumanImage]]]:
-    """Yield name, source and images of each dataset: those of the split at the end of its name, else all.
+    """Yield name, source and images of each dataset, limited to the split at the end of its name if there is one.
 
-    Without folders, yield generated scenes.
+    Without folders, generated scenes are used.
     """
     for dataset, folder in request.folders.items():
         split = dataset.rpartition(" ")[2]
         splits: list[str] = []
-        # Scenes have no splits; those of one dataset lie in one file.
+        # Files of scenes have no splits; all scenes of a dataset are in one file.
         if split in SPLITS and not _is_scenes(folder):
             splits.append(split)
         images = find_images(folder, splits=splits)
@@ -105,7 +105,11 @@ def _measure(
     return list(results.values())
 
 
-def _shape_cells(model: str, dataset: str, shape: ShapeSummary) -> dict[CellKey, Measurement]:
+def _shape_cells(
+    model: str,
+    dataset: str,
+    shape: ShapeSummary,
+) -> dict[CellKey, Measurement]:
     values = {
         "simplicity": shape.simplicity,
         "convexity": shape.convexity,
@@ -118,10 +122,10 @@ def _shape_cells(model: str, dataset: str, shape: ShapeSummary) -> dict[CellKey,
 
 
 def _is_scenes(folder: Path) -> bool:
-    """Return whether a folder holds scenes, and not human segmentations."""
+    """Return whether a folder contains scenes rather than human segmentations."""
     has_segmentations = (folder / "human").is_dir() or (folder / "groundTruth").is_dir()
     return any(folder.glob("*.json")) and not has_segmentations
 
 
 CellKey: TypeAlias = tuple[str, str, str, str]
-"""Model, dataset, condition, measure."""
+"""Key of a measurement: model, dataset, condition, measure."""

@@ -1,7 +1,7 @@
-"""DAVIS Interactive Challenge: quality of the masks of a whole video against the time spent with scribbles.
+"""DAVIS Interactive Challenge: quality of the masks of a whole video, against the time spent with scribbles.
 
-A person scribbles on one frame, then a robot on the worst frame after each answer. Several objects
-are judged together, in all frames; the clock runs while the segmenter works.
+First a person scribbles on one frame; after each prediction, a robot scribbles on the worst frame.
+All objects are evaluated together, in all frames, and the clock runs while the segmenter works.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from segarena.roles import Benchmark
 from segarena.systems.videos.robot.settings import RobotPreset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]
-"""Criterion for the worst frame, under the names of the challenge."""
+"""Criterion for the worst frame, with the names used by the challenge."""
 
 METRIC_COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
-"""The columns of `jaccard-contour` for these names."""
+"""The columns of `jaccard-contour` that correspond to these names."""
 
 SECONDS_PER_OBJECT = 240.0
-"""Time limit of the challenge: 30 s for each object and each of eight interactions."""
+"""Time limit of the challenge in seconds: 30 s for each object in each of eight interactions."""
 
 INTERACTIONS = 8
 
 BY_TIME_ALONE = 1000
-"""Number of rounds of a dialogue that only the time limit ends."""
+"""Maximum number of rounds of a dialogue that is limited only by time."""
 
 
 @benchmark("davis")
@@ -46,29 +46,30 @@ def davis(
     max_points: int | None = None,
     protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Judge video segmenters by J and F against the time they take.
+    """Evaluate video segmenters by J and F against the time they take.
 
-    The summary has values after interactions; those against time (AUC, J&F@60s), which are not
-    means over dialogues, are the first section of the report: see
+    The summary contains the values after each interaction. Values against time (AUC, J&F@60s),
+    which are not means over dialogues, are in the first section of the report: see
     `segarena.systems.videos.measures.challenge_summary`.
 
     Args:
-        preset: of the robot: "default", "local-1.0.4" or "server-2020".
-        metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve
-            shows it, too.
-        rounds: largest number of interactions; None: as many as the time allows, 1000 at most.
+        preset: parameters of the robot: "default", "local-1.0.4" or "server-2020".
+        metric: the robot draws in the frame with the lowest value of this metric: "J", "F" or
+            "J_AND_F"; the curve shows the same metric.
+        rounds: maximum number of interactions; None: as many as the time allows, at most 1000.
         seconds_per_object: time limit for all interactions about a video, per object; None: no
             limit.
-        counts_judging: whether judging and drawing count against that limit; by default only as
-            published.
-        kernel_size: replaces the preset's, as do the next three; see `scribble-robot`.
-        max_radius_px: largest radius of the disk that opens an error.
-        min_nodes: skeletons with fewer pixels give no line.
-        max_points: largest number of points of a line.
+        counts_judging: whether the time for evaluation and drawing counts against that limit; by
+            default only under the published protocol.
+        kernel_size: overrides the preset, as do the next three options; see `scribble-robot`.
+        max_radius_px: maximum radius of the disk that opens an error.
+        min_nodes: skeletons with fewer pixels yield no line.
+        max_points: maximum number of points in a line.
         protocol: "careful", or "published" to reproduce the published package in every respect.
 
     Raises:
-        InvalidInput: no time at all, or neither a limit of time nor of interactions.
+        InvalidInput: the time limit is not positive, or there is no limit on either time or
+            interactions.
 
     Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the
     interactive track; `docs/davis.md` lists the differences.
@@ -122,7 +123,7 @@ def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudge
 
 
 def robot_text(options: Mapping[str, Any]) -> str:
-    """Return the robot's parameters in words: the preset, and the replaced numbers."""
+    """Describe the robot's parameters in words: the preset, and the overridden values."""
     parts = [options["preset"]]
     for name in ("kernel_size", "max_radius_px", "min_nodes", "max_points"):
         if name in options:
@@ -131,7 +132,7 @@ def robot_text(options: Mapping[str, Any]) -> str:
 
 
 def last_round(rounds: int) -> str:
-    """Return the name of the last of `rounds` interactions in "J&F@...": "end" if time alone ends dialogues."""
+    """Return the name of the last of `rounds` interactions in "J&F@..."; "end" if only time ends dialogues."""
     return "end" if rounds == BY_TIME_ALONE else str(rounds)
 
 
@@ -152,5 +153,15 @@ def _summary(rounds: int | None) -> tuple[Statistic, ...]:
     return tuple(statistics)
 
 
-def _at_round(title: str, metric: str, number: int, name: str) -> Statistic:
-    return Statistic(name=f"{title}@{name}", kind="at_round", metric=metric, round=number)
+def _at_round(
+    title: str,
+    metric: str,
+    number: int,
+    name: str,
+) -> Statistic:
+    return Statistic(
+        name=f"{title}@{name}",
+        kind="at_round",
+        metric=metric,
+        round=number,
+    )

@@ -1,4 +1,4 @@
-"""DAVIS 2017 and 2016 as downloaded: videos with several objects, and scribbles that people drew."""
+"""DAVIS 2017 and 2016 as downloaded: videos with several objects, and scribbles drawn by people."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from segarena.datasets.listed_dataset import abbreviate_names, require_folder
 from segarena.errors import DatasetMissing, InvalidImage
 from segarena.files.safe_paths import safe_join
+from segarena.files.text_files import read_text
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
@@ -29,24 +30,24 @@ PUBLISHED = {
     "trainval": (90, 6208, 205),
     "test-dev": (30, 2086, 89),
 }
-"""Sequences, frames and objects of DAVIS 2017."""
+"""Number of sequences, frames and objects in DAVIS 2017."""
 
 
 @dataset("davis")
 class Davis(VideoDataset):
-    """DAVIS as downloaded; the files decide which sequences exist.
+    """DAVIS in its downloaded layout; the files determine which sequences exist.
 
-    A sample is a sequence; its target "objects" holds the labels of all its objects, 255 is
-    `ignore`. The files in `Scribbles/SEQ` are its scribbles, one per person.
+    A sample is a sequence. Its target "objects" contains the labels of all its objects; label 255
+    becomes `ignore`. The files in `Scribbles/SEQ` are its scribbles, one file per person.
 
     Args:
         path: the folder with `JPEGImages`.
         subset: "train", "val", "trainval" or "test-dev", as listed in `ImageSets`; "all" for every
-            folder of frames; or sequences by name, in this order.
-        sequences: of the subset, only these.
-        resolution: folder in `JPEGImages` and `Annotations`.
-        year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year
-            count.
+            folder of frames; or a list of sequence names, in this order.
+        sequences: load only these sequences of the subset.
+        resolution: name of the folder in `JPEGImages` and in `Annotations`.
+        year: 2017, or 2016 for a single object: all ids are merged to 1, and the `ImageSets` of
+            2016 are used.
         renumber: close gaps in the object ids instead of rejecting them.
 
     Raises:
@@ -75,7 +76,7 @@ class Davis(VideoDataset):
         videos: dict[str, VideoFiles] = {}
         for name in names:
             scribbles = sorted((root / "Scribbles" / name).glob("*.json"))
-            # A missing folder is an error of its sequence, which `_read` reports.
+            # A missing folder affects only its own sequence; `_read` reports it.
             videos[name] = VideoFiles(
                 frames=images_if_folder(images / name),
                 masks=images_if_folder(masks[name]),
@@ -100,12 +101,17 @@ class Davis(VideoDataset):
     def _oddities(self) -> Iterable[Finding]:
         if self._is_hidden:
             message = (
-                "test-dev: the annotations are not public, so there is nothing to judge here; the challenge's server "
-                "gives the scribbles and judges the masks"
+                "test-dev: the annotations are not public, so masks cannot be evaluated here; the challenge's "
+                "server provides the scribbles and evaluates the masks"
             )
             yield Finding(is_error=False, message=message)
 
-    def _compare(self, sequences: int, frames: int, objects: int) -> Iterable[Finding]:
+    def _compare(
+        self,
+        sequences: int,
+        frames: int,
+        objects: int,
+    ) -> Iterable[Finding]:
         if self._published is None:
             return
         counts = {"sequences": sequences, "frames": frames, "objects": objects}
@@ -113,11 +119,16 @@ class Davis(VideoDataset):
             # Without public annotations the objects cannot be counted.
             is_unknown = self._is_hidden and name == "objects"
             if count != published and not is_unknown:
-                message = f"davis: {count} {name}, the published subset has {published}"
+                message = f"davis: expected {published} {name} as published, found {count}"
                 yield Finding(is_error=False, message=message)
 
 
-def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> list[str]:
+def _names(
+    root: Path,
+    images: Path,
+    subset: str | Sequence[str],
+    year: int,
+) -> list[str]:
     """Return the sequences of a subset, see `Davis`."""
     if not isinstance(subset, str):
         return select_sequences(subset, None, images)
@@ -133,21 +144,27 @@ def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> 
     return names
 
 
-def _listed(lists: Path, subset: str, year: int) -> list[str]:
-    """Return the sequences of a subset, in the order of their names."""
-    # The first release of 2016 has its lists in a folder named after the resolution, with a pair of files in each line.
+def _listed(
+    lists: Path,
+    subset: str,
+    year: int,
+) -> list[str]:
+    """Return the sequences listed for a subset, sorted by name."""
+    # The first release of 2016 stores its lists in a folder named after the resolution, with a pair
+    # of files in each line.
     for folder in (str(year), "480p"):
         path = lists / folder / f"{subset}.txt"
         if path.is_file() and (folder != "480p" or year == 2016):
             names: set[str] = set()
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in read_text(path, "names of sequences").splitlines():
                 if not line.strip():
                     continue
                 entry = line.split()[0]
-                # A file of a frame, such as /JPEGImages/480p/bear/00000.jpg, names its folder.
+                # A frame path such as /JPEGImages/480p/bear/00000.jpg contains the sequence name as
+                # its folder.
                 names.add(Path(entry).parent.name if "/" in entry else entry)
             return sorted(names)
     raise DatasetMissing(
         f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "
-        f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(DAVIS_SUBSETS)}"
+        f"or set subset='all' for every folder, or subset=['bear', ...]; known subsets are {', '.join(DAVIS_SUBSETS)}"
     )

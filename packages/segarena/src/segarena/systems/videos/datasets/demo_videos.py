@@ -1,4 +1,4 @@
-"""Short videos generated on demand: things that move, bend, cover one another, leave and return."""
+"""Short videos generated on demand: objects that move, deform, occlude one another, leave and return."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from segarena.systems.videos.moving_scene import (
 )
 
 EDITION = 1
-"""Incremented whenever the same options would give other videos."""
+"""Version of the videos, increased whenever the same options give different videos."""
 
 LEAST_SIDE_PX = 48
 
@@ -34,26 +34,30 @@ Rng = np.random.Generator
 
 @dataset("demo-videos")
 class DemoVideos:
-    """Three invented videos and one of pieces of photographs; the same options always give the same pixels.
+    """Three synthetic videos and one composed of photographs; the same options always give the same pixels.
 
-    The target of each video is "objects": labels of two or three objects.
+    The target of each video is "objects": labels for two or three objects.
 
     Args:
-        size: rows and columns of a frame, at least 48 each. The scenes stay the same, so larger
-            frames are finer.
-        frames: number of frames of each video, at least 2. The scenes stay the same, so more frames
-            are slower.
+        size: rows and columns of a frame, at least 48 each. The scene is fixed, so larger frames
+            have a finer resolution.
+        frames: number of frames of each video, at least 2. The scene is fixed, so with more frames
+            the motion is slower.
         seed: seed of textures and noise.
 
     Raises:
-        PluginInvalid: frames too small or too few.
+        PluginInvalid: the frames are too small or too few.
     """
 
     name = "demo-videos"
     sample_kind = "video"
 
     def __init__(
-        self, *, size: Sequence[int] = (120, 200), frames: int = 24, seed: int = 0
+        self,
+        *,
+        size: Sequence[int] = (120, 200),
+        frames: int = 24,
+        seed: int = 0,
     ) -> None:
         if len(size) != 2 or min(size) < LEAST_SIDE_PX:
             raise PluginInvalid(
@@ -72,7 +76,8 @@ class DemoVideos:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the options and of the edition of the rules."""
+        """Hash of the options and of the version of the videos."""
+        # The version changes with the rules, so that old records are not mixed with new videos.
         text = json.dumps([EDITION, self._shape, self._frames, self._seed])
         return hashes.fingerprint(text)
 
@@ -80,12 +85,12 @@ class DemoVideos:
         """Generate one sample; nothing is cached.
 
         Raises:
-            SampleInvalid: there is no such sample.
+            SampleInvalid: there is no sample with this id.
             DatasetMissing: the demo photographs are not in the installation.
         """
         if sample_id not in SCENES:
             raise SampleInvalid(
-                f"demo-videos has no sample {sample_id!r}; there are {', '.join(SCENES)}"
+                f"demo-videos has no sample {sample_id!r}; its samples are {', '.join(SCENES)}"
             )
         rng = np.random.default_rng([self._seed, list(SCENES).index(sample_id)])
         images, labels = SCENES[sample_id](rng).shoot(self._frames, self._shape, rng)
@@ -110,7 +115,7 @@ class DemoVideos:
 
 
 def _crossing(rng: Rng) -> MovingScene:
-    """Two blobs cross, one before the other; the camera pans."""
+    """Two blobs cross, one in front of the other, while the camera pans."""
     meadow = make_texture(
         rng, (320, 480), [(58, 74, 40), (96, 112, 58), (134, 140, 84), (120, 104, 76)], cells=6
     )
@@ -145,7 +150,7 @@ def _crossing(rng: Rng) -> MovingScene:
                 turn=lambda time: -1.5 * time,
                 depth=lambda time: 0.0,
             ),
-            # As one of the objects in colour, and none of them.
+            # This shape has the colour of one of the objects, but is not an object.
             Actor(
                 label=0,
                 look=_blob(rng, [(150, 76, 56), (182, 106, 72)], (0.05, 0.08), pace=0.0),
@@ -158,7 +163,7 @@ def _crossing(rng: Rng) -> MovingScene:
 
 
 def _leaving(rng: Rng) -> MovingScene:
-    """One blob leaves and returns, one comes nearer, one passes behind a post."""
+    """One blob leaves and returns, one approaches, and one passes behind a post."""
     street = make_texture(
         rng, (320, 480), [(92, 92, 98), (124, 120, 116), (150, 142, 130), (78, 84, 80)], cells=8
     )
@@ -219,7 +224,7 @@ def _leaving(rng: Rng) -> MovingScene:
 
 
 def _alike(rng: Rng) -> MovingScene:
-    """Two blobs of one colour touch and one is hidden behind the third, all on a ground that is not far in colour."""
+    """Two blobs of one colour touch, and one is hidden behind a third, on a background of similar colour."""
     sea = make_texture(
         rng, (320, 480), [(44, 78, 98), (66, 104, 118), (92, 126, 126), (60, 90, 88)], cells=5
     )
@@ -266,7 +271,11 @@ def _photographs(rng: Rng) -> MovingScene:
     del rng
     demo = Demo()
 
-    def cut(photograph: str, name: str, lean: float = 0.0) -> Cutout:
+    def cut(
+        photograph: str,
+        name: str,
+        lean: float = 0.0,
+    ) -> Cutout:
         sample = demo.load(photograph)
         mask = next(target.mask for target in sample.targets if target.id == name)
         return Cutout.of(sample.image, mask.astype(np.bool_), lean=lean)
@@ -303,9 +312,20 @@ def _photographs(rng: Rng) -> MovingScene:
     )
 
 
-def _blob(rng: Rng, colours: Sequence[Colour], waves: Sequence[float], *, pace: float) -> Blob:
+def _blob(
+    rng: Rng,
+    colours: Sequence[Colour],
+    waves: Sequence[float],
+    *,
+    pace: float,
+) -> Blob:
     texture = make_texture(rng, (128, 128), colours, cells=6, grain=0.7)
-    return Blob(texture=texture, waves=waves, pace=pace, phase=float(rng.uniform(0, 2 * pi)))
+    return Blob(
+        texture=texture,
+        waves=waves,
+        pace=pace,
+        phase=float(rng.uniform(0, 2 * pi)),
+    )
 
 
 SCENES: dict[str, Callable[[Rng], MovingScene]] = {

@@ -1,4 +1,4 @@
-"""Your own videos: folders of frames, of masks, and optionally of scribbles."""
+"""Your own videos: folders of frames and of masks, and optionally of scribbles."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ VIDEO_FOLDER_LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 
 @dataset("video-folder")
 class VideoFolder(VideoDataset):
-    """For each video a folder of frames and a folder of masks of the same name, possibly nested.
+    """Videos with one folder of frames and one folder of masks of the same name, possibly nested.
 
-    A mask's value is the number of an object. Scribbles are JSON files in the format of the DAVIS
+    The values in a mask are object ids. Scribbles are JSON files in the format of the DAVIS
     challenge.
 
     Args:
@@ -37,16 +37,18 @@ class VideoFolder(VideoDataset):
         frames: folder of the frames in `path`.
         masks: folder of the masks in `path`.
         scribbles: folder of the scribbles in `path`; optional.
-        sequences: only these; by default all.
+        sequences: load only these sequences; by default all.
         single: whether all objects of a video are merged into one.
         renumber: close gaps in the object ids instead of rejecting them.
-        max_objects: largest number of objects of a video; more are an error.
-        ignore_value: value of pixels excluded from scoring; None: there are none.
-        name: as it appears in records; by default the name of the folder at `path`.
+        max_objects: maximum number of objects in a video; more raise an error.
+        ignore_value: value of pixels that are excluded from scoring; None if there are none.
+        name: name in records; by default the name of the folder at `path`.
 
     Raises:
         DatasetMissing: a folder or a sequence is missing, or there are no frames.
     """
+
+    reports_duplicates = True
 
     def __init__(
         self,
@@ -82,7 +84,10 @@ class VideoFolder(VideoDataset):
                 scribbles=tuple(scribble_files),
             )
         rules = ObjectRules(
-            ignore_value=ignore_value, single=single, renumber=renumber, max_objects=max_objects
+            ignore_value=ignore_value,
+            single=single,
+            renumber=renumber,
+            max_objects=max_objects,
         )
         super().__init__(name or root.resolve().name, videos, folders, rules)
 
@@ -90,7 +95,7 @@ class VideoFolder(VideoDataset):
         for sample_id, video in self._videos.items():
             missing = list(missing_frame_names(video.frames))
             if missing:
-                message = f"{sample_id}: the numbers of the frames have gaps, there is no {abbreviate_names(missing)}"
+                message = f"{sample_id}: the frame numbers have gaps; missing: {abbreviate_names(missing)}"
                 yield Finding(is_error=False, message=message)
 
 

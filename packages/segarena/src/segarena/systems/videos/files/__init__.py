@@ -1,1 +1,1 @@
-"""Videos on disk, frame by frame."""
+"""Videos stored as image files, one file per frame."""

@@ -1,4 +1,4 @@
-"""Video files: frames that are decoded on access, and masks as labels."""
+"""Video files: frames that are decoded on access, and label masks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from segarena.samples import Labels
 from segarena.work.lru_cache import LruCache
 
 HIGHEST_VALUE = 255
-"""Of a mask that becomes labels."""
+"""Maximum value in a mask file, because labels have 8 bits."""
 
 _CACHED_FRAMES = 8
 
@@ -29,15 +29,20 @@ def _empty_cache() -> LruCache[int, NDArray[np.uint8]]:
 
 
 class FrameFiles(Sequence[NDArray[np.uint8]]):
-    """The frames of a video, uint8 (H, W, 3), each decoded on access; the last few are cached.
+    """The frames of a video, uint8 (H, W, 3), decoded on access, with a cache for the most recent ones.
 
     Args:
-        sample_id: for messages.
-        paths: one per frame.
-        shape: (H, W) that each must have.
+        sample_id: sample id, for error messages.
+        paths: the image file of each frame.
+        shape: (H, W) that every frame must have.
     """
 
-    def __init__(self, sample_id: str, paths: Sequence[Path], shape: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        sample_id: str,
+        paths: Sequence[Path],
+        shape: tuple[int, int],
+    ) -> None:
         self._sample_id = sample_id
         self._paths = tuple(paths)
         self._shape = shape
@@ -53,14 +58,16 @@ class FrameFiles(Sequence[NDArray[np.uint8]]):
     def __getitem__(self, index: slice) -> list[NDArray[np.uint8]]: ...
 
     def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-        """Return one read-only frame, or several.
+        """Return one read-only frame, or several frames for a slice.
 
         Raises:
-            SampleInvalid: a file is missing, damaged, or of another size than the other frames.
+            SampleInvalid: a file is missing, damaged, or its size differs from the other frames.
         """
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
+        # `range` resolves negative indices and raises IndexError as a list does.
         number = range(len(self))[index]
+        # Cached because every round reads the same frames again, and decoding is slow.
         frame = self._kept.get(number)
         if frame is None:
             frame = self._decode(self._paths[number])
@@ -87,7 +94,7 @@ def image_files(folder: Path) -> Files:
     """Return the images in a folder in natural order: 2 comes before 10."""
     images: list[Path] = []
     for path in folder.iterdir():
-        # macOS writes a hidden file ._NAME.jpg beside each image on foreign disks.
+        # macOS writes a hidden file ._NAME.jpg next to each image on foreign file systems.
         if path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith("."):
             images.append(path)
     images.sort(key=lambda path: (_natural(path.stem), path.name))
@@ -95,7 +102,7 @@ def image_files(folder: Path) -> Files:
 
 
 def images_if_folder(folder: Path) -> Files:
-    """Return the images in a folder as `image_files`; none if the folder does not exist."""
+    """Return the images in a folder as `image_files` does, or an empty list if the folder does not exist."""
     if not folder.is_dir():
         return ()
     return image_files(folder)
@@ -105,7 +112,8 @@ def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
     """Return (H, W) of all frames from the file headers, without decoding.
 
     Raises:
-        InvalidImage: no frames, a file that is not an image, or one of another size than the first.
+        InvalidImage: there are no frames, a file is not an image, or its size differs from that of
+            the first frame.
     """
     if not paths:
         raise InvalidImage("expected at least one frame, found none")
@@ -117,11 +125,15 @@ def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
     return first
 
 
-def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> Files:
+def match_masks(
+    frames: Sequence[Path],
+    masks: Sequence[Path],
+    folder: Path,
+) -> Files:
     """Return the mask of each frame: the file with the same name in another folder.
 
     Raises:
-        InvalidMask: frames without mask, or masks without frame; the message names them.
+        InvalidMask: a frame has no mask or a mask has no frame; the message names them.
     """
     mask_of = {path.stem: path for path in masks}
     missing = [frame.name for frame in frames if frame.stem not in mask_of]
@@ -132,22 +144,25 @@ def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> 
     frame_names = {frame.stem for frame in frames}
     extra = [path.name for path in masks if path.stem not in frame_names]
     if extra or len(mask_of) < len(masks):
-        # "00000.png" beside "00000.jpg" is no extra frame, but one mask too many.
-        surplus = abbreviate_names(extra) if extra else "two files of one name"
+        # "00000.png" next to "00000.jpg" is not an additional frame, but a second mask for the same
+        # frame.
+        surplus = abbreviate_names(extra) if extra else "two files with the same name"
         raise InvalidMask(
-            f"{folder}: expected one mask per frame, found {surplus} besides; remove them"
+            f"{folder}: expected one mask per frame, also found {surplus}; remove them"
         )
     return tuple(mask_of[frame.stem] for frame in frames)
 
 
 def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
-    """Return mask files as labels, uint8 (T, H, W), values as stored.
+    """Read mask files as labels, uint8 (T, H, W), with unchanged values.
 
     Raises:
-        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values
-            above 255; or all together have more pixels than `segarena.files.limits` allows.
+        InvalidMask: a file is missing or damaged, has a different shape than the frames, or has
+            values above 255; or all files together have more pixels than `segarena.files.limits`
+            allows.
     """
-    # Checked before the array is made: sizes come from files, and a forged one could fill the memory.
+    # Checked before the array is allocated: the sizes come from files, and forged sizes could fill
+    # the memory.
     first: Path | str = "masks"
     all_masks = ""
     if paths:
@@ -175,7 +190,7 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
 def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the file names missing between the first and the last of numbered files."""
     numbers = {int(path.stem) for path in paths if path.stem.isdecimal()}
-    # Files with other names, or with one number twice, are not numbered files.
+    # Files with other names, or two files with the same number, are not a numbered sequence.
     if not paths or len(numbers) < len(paths):
         return
     digits = len(paths[0].stem)
@@ -185,10 +200,11 @@ def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a sort key with numbers in a name compared as numbers."""
+    """Return a sort key that compares numbers in a name by value."""
     key: list[tuple[int, int, str]] = []
     for part in re.split(r"(\d+)", name):
-        # Text sorts before numbers; the first element keeps the two from being compared.
+        # Text sorts before numbers; the first tuple element prevents a comparison between the two
+        # types.
         if part.isdecimal():
             key.append((1, int(part), ""))
         else:
@@ -196,8 +212,13 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return key
 
 
-def _other_size(path: Path, size: Sequence[int], first: Path, expected: Sequence[int]) -> str:
+def _other_size(
+    path: Path,
+    size: Sequence[int],
+    first: Path,
+    expected: Sequence[int],
+) -> str:
     return (
         f"{path}: expected the size of {first.name}, {expected[1]} x {expected[0]} pixels, got {size[1]} x {size[0]}; "
-        "all frames of a video must have one size"
+        "all frames of a video must have the same size"
     )

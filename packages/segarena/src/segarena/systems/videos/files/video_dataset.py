@@ -1,8 +1,8 @@
-"""Common base of datasets of video files: one video, its objects, its scribbles, and the check."""
+"""Common base of the datasets of video files: files of a video, conversion to objects, scribbles, and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, abbreviate_names
+from segarena.datasets.duplicates import DuplicateSearch, content_hash
+from segarena.datasets.listed_dataset import (
+    CheckTally,
+    Files,
+    ListedDataset,
+    abbreviate_names,
+    duplicate_findings,
+)
+from segarena.datasets.mask_orientation import MaskedPhotograph, orientation_assumptions
 from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
 from segarena.roles import Finding
 from segarena.samples import VOID, Labels, Target, VideoSample
@@ -25,7 +33,7 @@ from segarena.systems.videos.scribbles.files import Scribbles, read_scribbles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoFiles:
-    """The files of one video, in order; missing masks are left out."""
+    """The files of one video, in order; missing masks are omitted."""
 
     frames: Files
     masks: Files = ()
@@ -38,7 +46,7 @@ class VideoFiles:
 
 
 class VideoObjects(NamedTuple):
-    """The target of a video, the highest object id in its files, and the new number of each id."""
+    """The target of a video, the highest object id in its files, and the new id for each old id."""
 
     target: Target
     highest: int
@@ -47,13 +55,13 @@ class VideoObjects(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRules:
-    """Conversion of the values in masks to objects.
+    """Rules for converting mask values to objects.
 
     Attributes:
-        ignore_value: value of pixels excluded from scoring; None: there are none.
+        ignore_value: value of pixels that are excluded from scoring; None if there are none.
         single: whether all objects are merged into one.
         renumber: whether gaps in the ids are closed.
-        max_objects: largest number of objects of a video.
+        max_objects: maximum number of objects in a video.
     """
 
     ignore_value: int | None = VOID
@@ -62,10 +70,10 @@ class ObjectRules:
     max_objects: int | None = None
 
     def objects(self, labels: Labels) -> VideoObjects:
-        """Return the only target of a video, "objects"; it uses `labels` in place and modifies them.
+        """Return the single target of a video, called "objects"; `labels` is modified in place and not copied.
 
         Raises:
-            InvalidMask: no objects, more than stated, or ids with gaps.
+            InvalidMask: there are no objects, more than `max_objects`, or ids with gaps.
         """
         ignore = None
         if self.ignore_value is not None:
@@ -111,15 +119,15 @@ class ObjectRules:
 
 
 class VideoDataset(ListedDataset[VideoSample]):
-    """Videos whose files are known from a listing.
+    """Base class for videos whose files have already been listed.
 
     Args:
-        name: as it appears in records.
-        videos: the files of each, by sample id, in the order of evaluation.
-        folders: folder of the masks of each; for messages.
+        name: name in records.
+        videos: the files of each video by sample id, in the order of evaluation.
+        folders: mask folder of each video, for error messages.
         objects: conversion of masks to objects.
-        needs_masks: whether a video without a mask for every frame is an error; otherwise it has no
-            target.
+        needs_masks: if True, a frame without a mask is an error; if False, a video with missing
+            masks has no target.
     """
 
     sample_kind = "video"
@@ -140,6 +148,16 @@ class VideoDataset(ListedDataset[VideoSample]):
         files = {key: video.all for key, video in videos.items()}
         super().__init__(name, files, asdict(objects))
 
+    def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
+        """Return how masks without orientation are interpreted, by the first frames; see `orientation_assumptions`."""
+        pictures: list[MaskedPhotograph] = []
+        for sample_id in sample_ids:
+            video = self._videos[sample_id]
+            pictures.append(MaskedPhotograph(video.frames[0], tuple(video.masks[:1])))
+        return orientation_assumptions(
+            pictures, "upright", remedy="rotate the masks, or remove the tag of the frames"
+        )
+
     def _read(self, sample_id: str, files: Files) -> VideoSample:
         del files
         video = self._videos[sample_id]
@@ -158,7 +176,10 @@ class VideoDataset(ListedDataset[VideoSample]):
         )
 
     def _read_objects(
-        self, sample_id: str, video: VideoFiles, shape: tuple[int, int]
+        self,
+        sample_id: str,
+        video: VideoFiles,
+        shape: tuple[int, int],
     ) -> VideoObjects | None:
         if not self._needs_masks and len(video.masks) < len(video.frames):
             return None
@@ -173,7 +194,11 @@ class VideoDataset(ListedDataset[VideoSample]):
             raise InvalidMask(f"{folder}: {error}") from error
 
     def _read_scribbles(
-        self, path: Path, sample_id: str, video: VideoFiles, objects: VideoObjects | None
+        self,
+        path: Path,
+        sample_id: str,
+        video: VideoFiles,
+        objects: VideoObjects | None,
     ) -> Scribbles:
         highest = None if objects is None or self._objects.single else objects.highest
         name = sample_id.rpartition("/")[2]
@@ -189,6 +214,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         objects = 0
         scribbles = 0
         without: list[str] = []
+        duplicates = DuplicateSearch()
         for sample_id in self.sample_ids:
             try:
                 sample = self.load(sample_id)
@@ -200,7 +226,18 @@ class VideoDataset(ListedDataset[VideoSample]):
             scribbles += len(sample.scribbles)
             if not sample.scribbles:
                 without.append(sample_id)
-            yield from _undecodable(sample)
+            hashes: list[bytes] = []
+            for number in range(len(sample.frames)):
+                try:
+                    frame = sample.frames[number]
+                except SampleInvalid as error:
+                    yield Finding(is_error=True, message=str(error))
+                    continue
+                has_content = frame.min() < frame.max()
+                hashes.append(content_hash(frame) if has_content else b"")
+            if self.reports_duplicates:
+                duplicates.add_video(sample_id, hashes)
+        yield from duplicate_findings(duplicates)
         yield from self._compare(len(self.sample_ids), frames, objects)
         if scribbles and without:
             yield Finding(
@@ -209,22 +246,19 @@ class VideoDataset(ListedDataset[VideoSample]):
             )
         message = (
             f"{self.name}: {len(self.sample_ids)} sequences, {frames} frames, {objects} objects, "
-            f"{scribbles} files of scribbles"
+            f"{scribbles} scribble files"
         )
         yield Finding(is_error=False, message=message)
 
-    def _compare(self, sequences: int, frames: int, objects: int) -> Iterable[Finding]:
-        """Return the differences of the counts from published ones."""
+    def _compare(
+        self,
+        sequences: int,
+        frames: int,
+        objects: int,
+    ) -> Iterable[Finding]:
+        """Return the differences between the counts and the published counts."""
         del sequences, frames, objects
         return ()
-
-
-def _undecodable(sample: VideoSample) -> Iterable[Finding]:
-    for number in range(len(sample.frames)):
-        try:
-            sample.frames[number]
-        except SampleInvalid as error:
-            yield Finding(is_error=True, message=str(error))
 
 
 def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
@@ -233,6 +267,7 @@ def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
     for lines in drawn["scribbles"]:
         renumbered: list[dict[str, Any]] = []
         for line in lines:
+            # Masks have 8 bits, so a larger id cannot be an object.
             object_id = int(numbers[min(line["object_id"], VOID)])
             renumbered.append({**line, "object_id": object_id})
         frames.append(renumbered)
@@ -240,9 +275,11 @@ def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
 
 
 def select_sequences(
-    names: Iterable[str], sequences: str | Iterable[str] | None, where: Path
+    names: Iterable[str],
+    sequences: str | Iterable[str] | None,
+    where: Path,
 ) -> list[str]:
-    """Return the `names` that are in `sequences`, in their order; all of them if `sequences` is None.
+    """Return those of `names` that are in `sequences`, in the order of `sequences`; all if that is None.
 
     Raises:
         DatasetMissing: one of `sequences` is not among `names`.

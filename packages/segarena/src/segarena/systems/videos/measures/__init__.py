@@ -1,1 +1,1 @@
-"""J and F, the table that a session reports, and the challenge's summary against time."""
+"""J and F, the report table of a session, and the challenge's summary of quality against time."""

@@ -1,7 +1,7 @@
-"""The report of a video challenge, one row per interaction, object and frame, and scores of samples from it.
+"""Report table of a video challenge, one row per interaction, object and frame, and scores computed from it.
 
-Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, whose reports have the
-same columns.
+Source: DAVIS Interactive Challenge, package `davisinteractive` 1.0.4, whose reports have the same
+columns.
 """
 
 from __future__ import annotations
@@ -27,22 +27,27 @@ REPORT_COLUMNS = {
     **dict.fromkeys(METRICS, pl.Float64),
     "timing": pl.Float64,
 }
-"""The columns of a report, in order. Frames count from 0, everything else from 1; timing is in seconds, the same in all
-rows of an interaction."""
+"""The columns of a report, in order. Frames are counted from 0, everything else from 1; timing is
+in seconds, the same in all rows of an interaction."""
 
 _ROUND = ("sample", "target", "user", "repeat", "round")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class SampleScore:
-    """Quality and time of the answers about one sample: a sequence that began with one person's scribbles.
+    """Quality and time of the predictions for one sample: a sequence with the first scribbles of one person.
 
     Attributes:
-        sequence: its name.
-        scribble_idx: number of the person whose scribbles came first, from 1.
-        quality: (objects, interactions), means over frames; NaN for a missing interaction. No
-            columns if no answer came in time.
-        seconds: (interactions,), time of each answer; NaN if it is missing.
+        sequence: name of the sequence.
+        scribble_idx: index of the person who drew the first scribbles, from 1.
+        quality: (objects, interactions), means over frames; NaN for a missing interaction. It has
+            no columns if there was no prediction within the time limit.
+        seconds: (interactions,), time of each prediction; NaN if it is missing.
     """
 
     sequence: str
@@ -56,8 +61,12 @@ class SampleScore:
         return len(self.quality)
 
 
-def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
-    """Return the score of a sample without answers."""
+def unanswered(
+    sequence: str,
+    scribble_idx: int,
+    objects: int,
+) -> SampleScore:
+    """Return the score of a sample without any prediction."""
     return SampleScore(
         sequence=sequence,
         scribble_idx=scribble_idx,
@@ -66,12 +75,16 @@ def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
     )
 
 
-def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "") -> pl.DataFrame:
-    """Return the report of one user and segmenter, from the tables `parts` and `timings` of a run.
+def report_table(
+    parts: pl.DataFrame,
+    timings: pl.DataFrame,
+    session_id: str = "",
+) -> pl.DataFrame:
+    """Return the report of one user and segmenter, computed from the tables `parts` and `timings` of a run.
 
-    The time of encoding a sample is part of the first interaction, as for the challenge's
-    participants. The columns are `REPORT_COLUMNS`, the rows in the order of `parts`; timings of
-    other users are ignored.
+    The time for encoding a sample is part of the first interaction, as for the challenge's
+    participants. The columns are `REPORT_COLUMNS`, and the rows are in the order of `parts`;
+    timings of other users are ignored.
     """
     if not parts.height:
         return pl.DataFrame(schema=REPORT_COLUMNS)
@@ -91,6 +104,7 @@ def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "
     return joined.select(
         pl.lit(session_id).alias("session_id"),
         pl.col("sample").alias("sequence"),
+        # Repeats count from 0, but the challenge's scribble files and reports count from 1.
         (pl.col("repeat") + 1).alias("scribble_idx"),
         pl.col("round").alias("interaction"),
         pl.col("object").alias("object_id"),
@@ -110,8 +124,10 @@ def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleS
     """
     if metric not in METRICS:
         raise InvalidInput(f"metric: expected one of {', '.join(METRICS)}, got {metric!r}")
+    # The frames of an object come first, as the published summary averages.
     keys = ("sequence", "scribble_idx")
     groups = report.group_by(*keys, "interaction", "object_id", maintain_order=True)
+    # The time of an interaction is repeated in all its rows, so its mean is the time itself.
     means = groups.agg(pl.col(metric, "timing").mean())
     scores: list[SampleScore] = []
     for key, rows in means.group_by(*keys, maintain_order=True):
@@ -119,16 +135,25 @@ def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleS
     return scores
 
 
-def _score(sequence: str, scribble_idx: int, rows: pl.DataFrame, metric: str) -> SampleScore:
+def _score(
+    sequence: str,
+    scribble_idx: int,
+    rows: pl.DataFrame,
+    metric: str,
+) -> SampleScore:
     interaction: NDArray[Any] = rows["interaction"].to_numpy()
     object_id: NDArray[Any] = rows["object_id"].to_numpy()
+    # Ids are numbered from 1 without gaps.
     objects = object_id.max()
     interactions = interaction.max()
-    # NaN marks interactions without a row, which 0 would count as a failure.
+    # NaN marks interactions without a row; 0 would count them as failures.
     quality = np.full((objects, interactions), np.nan)
     seconds = np.full(interactions, np.nan)
     quality[object_id - 1, interaction - 1] = rows[metric].to_numpy()
     seconds[interaction - 1] = rows["timing"].to_numpy()
     return SampleScore(
-        sequence=sequence, scribble_idx=scribble_idx, quality=quality, seconds=seconds
+        sequence=sequence,
+        scribble_idx=scribble_idx,
+        quality=quality,
+        seconds=seconds,
     )

@@ -1,10 +1,12 @@
-"""Summary of a timed video challenge: quality against time, the area under the curve, the value after a minute.
+"""Summary of a timed video challenge: quality against time, area under the curve, and quality after a minute.
 
-Missing interactions of a sample keep the last quality and take no time; before the first answer
-quality is 0. Quality is a mean over objects, so samples weigh by their objects; time is a mean over
-samples. Intervals resample whole sequences, since the samples of one sequence are dependent.
+A missing interaction keeps the last quality and takes no time; before the first prediction, quality
+is 0. Quality is a mean over objects, so samples are weighted by their number of objects; time is a
+mean over samples. Bootstrap intervals resample whole sequences, because the samples of one sequence
+are dependent.
 
-Source: DAVIS Interactive Challenge, "Evaluation". "published" below says where its package differs.
+Source: DAVIS Interactive Challenge, "Evaluation". Below, "published" marks where its package
+differs.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from segarena.systems.videos.measures.challenge_report import SampleScore
 
 Values: TypeAlias = NDArray[np.float64]
 
+# The challenge calls the value at this time "J_60s", although it is J&F.
 THRESHOLD_S = 60.0
-"""Time at which the challenge reads the curve."""
+"""Time in seconds at which the challenge reads the curve."""
 
 
 _GRID_POINTS = 61
@@ -32,22 +35,27 @@ _GRID_POINTS = 61
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveEnd:
-    """End of the curve.
+    """Rule for the end of the quality-against-time curve.
 
     Attributes:
         seconds_per_object: time limit of a sample per object; None without a limit.
-        protocol: "careful": the curve ends at that limit for the mean number of objects of the counted samples, or at
-            the end of the last interaction without a limit; the rest is cut off. "published": it ends at the limit for
-            the mean number of objects of the sequences, or at the number of interactions times the
-            longest single one; nothing is cut off, so the area beyond the end is negative, and it
-            is divided by the latest time.
+        protocol: "careful" ends the curve at the time limit for the mean number of objects of the
+            counted samples, or, without a limit, at the end of the last interaction; the rest is
+            cut off. "published" ends it at the limit for the mean number of objects of the
+            sequences, or at the number of interactions times the longest single one. It cuts
+            nothing off, so the area beyond the end is negative, and it divides by the latest time.
     """
 
     seconds_per_object: float | None = None
     protocol: Protocol = "careful"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class VideoSummary:
     """Quality against time.
 
@@ -55,9 +63,9 @@ class VideoSummary:
         auc: area under the curve, divided by its last time; 0 if no time passed.
         at_threshold: quality at `threshold_s`, linearly interpolated between the points of the
             curve.
-        threshold_s: in seconds.
-        time_s: times of the curve: 0, the mean time after each interaction, the end.
-        quality: values of the curve: 0, the mean after each interaction, the last one again.
+        threshold_s: the time of `at_threshold` in seconds.
+        time_s: times of the curve: 0, the mean time after each interaction, and the end.
+        quality: values of the curve: 0, the mean after each interaction, and the last mean again.
         samples: number of counted samples.
         planned: number of all samples.
     """
@@ -76,7 +84,7 @@ class VideoSummary:
         return self.quality[1:-1]
 
     def to_json(self, name: str = "J_AND_F") -> dict[str, Any]:
-        """Return the published summary: the curve, its area, and the value at the threshold, not rounded."""
+        """Return the published summary: the curve, its area, and the value at the threshold, without rounding."""
         return {
             "auc": self.auc,
             "metric_at_threshold": {"threshold": self.threshold_s, name: self.at_threshold},
@@ -84,9 +92,14 @@ class VideoSummary:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class VideoIntervals:
-    """Bootstrap intervals of a `VideoSummary`, (low, high); `by_time` is at `time_s`, a grid over the curve's times."""
+    """Bootstrap intervals of a `VideoSummary`, (low, high); `by_time` is evaluated at the times `time_s`."""
 
     auc: tuple[float, float]
     at_threshold: tuple[float, float]
@@ -96,18 +109,20 @@ class VideoIntervals:
 
 
 def fill_missing_rounds(score: SampleScore, rounds: int) -> tuple[Values, Values]:
-    """Return quality (objects, rounds) and seconds (rounds,) without gaps.
+    """Return quality (objects, rounds) and seconds (rounds,) with gaps filled in.
 
-    A missing interaction has the quality of the one before and took 0 seconds; before the first
-    answer all are 0.
+    A missing interaction repeats the quality of the previous one and takes 0 seconds; before the
+    first prediction, all values are 0.
     """
     quality = np.zeros((score.objects, rounds))
     seconds = np.zeros(rounds)
+    # If no prediction precedes it, the published summary counts 0.
     last: Values = np.zeros(score.objects)
     for index in range(rounds):
         if index < score.quality.shape[1]:
             answered = score.quality[:, index]
             is_missing = np.isnan(answered).any() or np.isnan(score.seconds[index])
+            # A missing interaction repeats the previous quality and takes no time.
             if not is_missing:
                 last = answered
                 seconds[index] = score.seconds[index]
@@ -127,11 +142,11 @@ def video_summary(
     """Summarize quality against time over all samples.
 
     Args:
-        scores: of every sample that was begun; one without an answer counts 0.
-        rounds: largest number of interactions; by default that of any sample, 1 if none had any.
-        horizon: end of the curve; by default there is no time limit.
-        not_run: the samples that were not begun.
-        counts_not_run: whether these count 0; by default only as published.
+        scores: scores of all samples that were started; a sample without a prediction counts 0.
+        rounds: maximum number of interactions; by default the maximum over the samples, at least 1.
+        horizon: rule for the end of the curve; by default there is no time limit.
+        not_run: the samples that were not started.
+        counts_not_run: whether these samples count 0; by default only under the published protocol.
         threshold_s: time at which the curve is read.
 
     Raises:
@@ -139,6 +154,7 @@ def video_summary(
     """
     end = horizon or CurveEnd()
     if counts_not_run is None:
+        # The published summary counts samples that were never started as failed.
         counts_not_run = end.protocol == "published"
     counted = [*scores, *not_run] if counts_not_run else list(scores)
     sums = _SequenceSums.of(counted, _round_count(scores, rounds))
@@ -165,12 +181,13 @@ def video_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> VideoIntervals:
-    """Return bootstrap intervals of the summary of `scores`; NaN with fewer than two sequences.
+    """Return bootstrap intervals for the summary of `scores`; NaN with fewer than two sequences.
 
-    Arguments are as for `video_summary`; samples that were not begun do not count. Sequences are
-    drawn `repeats` times, and `level` of the draws lie inside an interval: the draws of
-    `segarena.statistics.intervals.bootstrap_mean`, so that where objects and samples have the same
-    mean, they have the same interval. The grid of times ends at `until_s`, or with the curve.
+    The arguments are those of `video_summary`; samples that were not started are ignored. Sequences
+    are resampled `repeats` times, and an interval contains the share `level` of the resamples. The
+    resamples are those of `segarena.statistics.intervals.bootstrap_mean`, so means over objects and
+    over samples that are equal also have equal intervals. The grid of times ends at `until_s`, or
+    else with the curve.
     """
     end = horizon or CurveEnd()
     sums = _SequenceSums.of(scores, _round_count(scores, rounds))
@@ -210,10 +227,11 @@ class _Curve:
     quality: Values
 
     def area(self) -> float:
-        """Return the area under the curve (trapezoids), divided by the latest time."""
+        """Return the area under the curve (trapezoidal rule), divided by the latest time."""
         latest_s = float(self.time_s.max())
         if not latest_s:
             return 0.0
+        # Trapezoids, as published.
         doubled_means = self.quality[1:] + self.quality[:-1]
         areas = np.diff(self.time_s) * doubled_means / 2
         return float(areas.sum()) / latest_s
@@ -224,14 +242,14 @@ class _Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SequenceSums:
-    """Sums over the samples of each sequence, sufficient for a mean over any draw of sequences.
+    """Sums over the samples of each sequence, which suffice to compute means over any resample of sequences.
 
     Attributes:
-        quality: (sequences, rounds), summed over objects and samples.
-        seconds: (sequences, rounds), summed over samples.
-        objects: (sequences,), summed over samples.
+        quality: (sequences, rounds), quality summed over objects and samples.
+        seconds: (sequences, rounds), time summed over samples.
+        objects: (sequences,), number of objects summed over samples.
         samples: (sequences,), number of samples.
-        of_sequence: (sequences,), number of objects of the sequence.
+        of_sequence: (sequences,), number of objects in each sequence.
         longest: (sequences,), time of the longest interaction.
     """
 
@@ -244,6 +262,8 @@ class _SequenceSums:
 
     @classmethod
     def of(cls, scores: Sequence[SampleScore], rounds: int) -> _SequenceSums:
+        # Sequences are resampled instead of samples, because the samples of one sequence share its
+        # video.
         names = list(dict.fromkeys(score.sequence for score in scores)) or [""]
         count = len(names)
         sums = cls(
@@ -262,17 +282,21 @@ class _SequenceSums:
             sums.objects[row] += score.objects
             sums.samples[row] += 1
             sums.of_sequence[row] = score.objects
+            # Needed only for the published end of a curve without a time limit.
             sums.longest[row] = max(sums.longest[row], seconds.max())
         return sums
 
     def curve(self, weights: Values, end: CurveEnd) -> _Curve:
-        """Return the curve over sequences with these weights."""
+        """Return the curve over sequences, weighted by how often each was resampled."""
         objects = max(weights @ self.objects, 1.0)
         samples = max(weights @ self.samples, 1.0)
         mean_quality = weights @ self.quality / objects
         mean_seconds = np.cumsum(weights @ self.seconds / samples)
+        # The published curve starts at 0 s with quality 0, before any prediction.
         quality: Values = np.concatenate([[0.0], mean_quality])
         time_s: Values = np.concatenate([[0.0], mean_seconds])
+        # As in the published code, quality is averaged over objects but time over samples, so
+        # sequences with many objects have more weight in quality only.
         end_s = self._end_s(weights, float(time_s[-1]), end)
         if end.protocol == "careful":
             at_end = np.interp(end_s, time_s, quality)
@@ -280,16 +304,25 @@ class _SequenceSums:
             time_s = np.minimum(time_s, end_s)
         return _Curve(np.append(time_s, end_s), np.append(quality, quality[-1]))
 
-    def _end_s(self, weights: Values, last_s: float, end: CurveEnd) -> float:
+    def _end_s(
+        self,
+        weights: Values,
+        last_s: float,
+        end: CurveEnd,
+    ) -> float:
         """Return the time at which the curve ends, see `CurveEnd`."""
         rounds = self.quality.shape[1]
         if end.seconds_per_object is None:
             if end.protocol == "careful":
                 return last_s
+            # Published behaviour: the area therefore depends on the slowest interaction of the
+            # session.
             return float(self.longest[weights > 0].max()) * rounds
         if end.protocol == "careful":
             objects = float(weights @ self.objects) / max(float(weights @ self.samples), 1.0)
         else:
+            # Published behaviour: a mean over sequences, so a sequence with three scribbles counts
+            # once.
             objects = float(weights @ self.of_sequence / weights.sum())
         return end.seconds_per_object * objects
 

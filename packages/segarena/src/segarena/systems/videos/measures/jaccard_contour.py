@@ -1,7 +1,7 @@
 """J and F of video object segmentation: overlap of regions and of contours, per object and frame.
 
-Source: Perazzi et al., DAVIS, CVPR 2016; as the DAVIS Interactive Challenge and the DAVIS 2017
-toolkit compute them.
+Source: Perazzi et al., DAVIS, CVPR 2016; computed as in the DAVIS Interactive Challenge and the
+DAVIS 2017 toolkit.
 """
 
 from __future__ import annotations
@@ -44,36 +44,39 @@ def jaccard_contour(
     ignore: Any = None,
     *,
     objects: int | None = None,
+    # Tolerance of the published code: 0.8 % of the diagonal, which is 8 pixels at 854 x 480.
     bound_share: float = 0.008,
     void: Void = "ignore",
 ) -> JaccardContour:
     """Return J and F of every object in every frame.
 
-    J is intersection over union. F is the harmonic mean of the share of predicted contour pixels
-    near the target's contour and the share of target contour pixels near the predicted one. See
-    `segarena.arrays.label_edges` for what a contour is.
+    J is intersection over union. F is the harmonic mean of two shares: that of predicted contour
+    pixels near the target's contour, and that of target contour pixels near the predicted contour.
+    `segarena.arrays.label_edges` defines the contour.
 
-    An object absent from both masks of a frame has J = F = 1. F is 0 if one contour is empty and 1
-    if both are, even if one mask fills the frame and the other is empty.
+    An object that is absent from both masks of a frame has J = F = 1. F is 0 if exactly one contour
+    is empty and 1 if both are, even if one mask fills the frame and the other is empty.
 
     Args:
         prediction: integer labels (T, H, W), or (H, W) for one frame; bool for one object. Labels
             beyond the target's objects count as background.
-        target: the same shape; 255 is no object but part of `ignore`.
-        ignore: bool, same shape: excluded from scoring.
-        objects: number of objects to judge; by default the highest label of the target below 255.
-        bound_share: tolerance of the contours, as a share of the diagonal; 1 or more is in pixels.
-        void: "ignore": ignored pixels are removed from both masks first; "background": they are ordinary background,
-            as in the published interactive challenge.
+        target: integer labels of the same shape; 255 is not an object but part of `ignore`.
+        ignore: bool, same shape: pixels excluded from scoring.
+        objects: number of objects to evaluate; by default the highest label of the target below
+            255.
+        bound_share: distance tolerance for contours, as a share of the frame's diagonal; values of
+            1 or more are in pixels.
+        void: "ignore": ignored pixels are removed from both masks first; "background": they are
+            ordinary background, as in the published interactive challenge.
 
     Raises:
-        InvalidInput: no objects, the shapes differ, or labels other than 0 to 255.
+        InvalidInput: there are no objects, the shapes differ, or labels are outside 0 to 255.
     """
     labels, ignore = without_void(as_labels(target, name="target"), ignore)
     count = int(labels.max(initial=0)) if objects is None else objects
     if count < 1:
         raise InvalidInput(
-            "J and F need at least one object; the target has none, so say how many are judged"
+            "J and F: expected at least one object, got none; pass the number of `objects`"
         )
     comparison = ObjectsComparison(np.asarray(prediction), ObjectsReference(labels, count, ignore))
     return JaccardContourMetric(bound_share=bound_share, void=void).of(comparison)
@@ -82,13 +85,13 @@ def jaccard_contour(
 @metric("jaccard-contour")
 @dataclass(kw_only=True, eq=False)
 class JaccardContourMetric:
-    """J, F and their mean, averaged over frames and objects; the table of parts holds J and F.
+    """J, F and their mean, averaged over frames and objects; the table of parts contains J and F.
 
     Args:
-        bound_share: tolerance of the contours, as a share of the frame's diagonal; 1 or more is in
-            pixels.
-        void: "ignore": ignored pixels are removed from both masks; "background": they are ordinary background, so
-            that a prediction there is wrong, as in the published interactive challenge.
+        bound_share: distance tolerance for contours, as a share of the frame's diagonal; values of
+            1 or more are in pixels.
+        void: "ignore": ignored pixels are removed from both masks; "background": they are ordinary
+            background, so a prediction there is wrong, as in the published interactive challenge.
     """
 
     columns = ("jaccard", "contour", "j_and_f")
@@ -102,8 +105,9 @@ class JaccardContourMetric:
         """Return the means over frames, then over objects."""
         values = self.of(comparison)
         jaccard = float(values.jaccard.mean())
-        contours = float(values.contour.mean())
-        return {"jaccard": jaccard, "contour": contours, "j_and_f": (jaccard + contours) / 2}
+        contour = float(values.contour.mean())
+        j_and_f = (jaccard + contour) / 2
+        return {"jaccard": jaccard, "contour": contour, "j_and_f": j_and_f}
 
     def parts(self, comparison: AnyComparison) -> Mapping[str, NDArray[np.float64]]:
         """Return J and F of each object and frame."""
@@ -111,7 +115,7 @@ class JaccardContourMetric:
         return {"jaccard": values.jaccard, "contour": values.contour}
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where J, F and their mean differ from those of the parts."""
+        """Return where the recorded J, F and their mean differ from those computed from the parts."""
         mean = (values["jaccard"] + values["contour"]) / 2
         is_wrong = np.abs(values["j_and_f"] - mean) > _TOLERANCE
         for name in ("jaccard", "contour"):
@@ -123,17 +127,19 @@ class JaccardContourMetric:
 
     def of(self, comparison: AnyComparison) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
-        # Without ignored pixels both rules are the same, so both share one cached result.
+        # Without ignored pixels the two rules agree, so they share one cached result.
         has_void = self.void == "ignore" and comparison.reference.ignore is not None
         key = ("jaccard-contour", self.bound_share, has_void)
         return comparison.remember(key, lambda: self._measure(comparison))
 
     def _measure(self, comparison: AnyComparison) -> JaccardContour:
         prediction, target, ignore, objects = _stacks(comparison)
+        # The published interactive package does not mask 255.
         if self.void == "background":
             ignore = None
         radius_px = contour_radius_px(target.shape[1:], self.bound_share)
-        # Contours of the target are the same for all predictions, so the reference caches them.
+        # The target's contours are the same for all predictions, so they are cached with the
+        # reference.
         target_contours: dict[tuple[int, int], PackedContour] = comparison.reference.remember(
             ("truths", ignore is None, radius_px), dict[tuple[int, int], PackedContour]
         )
@@ -155,7 +161,11 @@ class JaccardContourMetric:
 _TOLERANCE = 1e-9
 
 
-def _object_mask(labels: Labels, number: int, void: Mask | None) -> Mask:
+def _object_mask(
+    labels: Labels,
+    number: int,
+    void: Mask | None,
+) -> Mask:
     """Return the mask of one object in one frame, without void pixels."""
     mask = labels == number
     if void is None:
@@ -165,6 +175,7 @@ def _object_mask(labels: Labels, number: int, void: Mask | None) -> Mask:
 
 def _pair_scores(prediction: PackedContour, target: PackedContour) -> tuple[float, float]:
     """Return J and F of one object in one frame."""
+    # Absent from both masks: the frame counts as correct, as in the published toolkit.
     if not (prediction.area or target.area):
         return 1.0, 1.0
     both = overlap_contours(prediction, target)
@@ -172,6 +183,7 @@ def _pair_scores(prediction: PackedContour, target: PackedContour) -> tuple[floa
     if not (prediction.length and target.length):
         # F is 1 if both contours are empty, 0 if only one is.
         return jaccard, float(prediction.length == target.length)
+    # Contour lengths are pixel counts.
     precision = both.first / prediction.length
     recall = both.second / target.length
     if not precision + recall:

@@ -21,7 +21,7 @@ from segarena.reports.display_names import metric_name
 from segarena.reports.page_parts import Note, Section
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.recorded_run import Run
-from segarena.reports.renderers import sheet_terminal
+from segarena.reports.renderers.terminal import sheet_terminal
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
 from segarena.systems.videos.benchmarks.davis import METRIC_COLUMNS, last_round, robot_text
@@ -37,7 +37,7 @@ class DavisPage(Page):
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """The robot's metric after the last interaction."""
+        """Statistic by which runs are ranked: the robot's metric after the last interaction."""
         column = METRIC_COLUMNS[self.runs[0].config.benchmark.options["metric"]]
         last: Statistic | None = None
         for statistic in self.usual_runs[0].summary:
@@ -54,12 +54,12 @@ class DavisPage(Page):
 
     @cached_property
     def timed_floors(self) -> list[TimedRun]:
-        """The same of the baselines."""
+        """All pairs of control run and user with scores."""
         return [timed for timed in timed_runs(self.floors) if timed.scores(timed.metric)]
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
-        """The challenge's values against time."""
+        """The challenge's values over time."""
         return {"time": challenge_sheet(self.timed)} if self.timed else {}
 
     def sections(self) -> list[Section]:
@@ -94,9 +94,7 @@ class DavisPage(Page):
         return []
 
 
-_OVER_OBJECTS = (
-    "mean of {name} over all objects of all samples; in the first table each sample counts once"
-)
+_OVER_OBJECTS = "mean of {name} over all objects of all samples; in the first table each sample has the same weight"
 
 
 def rules_text(run: Run) -> str:
@@ -105,9 +103,9 @@ def rules_text(run: Run) -> str:
     limit = options["seconds_per_object"]
     time = "no time limit" if limit is None else f"{limit:g} s for each object of a video"
     if options["counts_judging"]:
-        judging = "judging and drawing included"
+        judging = "including evaluation and drawing"
     else:
-        judging = "judging and drawing not counted"
+        judging = "excluding evaluation and drawing"
     shown = metric_name(METRIC_COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
@@ -153,7 +151,9 @@ def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
         caption="The challenge's values. Quality is averaged over objects, time over samples.",
         head=("Segmenter", *rules, *qualities, "s / interaction", "Samples", "Too late"),
         rows=tuple(rows),
-        notes=("Brackets hold 95 % intervals from 2000 bootstrap draws of whole sequences.",),
+        notes=(
+            "Brackets contain 95 % intervals from 2000 bootstrap resamples of whole sequences.",
+        ),
     )
 
 
@@ -179,9 +179,11 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
 
 
 def quality_charts(
-    timed: Sequence[TimedRun], runs: Sequence[Run], floors: Sequence[TimedRun] = ()
+    timed: Sequence[TimedRun],
+    runs: Sequence[Run],
+    floors: Sequence[TimedRun] = (),
 ) -> Figure | None:
-    """Return quality against time and against interactions; for several runs, a pair of charts per user.
+    """Return quality against time and against interactions; with several runs, one pair of charts per user.
 
     Baselines appear against interactions only, since they take almost no time.
     """
@@ -229,9 +231,9 @@ def _floor_curves(floors: Sequence[TimedRun], users: Collection[str]) -> list[Cu
 def _chart_groups(
     timed: Sequence[TimedRun], runs: Sequence[Run]
 ) -> list[tuple[str, list[tuple[TimedRun, int]]]]:
-    """Return the curves of each chart with their colours, and a suffix for its title.
+    """Return the curves of each chart with their colours, and a suffix for the chart's title.
 
-    A chart holds all users of a single run, or all runs of one user.
+    A chart contains all users of a single run, or all runs for one user.
     """
     if len(runs) == 1:
         return [("", [(one, colour) for colour, one in enumerate(timed)])]
@@ -251,7 +253,7 @@ def _value(mean: float, ends: Iterable[float]) -> Value:
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
-    """Return the row of a sequence; an empty one if this run has no score of it."""
+    """Return the row of a sequence; an empty row if this run has no score for it."""
 
     def scores_of(metric: str) -> list[SampleScore]:
         return [score for score in one.scores(metric) if score.sequence == sequence]
@@ -282,11 +284,14 @@ def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]
 def _decay(one: TimedRun, sequence: str) -> float:
     """Return the decay of the mean over objects after the last interaction of each sample."""
     rows = one.report.filter(pl.col("sequence") == sequence)
-    last = pl.col("interaction").max().over("scribble_idx")
-    rows = rows.filter(pl.col("interaction") == last)
-    by_frame = rows.group_by("frame").agg(pl.col(one.metric).mean()).sort("frame")
+    last_interaction = pl.col("interaction").max().over("scribble_idx")
+    last_rows = rows.filter(pl.col("interaction") == last_interaction)
+    quality = pl.col(one.metric).mean()
+    by_frame = last_rows.group_by("frame").agg(quality).sort("frame")
     values = by_frame[one.metric].to_numpy()
-    return decay(values) if len(values) else math.nan
+    if not len(values):
+        return math.nan
+    return decay(values)
 
 
 def _mean_seconds(one: TimedRun) -> float:
@@ -297,7 +302,11 @@ def _mean_seconds(one: TimedRun) -> float:
     return float(np.mean(rounds["timing"].to_numpy()))
 
 
-def _against_time(one: TimedRun, colour: int, until_s: float) -> Curve:
+def _against_time(
+    one: TimedRun,
+    colour: int,
+    until_s: float,
+) -> Curve:
     grid = np.linspace(0, until_s, _GRID_POINTS)
     low_ends, high_ends = one.intervals.by_time
     low = np.interp(grid, one.intervals.time_s, low_ends)
@@ -317,7 +326,14 @@ def _against_rounds(one: TimedRun, colour: ChartColour) -> Curve:
     low, high = one.intervals.by_round.tolist()
     level = one.summary.by_round.tolist()
     rounds = range(1, len(level) + 1)
-    return Curve(label=one.label, colour=colour, x=rounds, y=level, low=low, high=high)
+    return Curve(
+        label=one.label,
+        colour=colour,
+        x=rounds,
+        y=level,
+        low=low,
+        high=high,
+    )
 
 
 def _curve_frame(one: TimedRun) -> pl.DataFrame:
@@ -326,5 +342,5 @@ def _curve_frame(one: TimedRun) -> pl.DataFrame:
     )
 
 
-# Points of a curve against time.
+# Number of points of a curve against time.
 _GRID_POINTS = 121

@@ -1,4 +1,4 @@
-"""Timed video runs from their records: summary and intervals against time of each run and user."""
+"""Timed video runs from their records: summary and intervals over time, for each run and user."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KEYS = ("sample", "target", "repeat", "round")
 
 @dataclass(frozen=True, eq=False)
 class TimedRun:
-    """The answers to one user in one run, against time.
+    """Predictions for one user in one run, with their times.
 
     Attributes:
         run: the run.
@@ -52,24 +52,27 @@ class TimedRun:
 
     @property
     def metric(self) -> str:
-        """Column by which the robot chooses frames and that the curve shows."""
+        """Metric by which the robot chooses frames and which the curve shows."""
         return METRIC_COLUMNS[self.run.config.benchmark.options["metric"]]
 
     @cached_property
     def report(self) -> pl.DataFrame:
         """The challenge's table, without failed dialogues."""
         failed = [dialogue for dialogue in self._dialogues if dialogue.failure is not None]
-        parts = self.run.folder.parts().filter(pl.col("user") == self.user)
-        parts = parts.join(_rounds(failed), on=_KEYS[:3], how="anti")
+        all_parts = self.run.folder.parts()
+        own_parts = all_parts.filter(pl.col("user") == self.user)
+        # Keyed by sample, target and repeat: a failed dialogue is excluded from all rounds.
+        dialogue_key = _KEYS[:3]
+        parts = own_parts.join(_rounds(failed), on=dialogue_key, how="anti")
         return report_table(parts, self.run.timings, self.run.label)
 
     def scores(self, metric: str) -> list[SampleScore]:
-        """Return the score of each sample, including those never answered in time."""
+        """Return the score of each sample, including samples without a prediction within the time limit."""
         return [*sample_scores(self.report, metric), *self._late]
 
     @cached_property
     def rounds(self) -> int:
-        """Largest number of interactions with a sample; the actual one where time alone ends dialogues."""
+        """Maximum number of interactions with a sample; the actual maximum if only time ends dialogues."""
         most = self.run.rounds
         if most == BY_TIME_ALONE:
             return max([1, *(dialogue.rounds for dialogue in self._dialogues)])
@@ -77,7 +80,7 @@ class TimedRun:
 
     @cached_property
     def horizon(self) -> CurveEnd:
-        """End of the curve."""
+        """Rule for the end of the curve."""
         rules = self.run.config.benchmark
         return CurveEnd(
             seconds_per_object=rules.options["seconds_per_object"],
@@ -94,6 +97,7 @@ class TimedRun:
         """End of the time axis of charts: a little after the last interaction."""
         last_interaction_s = float(self.summary.time_s[-2])
         end_s = float(self.summary.time_s.max())
+        # Without a time limit, only the part of the time axis with predictions is shown.
         return min(end_s, _SHOWN_BEYOND * last_interaction_s) or 1.0
 
     @cached_property
@@ -108,14 +112,16 @@ class TimedRun:
 
     @cached_property
     def dropped(self) -> int:
-        """Number of answers that came too late."""
+        """Number of predictions that were dropped because they came after the time limit."""
         return self._dropped.height
 
     @cached_property
     def _dropped(self) -> pl.DataFrame:
-        """Rounds with a time but without a record: answers that came too late."""
-        mine = self.run.timings.filter(pl.col("user") == self.user).select(_KEYS)
-        return mine.join(_rounds(self._dialogues), on=_KEYS, how="anti")
+        """Return the rounds with a time but without a record: predictions after the time limit."""
+        timings = self.run.timings
+        own_timings = timings.filter(pl.col("user") == self.user)
+        recorded = _rounds(self._dialogues)
+        return own_timings.select(_KEYS).join(recorded, on=_KEYS, how="anti")
 
     @property
     def _dialogues(self) -> list[DialogueRecord]:
@@ -123,9 +129,10 @@ class TimedRun:
 
     @cached_property
     def _late(self) -> list[SampleScore]:
-        """Samples without an answer in time; only the dataset knows their number of objects."""
+        """Return samples without a prediction within the time limit; only the dataset knows their number of objects."""
         timings = self.run.timings
         prompted = timings.filter(pl.col("user") == self.user)["sample"]
+        # The encoder pass of a sample belongs to no user and no target.
         is_encoding = (pl.col("user") == "") & (pl.col("target") == "")
         encoded = timings.filter(is_encoding)["sample"].unique(maintain_order=True)
         begun = [*prompted, *(dialogue.sample for dialogue in self.run.dialogues)]
@@ -135,6 +142,7 @@ class TimedRun:
         lost += [(sample, None) for sample in never_prompted]
         if not lost:
             return []
+        # The dataset is opened only here, because loading videos is slow.
         dataset = open_run_dataset(self.run)[0]
         scores: list[SampleScore] = []
         for sample, repeat in lost:
@@ -142,12 +150,17 @@ class TimedRun:
         return scores
 
 
-def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> list[SampleScore]:
+def _unanswered(
+    dataset: Dataset | None,
+    sequence: str,
+    repeat: int | None,
+) -> list[SampleScore]:
     """Return the scores of one person's sample, or of all people's if `repeat` is None."""
     sample = None if dataset is None else dataset.load(sequence)
     objects = 1
     if sample is not None:
-        objects = max([1, *(target.objects for target in sample.targets)])
+        for target in sample.targets:
+            objects = max(objects, target.objects)
     if repeat is not None:
         return [unanswered(sequence, repeat + 1, objects)]
     people = max(1, len(getattr(sample, "scribbles", ())))
@@ -170,9 +183,10 @@ def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
         for index in range(max(1, dialogue.rounds)):
             rows.append((sample, target, repeat, index + 1))
     types = (pl.String, pl.String, pl.Int32, pl.Int32)
+    # Explicit column types, because an empty table would otherwise have no types for the join.
     schema = list(zip(_KEYS, types, strict=True))
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-# Share of the time of the last interaction that charts show beyond it.
+# How far charts extend beyond the last interaction, as a share of its time.
 _SHOWN_BEYOND = 1.2

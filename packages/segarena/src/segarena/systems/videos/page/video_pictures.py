@@ -1,7 +1,8 @@
-"""Pictures of dialogues about a video: its frames after each interaction, with the J&F of every frame."""
+"""Pictures of dialogues on a video: its frames after each interaction, with the J&F of every frame."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
 from segarena.prompts import Lasso, Scribble
-from segarena.records.prompts import RecordedPrompt, RecordedSupport
-from segarena.reports.axes import Frame, element, px
-from segarena.reports.charts import colour_class
+from segarena.records.prompts import RecordedPrompt
+from segarena.reports.axes import Frame, px
 from segarena.reports.html_document import macros
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import (
@@ -21,27 +21,31 @@ from segarena.reports.pictures import (
     MAX_HARDEST_CARDS,
     RunDialogue,
     pictures,
+    prompts_by_round,
     spread_evenly,
 )
 from segarena.reports.recorded_run import Run, sample_rows
 from segarena.reports.round_table import DialogueId, DialogueRecord
-from segarena.reports.viewer import Pane, Plate, RoundMarks, Stack
+from segarena.reports.viewer_content import (
+    DialogueContent,
+    ObjectContent,
+    Outlines,
+    PlaneContent,
+    ViewerContent,
+    finite_values,
+)
 from segarena.samples import Labels, Mask, Target, VideoSample
 
 FRAMES = 24
-"""Largest number of frames of a video on a page."""
+"""Maximum number of frames of a video on a page."""
 
 WIDTH_PX = 320
-"""Width of a frame, in SVG units and at most in JPEG pixels."""
+"""Width of a frame in SVG units, and maximum width in JPEG pixels."""
 
 
 # Size and margin of the chart below a run.
 _CHART_WIDTH = 240
-
-
 _CHART_HEIGHT = 56
-
-
 _CHART_MARGIN = 4
 
 
@@ -57,68 +61,86 @@ class VideoPictures:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 and as many others as make 36 dialogues over all runs."""
-        return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // 2 // runs - MAX_HARDEST_CARDS)
+        """Return how many dialogues to show: the 12 hardest, and others up to 36 dialogues over all runs."""
+        # Half of the usual number of dialogues in the gallery, because each has several frames.
+        others = MAX_GALLERY_DIALOGUES // 2 // runs - MAX_HARDEST_CARDS
+        return MAX_HARDEST_CARDS, max(0, others)
 
     def lead(self) -> str:
         """Explain frames, lines and curves."""
         return str(macros("segarena.systems.videos.page", "frames.html").lead(FRAMES))
 
-    def stacks(
-        self, shown: Sequence[RunDialogue], sample: VideoSample, target: Target
-    ) -> Sequence[Stack]:
+    def content(
+        self,
+        shown: Sequence[RunDialogue],
+        sample: VideoSample,
+        target: Target,
+    ) -> ViewerContent:
         """Return the frames with the objects, and for each run its predictions and latest prompts."""
         count = len(sample.frames)
         frames = shown_frames(count, chain.from_iterable(dialogue.prompts for _, dialogue in shown))
         height, width = sample.frame_shape
         view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
-        plates: list[Plate] = []
-        for frame in frames:
-            plate = Plate(
-                label=f"frame {frame} of {count}",
-                picture=jpeg_uri(sample.frames[frame], view),
-                targets=_outlines(target.mask[frame], target.objects, view),
-            )
-            plates.append(plate)
-        panes: list[Pane] = []
-        for run, dialogue in shown:
-            pane = _pane(run, dialogue, sample.shape, target.objects, frames, view)
-            panes.append(pane)
-        colours = [""]
-        if target.objects > 1:
-            colours = [colour_class(number) for number in range(target.objects)]
-        note = f"{len(frames)} of {count} frames are shown." if len(frames) < count else ""
-        stack = Stack(
-            view=view, plates=plates, panes=panes, colours=colours, note=note, is_moving=True
+        objects = target.objects
+        layers: dict[str, list[Outlines]] = {
+            "target": [_outlines(target.mask[frame], objects, view) for frame in frames]
+        }
+        dialogues: list[DialogueContent] = []
+        for number, (run, dialogue) in enumerate(shown):
+            stored: list[int] = []
+            for round_, labels in sorted(kept_labels(run, dialogue.key).items()):
+                if labels.shape == sample.shape:
+                    stored.append(round_)
+                    answer = [_outlines(labels[frame], objects, view) for frame in frames]
+                    layers[f"{number}.{round_}"] = answer
+            dialogues.append(_dialogue(number, run, dialogue, frames, stored))
+        plane = PlaneContent(
+            name="frame",
+            axis=0,
+            count=count,
+            size=(height, width),
+            edges=(view.scale, view.scale),
+            indices=tuple(frames),
+            note=f"{len(frames)} of {count} frames are shown." if len(frames) < count else "",
+            pictures=tuple(jpeg_uri(sample.frames[frame], view) for frame in frames),
+            layers=layers,
         )
-        return [stack]
+        return ViewerContent(
+            key=("", target.id, "", 0),
+            kind="video",
+            word=self.word,
+            planes=[plane],
+            objects=[ObjectContent(number=one, id=target.id) for one in range(1, objects + 1)],
+            shows_latest=True,
+            dialogues=dialogues,
+        )
 
 
-def _pane(
+def _dialogue(
+    number: int,
     run: Run,
     dialogue: DialogueRecord,
-    shape: tuple[int, ...],
-    objects: int,
     frames: Sequence[int],
-    view: View,
-) -> Pane:
-    outlines: dict[int, list[list[str]]] = {}
-    for number, labels in sorted(kept_labels(run, dialogue.key).items()):
-        if labels.shape == shape:
-            outlines[number] = [_outlines(labels[frame], objects, view) for frame in frames]
-    marks: list[RoundMarks] = []
-    values: list[str] = []
+    stored: Sequence[int],
+) -> DialogueContent:
+    captions: list[str] = []
+    values: list[dict[str, float]] = []
     charts: list[str] = []
-    for number, prompts in enumerate(dialogue.prompts, 1):
-        for index, frame in enumerate(frames):
-            svg = "".join(_line(prompt, frame, view) for prompt in prompts)
-            if svg:
-                marks.append(RoundMarks(round=number, svg=svg, plates=[index], is_brief=True))
-        quality = frame_values(run, dialogue.key, number)
-        text = f"J&F {quality.mean():.3f}" if len(quality) else "–"
-        values.append(text)
-        charts.append(_chart(quality, number, frames, prompts))
-    return Pane(label=run.label, values=values, kept=outlines, marks=marks, charts=charts)
+    for round_, prompts in enumerate(dialogue.prompts, 1):
+        quality = frame_values(run, dialogue.key, round_)
+        mean = float(quality.mean()) if len(quality) else math.nan
+        captions.append(f"J&F {mean:.3f}" if len(quality) else "–")
+        values.append(finite_values({"J&F": mean}))
+        charts.append(_chart(quality, round_, frames, prompts))
+    return DialogueContent(
+        label=run.label,
+        number=number,
+        captions=captions,
+        values=values,
+        prompts=prompts_by_round(dialogue, max_points=_LINE_POINTS),
+        stored=stored,
+        charts=charts,
+    )
 
 
 def kept_labels(run: Run, key: DialogueId) -> dict[int, Labels]:
@@ -131,23 +153,33 @@ def kept_labels(run: Run, key: DialogueId) -> dict[int, Labels]:
     return labels_of
 
 
-def frame_values(run: Run, key: DialogueId, round_: int) -> NDArray[np.float64]:
+def frame_values(
+    run: Run,
+    key: DialogueId,
+    round_: int,
+) -> NDArray[np.float64]:
     """Return the mean of J&F over objects in each frame after a round; empty without values."""
     rows = _rows(run, "parts", key).filter(round=round_)
-    if not {"jaccard", "contour"} <= set(rows.columns):
+    has_both = {"jaccard", "contour"} <= set(rows.columns)
+    if not has_both:
         return np.empty(0)
     j_and_f = 0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")
-    by_frame = rows.group_by("frame").agg(j_and_f.mean().alias("value")).sort("frame")
+    value = j_and_f.mean().alias("value")
+    by_frame = rows.group_by("frame").agg(value).sort("frame")
     return by_frame["value"].to_numpy()
 
 
-def _rows(run: Run, table: str, key: DialogueId) -> pl.DataFrame:
+def _rows(
+    run: Run,
+    table: str,
+    key: DialogueId,
+) -> pl.DataFrame:
     sample, target, user, repeat = key
     return sample_rows(run, table, sample).filter(target=target, user=user, repeat=repeat)
 
 
 def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list[int]:
-    """Return the frames to show: all, or else those with prompts and others evenly between."""
+    """Return the frames to show: all frames, or those with prompts and evenly spaced frames between them."""
     if count <= FRAMES:
         return list(range(count))
     prompted: set[int] = set()
@@ -159,26 +191,12 @@ def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list
     return sorted([*drawn, *spread_evenly(rest, FRAMES - len(drawn))])
 
 
-def _outlines(labels: Labels | Mask, objects: int, view: View) -> list[str]:
-    return [outline(labels == number, view) for number in range(1, objects + 1)]
-
-
-def _colour(prompt: RecordedPrompt) -> str:
-    number = 0 if isinstance(prompt, RecordedSupport) else prompt.object_id
-    return colour_class(number - 1) if number else "ground"
-
-
-def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
-    """Return a prompt in a frame as SVG; "" if it is not in this frame."""
-    points = [point for point in _points(prompt) if int(point[0]) == frame]
-    if not points:
-        return ""
-    step = max(1, len(points) // _LINE_POINTS)
-    places = [view.place(row, column) for _, row, column in points[::step]]
-    places.append(places[-1])  # so that a single point is visible
-    line = " ".join(f"{px(x)},{px(y)}" for x, y in places)
-    halo = element("polyline", points=line, css="scribbled halo")
-    return halo + element("polyline", points=line, css=f"scribbled {_colour(prompt)}")
+def _outlines(
+    labels: Labels | Mask,
+    objects: int,
+    view: View,
+) -> Outlines:
+    return {str(number): outline(labels == number, view) for number in range(1, objects + 1)}
 
 
 def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
@@ -191,7 +209,7 @@ def _chart(
     frames: Sequence[int],
     prompts: Sequence[RecordedPrompt],
 ) -> str:
-    """Return J&F of each frame after an interaction, with the frames of its prompts."""
+    """Return a chart of J&F in each frame after an interaction, with the frames of its prompts marked."""
     margin = _CHART_MARGIN
     right = _CHART_WIDTH - margin
     bottom = _CHART_HEIGHT - margin

@@ -26,7 +26,7 @@ def frame_quality(values: JaccardContour, judge: FrameCriterion = "j_and_f") -> 
         InvalidInput: there are no objects.
     """
     if not len(values.jaccard):
-        raise InvalidInput("expected at least one object to judge frames by, got none")
+        raise InvalidInput("frame quality: expected at least one object, got none")
     if judge == "jaccard":
         quality = values.jaccard
     elif judge == "contour":
@@ -43,16 +43,17 @@ def rank_frames(
     *,
     reuse: FrameReuse = "in-turn",
 ) -> tuple[int, ...]:
-    """Return the candidate frames in the order in which to draw in them; ties go to the earlier frame.
+    """Return the candidate frames in the order in which the robot should draw; ties go to the earlier frame.
 
     Args:
-        quality: of each frame, see `frame_quality`.
-        used: the frames of the robot's earlier lines, one entry per time; frames of human lines are
-            not included.
-        candidates: the requested frames; None or none means all.
-        reuse: "in-turn": all candidates, those used least often first and of these the worst one, so that all have
-            their turn again once all were used. "published": the unused candidates, the worst one first; if all were
-            used, all of them, so that an unchanged prediction gets the same frame again and again.
+        quality: quality of each frame, see `frame_quality`.
+        used: the frames in which the robot drew before, one entry per round; frames with human
+            lines are not included.
+        candidates: the requested frames; None or an empty list means all.
+        reuse: "in-turn" orders all candidates by how often they were used, and by quality within
+            each group, so that no frame is repeated before all were used. "published" orders the
+            unused candidates by quality; once all were used it orders all of them, so an unchanged
+            prediction gets the same frame again and again.
 
     Returns:
         At least one frame.
@@ -60,38 +61,38 @@ def rank_frames(
     Raises:
         InvalidInput: a candidate is not a frame of the video, or there are no frames.
 
-    Source: the published session, whose sort is unstable for ties, and which reports invalid
-    candidates too late.
+    Source: the published session, whose sort is unstable for ties and which reports invalid
+    candidates only later.
     """
     frames = len(quality)
     allowed = check_candidates(candidates, frames)
     times_used = Counter(used)
     if reuse == "in-turn":
         return tuple(sorted(allowed, key=lambda frame: (times_used[frame], quality[frame], frame)))
+    # The published session returns to the overall worst frame once every frame was used.
     unused = [frame for frame in allowed if not times_used[frame]]
     return tuple(sorted(unused or allowed, key=lambda frame: (quality[frame], frame)))
 
 
 def check_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...]:
-    """Return the distinct candidates in order; all frames if there are none.
+    """Return the distinct candidates in order, or all frames if there are no candidates.
 
     Raises:
         InvalidInput: a candidate is not a frame of the video, or there are no frames.
     """
     if not frames:
         raise InvalidInput("expected a video with at least one frame, got none")
+    # An empty list also means all frames, as in the published session.
     if candidates is None or not len(candidates):
         return tuple(range(frames))
     try:
         found = sorted({operator.index(frame) for frame in candidates})
     except TypeError as error:
-        raise InvalidInput(
-            f"candidates: expected numbers of frames, got {list(candidates)}"
-        ) from error
+        raise InvalidInput(f"candidates: expected frame indices, got {list(candidates)}") from error
     outside = [frame for frame in found if not 0 <= frame < frames]
     if outside:
         names = ", ".join(map(str, outside))
-        raise InvalidInput(f"candidates: frames go from 0 to {frames - 1}, got {names}")
+        raise InvalidInput(f"candidates: expected frame indices 0 to {frames - 1}, got {names}")
     return tuple(found)
 
 
@@ -112,8 +113,8 @@ def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
 def first_frame(target: Labels) -> int:
     """Return the first frame to draw in: the one with the most objects.
 
-    Ties go to the most object pixels, then to the first frame. This way the robot draws on as many
-    objects as possible at least once.
+    Ties go to the frame with the most object pixels, then to the earliest frame. This way the robot
+    draws on as many objects as possible at least once.
 
     Args:
         target: uint8 (T, H, W), T at least 1.
@@ -121,6 +122,7 @@ def first_frame(target: Labels) -> int:
     best = 0
     best_score = (-1, -1)
     for frame, labels in enumerate(target):
+        # Label 0 is the background, which is not an object.
         object_px = np.bincount(labels.ravel(), minlength=256)[1:]
         score = (int(np.count_nonzero(object_px)), int(object_px.sum()))
         if score > best_score:

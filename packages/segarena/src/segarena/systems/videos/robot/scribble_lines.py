@@ -1,4 +1,4 @@
-"""All stages of the robot: the lines that it draws in one frame, and their validity."""
+"""All stages of the robot combined: the lines that it draws in one frame, and how valid they are."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from segarena.systems.videos.robot.bezier_line import (
 )
 from segarena.systems.videos.robot.medial_axis import medial_axis
 from segarena.systems.videos.robot.morphological_opening import open_error
+from segarena.systems.videos.robot.published_paths import published_longest_paths
 from segarena.systems.videos.robot.settings import RobotSettings
 from segarena.systems.videos.robot.skeleton_paths import longest_paths
 
@@ -34,14 +35,14 @@ class RobotLine:
 
 @dataclass(frozen=True, slots=True)
 class LineValidity:
-    """Share of a line that leaves its target.
+    """How far and how often a line leaves its target.
 
     Attributes:
-        off_error: share of its points outside the wrong pixels of its label: these give no new
-            information.
-        off_label: share of its points outside its label: these give wrong information.
-        farthest_px: largest distance of the pixel of such a point to the label; 0 without such
-            points, infinite if the label is absent from the frame.
+        off_error: share of the line's points outside the wrong pixels of its label; such points
+            give no new information.
+        off_label: share of the line's points outside its label; such points give wrong information.
+        farthest_px: maximum distance in pixels from a point outside the label to the label; 0 if
+            there is no such point, infinite if the label is absent from the frame.
     """
 
     off_error: float
@@ -60,24 +61,26 @@ def draw_lines(
 ) -> tuple[RobotLine, ...]:
     """Draw the robot's lines in one frame: one in each large enough component of each label's error.
 
-    The background is a label like the others, 0, and comes first: a line on it marks pixels that
-    were wrongly predicted as an object.
+    The background is treated as a label like the others, 0, and comes first: a line on it marks
+    pixels that were wrongly predicted as an object.
 
     Args:
         prediction: uint8 (H, W).
-        target: the same; labels above `objects` get no lines.
-        settings: of the robot.
+        target: true labels, uint8 (H, W); labels above `objects` get no lines.
+        settings: the robot's parameters.
         objects: highest label that gets lines.
         ignore: bool (H, W), pixels without lines.
-        marks_all: a checked robot draws at least a point on every label with an error.
+        marks_all: in mode "checked", draw at least a point on every label with an error.
 
     Returns:
-        Lines by label, then by the first pixel of the skeleton in raster order; empty if no
-        component is large enough.
+        Lines ordered by label, then by the first pixel of their skeleton in raster order; empty if
+        no component is large enough.
     """
     wrong = prediction != target
     if ignore is not None:
         wrong &= ~ignore
+    # Errors are grouped by true label: a false positive on the background is an error of label 0,
+    # as published.
     wrong_px = np.bincount(target[wrong], minlength=1)[: objects + 1]
     lines: list[RobotLine] = []
     for object_id in np.flatnonzero(wrong_px).tolist():
@@ -87,7 +90,11 @@ def draw_lines(
     return tuple(lines)
 
 
-def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineValidity:
+def line_validity(
+    line: RobotLine,
+    prediction: Labels,
+    target: Labels,
+) -> LineValidity:
     """Return the validity of a `line` that was drawn for this prediction and target."""
     label = target == line.object_id
     error = label & (prediction != target)
@@ -97,6 +104,7 @@ def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineVa
     if not label.any():
         farthest_px = math.inf
     elif not on_label.all():
+        # The distance transform gives each pixel outside the label its distance to the label.
         outside = (~label).view(np.uint8)
         distance_px = cv2.distanceTransform(outside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         farthest_px = float(distance_px[nearest_pixels(line.points[~on_label])].max())
@@ -107,13 +115,19 @@ def line_validity(line: RobotLine, prediction: Labels, target: Labels) -> LineVa
     )
 
 
-def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool) -> list[Points]:
+def _lines_in(
+    error: Mask,
+    label: Mask,
+    settings: RobotSettings,
+    marks_all: bool,
+) -> list[Points]:
     """Return the points of the lines on one label."""
     paths = _paths_in(open_error(error, settings), settings, settings.min_nodes)
+    # The published curve may leave the error: it cuts corners.
     if settings.mode == "published":
         return [smooth_line(path, settings.max_points) for path in paths]
     if not paths:
-        # The error is thin everywhere, often with many specks that would each give a line.
+        # The error is thin everywhere, often with many specks that would each yield a line.
         largest = largest_component(error, ties="first")
         paths = _paths_in(largest, settings, settings.min_nodes)
         if marks_all and not paths:
@@ -122,13 +136,19 @@ def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool
 
 
 def _paths_in(
-    part: Component | None, settings: RobotSettings, min_nodes: int
+    part: Component | None,
+    settings: RobotSettings,
+    min_nodes: int,
 ) -> list[NDArray[np.int64]]:
-    """Return the longest path through each component of a cropped mask, in pixels of the frame."""
+    """Return the longest path through each component of a cropped mask, in frame coordinates."""
     if part is None:
         return []
     rows, columns = part.window
     corner = np.array([rows.start, columns.start])
     skeleton = medial_axis(part.mask, settings.ties)
-    loops = "search" if settings.mode == "published" else "raster"
-    return [path + corner for path in longest_paths(skeleton, min_nodes, loops)]
+    # The line depends on where a loop is opened, so published lines need the published search.
+    if settings.mode == "published":
+        paths = published_longest_paths(skeleton, min_nodes)
+    else:
+        paths = longest_paths(skeleton, min_nodes)
+    return [path + corner for path in paths]

@@ -1,4 +1,4 @@
-"""Parameters of the robot; three sets were published, and results of different sets are not comparable."""
+"""Parameters of the robot. Three sets were published; results of different sets are not comparable."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class RobotSettings:
     """Parameters of the robot.
 
     Attributes:
-        kernel_size: diameter of the disk that opens an error, relative to the square root of the
-            error's pixels.
+        kernel_size: diameter of the disk that opens an error, as a share of the square root of the
+            error's area.
         max_radius_px: largest radius of that disk.
-        min_nodes: skeletons with fewer pixels give no line.
-        max_points: largest number of points of a line; published lines have exactly as many unless
-            their path is longer.
-        mode: "checked": lines stay on the true label, thin errors get lines too, points of a line lie half a pixel
-            apart. "published": as in the published code.
-        ties: which of equally deep pixels the skeleton loses first: "raster", the first in raster
-            order; "permutation", in the random order of scikit-image up to 0.18, with NumPy's
+        min_nodes: skeletons with fewer pixels yield no line.
+        max_points: maximum number of points in a line; published lines have exactly this many
+            unless their path is longer.
+        mode: "checked": lines stay on the true label, thin errors also get lines, and the points of
+            a line are half a pixel apart. "published": as in the published code.
+        ties: order in which thinning visits equally deep pixels: "raster" uses raster order,
+            "permutation" the random order of scikit-image up to 0.18, with NumPy's
             `RandomState(0)`.
     """
 
@@ -52,11 +52,18 @@ class RobotSettings:
         _check("max_points", self.max_points, self.max_points >= 2, "2 or more")
 
 
-def _check(name: str, value: object, is_fine: bool, wanted: str) -> None:
+def _check(
+    name: str,
+    value: object,
+    is_fine: bool,
+    wanted: str,
+) -> None:
     if not is_fine:
         raise InvalidInput(f"{name}: expected {wanted}, got {value!r}")
 
 
+# The class, the local service and the challenge server of `davisinteractive` each set their own
+# values, so local and leaderboard results are not comparable.
 PRESETS: Mapping[RobotPreset, RobotSettings] = MappingProxyType(
     {
         "default": RobotSettings(),
@@ -64,7 +71,7 @@ PRESETS: Mapping[RobotPreset, RobotSettings] = MappingProxyType(
         "server-2020": RobotSettings(kernel_size=0.10, min_nodes=2),
     }
 )
-"""The published sets of parameters: the robot's own defaults, a local session's, the challenge server's."""
+"""The published parameter sets: the robot's defaults, those of a local session, and the challenge server's."""
 
 
 def robot_preset(
@@ -74,18 +81,21 @@ def robot_preset(
     ties: TieBreak | None = None,
     **numbers: float | None,
 ) -> RobotSettings:
-    """Return a published set of parameters, with some of them replaced.
+    """Return a published set of parameters, with some values overridden.
 
     Args:
         name: "default", "local-1.0.4" or "server-2020".
         mode: see `RobotSettings`.
-        ties: see `RobotSettings`; None means "raster" if checked, "permutation" if published.
-        numbers: replacements by the names of `RobotSettings`; None keeps the published value.
+        ties: see `RobotSettings`; None means "raster" in mode "checked" and "permutation" in mode
+            "published".
+        numbers: overriding values by attribute name of `RobotSettings`; None keeps the published
+            value.
 
     Raises:
         InvalidInput: a number is out of its range.
     """
     replaced: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    # Published lines need the tie rule of scikit-image up to 0.18.
     if ties is None:
         ties = "permutation" if mode == "published" else "raster"
     return replace(PRESETS[name], mode=mode, ties=ties, **replaced)

@@ -1,11 +1,11 @@
-"""Scribble files of the DAVIS Interactive Challenge: the lines of a person or a robot in a video.
+"""Scribble files of the DAVIS Interactive Challenge: the lines drawn by a person or a robot in a video.
 
     {"sequence": "dogs-jump", "annotated_frame": 2,
      "scribbles": [[], [], [{"path": [[0.25, 0.5], [0.26, 0.5]], "object_id": 1, "start_time": 0, "end_time": 900}]]}
 
-There is one list for each frame, with one entry for each line. A path holds [x, y] as fractions of
-the frame, x from its left and y from its top edge; `object_id` is 0 for the background; times are
-milliseconds since the person began. `annotated_frame` and both times are optional.
+`scribbles` has one list for each frame, with one entry for each line. A path contains [x, y] as
+fractions of the frame, measured from its left and top edges. `object_id` is 0 for the background.
+Times are in milliseconds since the person started. `annotated_frame` and both times are optional.
 
 Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4.
 """
@@ -26,19 +26,23 @@ Scribbles: TypeAlias = Mapping[str, Any]
 
 
 def check_scribbles(
-    data: Any, *, frames: int | None = None, objects: int | None = None, sequence: str | None = None
+    data: Any,
+    *,
+    frames: int | None = None,
+    objects: int | None = None,
+    sequence: str | None = None,
 ) -> Scribbles:
     """Return `data` if it is the valid content of a scribble file.
 
     Args:
-        data: of any type.
+        data: the value to check, of any type.
         frames: number of frames of the video; None accepts any number.
-        objects: highest object id; None accepts any.
-        sequence: name of the sequence; None accepts any.
+        objects: highest object id; None accepts any id.
+        sequence: name of the sequence; None accepts any name.
 
     Raises:
-        InvalidPrompt: invalid content; the message names frame and line, both counted from 0, and
-            what was expected.
+        InvalidPrompt: the content is invalid; the message gives the frame and the line, both
+            counted from 0, and what was expected.
     """
     if not isinstance(data, Mapping):
         raise InvalidPrompt(f"scribbles: expected a dictionary, got {_shown(data)}")
@@ -50,7 +54,7 @@ def check_scribbles(
         )
     if sequence is not None and name != sequence:
         raise InvalidPrompt(
-            f"scribbles: expected those of sequence {sequence!r}, got those of {name!r}"
+            f"scribbles: expected scribbles of sequence {sequence!r}, got scribbles of {name!r}"
         )
     where = f"scribbles of {name!r}"
     expected_list = f"{where}: expected 'scribbles' to be a list of frames"
@@ -86,15 +90,15 @@ def read_scribbles(
 
     Raises:
         DatasetMissing: the file does not exist.
-        InvalidPrompt: not JSON, or not the content of a scribble file.
+        InvalidPrompt: the file is not JSON, or not a valid scribble file.
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise DatasetMissing(f"{path}: there is no such scribble file") from error
+        raise DatasetMissing(f"{path}: expected a scribble file, found none") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPrompt(
-            f"{path}: expected a scribble file in JSON; {type(error).__name__}: {error}"
+            f"{path}: expected a scribble file in JSON, got something else ({error}); write it again"
         ) from error
     try:
         return check_scribbles(data, frames=frames, objects=objects, sequence=sequence)
@@ -109,6 +113,7 @@ def write_scribbles(data: Scribbles, path: Path | str) -> None:
         InvalidPrompt: `data` is not the content of a scribble file; nothing is written.
     """
     checked = dict(check_scribbles(data))
+    # NaN is not valid JSON, and other readers would reject the whole file.
     text = json.dumps(checked, allow_nan=False)
     write_atomic(Path(path), text + "\n")
 
@@ -119,7 +124,7 @@ def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
 
 
 def is_empty(data: Scribbles) -> bool:
-    """Return whether no frame has a line."""
+    """Return whether no frame contains a line."""
     return not frames_with_lines(data)
 
 
@@ -129,7 +134,7 @@ def frames_with_lines(data: Scribbles) -> tuple[int, ...]:
 
 
 def frames_with_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
-    """Return the frames with at least one line of an object (0: of the background), in order."""
+    """Return the frames with at least one line of an object (0 for the background), in order."""
     frames: list[int] = []
     for frame, lines in enumerate(data["scribbles"]):
         object_ids = [line["object_id"] for line in lines]
@@ -139,13 +144,13 @@ def frames_with_object(data: Scribbles, object_id: int) -> tuple[int, ...]:
 
 
 def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
-    """Return the lines of both, frame by frame, those of `first` before those of `second`.
+    """Merge two scribble files frame by frame, with the lines of `first` before those of `second`.
 
-    Neither is modified, and later changes to the lists of the result modify neither. Other keys
+    Neither argument is modified, and later changes to the result do not affect them. Other keys
     (`annotated_frame`) come from `first`.
 
     Raises:
-        InvalidPrompt: two different videos, or different numbers of frames.
+        InvalidPrompt: the videos or their numbers of frames differ.
     """
     frames = len(first["scribbles"])
     other_frames = len(second["scribbles"])
@@ -158,7 +163,11 @@ def fuse_scribbles(first: Scribbles, second: Scribbles) -> dict[str, Any]:
     return {**first, "scribbles": [[*before, *after] for before, after in pairs]}
 
 
-def _check_line(line: Any, objects: int | None, where: str) -> None:
+def _check_line(
+    line: Any,
+    objects: int | None,
+    where: str,
+) -> None:
     if not isinstance(line, Mapping):
         raise InvalidPrompt(
             f"{where}: expected a dictionary with 'path' and 'object_id', got {_shown(line)}"
@@ -206,7 +215,7 @@ def _list(value: Any, expected: str) -> Sequence[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    # JSON's true and false are bool, a subclass of int.
+    # JSON's true and false become bool, which is a subclass of int.
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return math.isfinite(value)
@@ -219,6 +228,6 @@ def _is_index(value: Any, highest: int | None) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for a message, cut where it is long."""
+    """Return a value as text for a message, truncated if it is long."""
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

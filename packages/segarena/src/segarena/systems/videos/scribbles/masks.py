@@ -14,8 +14,9 @@ from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.prompt_conversion import Fractions, to_pixels
 
 Rounding: TypeAlias = Literal["nearest", "down"]
-"""Rounding of positions to pixels: to the nearest one (halfway to the later one), or down."""
+"""Rounding of positions to pixels: to the nearest pixel (exactly halfway, the later one), or down."""
 
+# The published default; 0 would be a line on the background.
 NOT_DRAWN_ON = -1
 
 
@@ -44,16 +45,17 @@ def scribbles_to_masks(
         default: value of pixels without a line.
         is_joined: fill the pixels between the points of a line, by
             `segarena.arrays.polylines.rasterize_polyline`; otherwise only the points are drawn.
-        bezier_points: draw each line as a Bezier curve of this many points, with its own points as
+        bezier_points: draw each line as a Bezier curve of this many points, with its points as
             control points; None draws it unchanged.
-        fractions: "size" for lines of the published robot.
-        rounding: "down" as the published code, which is up to a pixel off, towards the first one.
+        fractions: meaning of the fractions; use "size" for lines of the published robot.
+        rounding: rounding rule; "down" as in the published code, which shifts positions by up to
+            one pixel towards the first.
 
     Returns:
         int16 (T, H, W).
 
     Raises:
-        InvalidInput: an invalid option.
+        InvalidInput: an option is invalid.
     """
     if rounding not in get_args(Rounding):
         raise InvalidInput(
@@ -68,6 +70,7 @@ def scribbles_to_masks(
             points = to_pixels(line["path"], shape, fractions)
             if bezier_points is not None:
                 points = bezier_curve(points, bezier_points)
+            # Not `np.rint`, which would round halves to even.
             pixels = np.floor(points + shift).astype(np.int64)
             if is_joined:
                 pixels = rasterize_polyline(pixels)
@@ -77,7 +80,10 @@ def scribbles_to_masks(
 
 
 def scribbles_to_points(
-    data: Scribbles, shape: Shape | None = None, *, fractions: Fractions = "last-pixel"
+    data: Scribbles,
+    shape: Shape | None = None,
+    *,
+    fractions: Fractions = "last-pixel",
 ) -> ScribblePoints:
     """Return the points of all lines, in the order of frames and then as drawn.
 
@@ -86,18 +92,20 @@ def scribbles_to_points(
         shape: (H, W) of a frame; None leaves rows and columns as fractions of height and width.
         fractions: meaning of the fractions.
 
-    Source: the published code puts x before y and multiplies x by the height, y by the width; this
-    one does not.
+    Source: the published code, which puts x before y and multiplies x by the height and y by the
+    width; this function does not.
     """
+    # Starts with an empty array, because a file may contain no line.
     positions: list[NDArray[np.float64]] = [np.empty((0, 3))]
     object_ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     for frame, lines in enumerate(data["scribbles"]):
         for line in lines:
             path = line["path"]
             if shape:
-                places = to_pixels(path, shape, fractions)
+                points = to_pixels(path, shape, fractions)
             else:
-                places = np.asarray(path, dtype=np.float64)[:, ::-1]
-            positions.append(np.insert(places, 0, frame, axis=1))
-            object_ids.append(np.full(len(places), line["object_id"], dtype=np.int64))
+                # The file stores x before y.
+                points = np.asarray(path, dtype=np.float64)[:, ::-1]
+            positions.append(np.insert(points, 0, frame, axis=1))
+            object_ids.append(np.full(len(points), line["object_id"], dtype=np.int64))
     return ScribblePoints(np.concatenate(positions), np.concatenate(object_ids))

@@ -1,8 +1,8 @@
 """Conversion between the fractions of scribble files and the pixels of prompts.
 
-The published code uses two meanings of fractions: people's files are read with 1 as the last pixel,
-and the robot divides by the size of the frame. Here files are read and written with 1 as the last
-pixel by default, so that reading reverses writing.
+The published code uses two meanings of fractions: in people's files, 1 is the last pixel, but the
+robot divides by the size of the frame. Here 1 is the last pixel by default for both reading and
+writing, so that a round trip is exact; `fractions_of_round` follows the published code.
 """
 
 from __future__ import annotations
@@ -19,11 +19,25 @@ from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles, no_scribbles
 
 Fractions: TypeAlias = Literal["last-pixel", "size"]
-"""Meaning of a fraction of 1: the last pixel, n - 1, or the size, n."""
+"""Pixel coordinate to which a fraction of 1 corresponds: the last pixel, n - 1, or the size, n."""
+
+
+def fractions_of_round(number: int, protocol: str) -> Fractions:
+    """Return the meaning of fractions in the scribbles that a session gives in a round (from 1).
+
+    Under the published protocol, a fraction of 1 means the last pixel in the first scribbles, as in
+    people's files, and the size of the frame in later rounds, as in the published robot.
+    """
+    if protocol == "published" and number > 1:
+        return "size"
+    return "last-pixel"
 
 
 def prompts_from_scribbles(
-    data: Scribbles, shape: Shape, *, fractions: Fractions = "last-pixel"
+    data: Scribbles,
+    shape: Shape,
+    *,
+    fractions: Fractions = "last-pixel",
 ) -> tuple[Scribble, ...]:
     """Return the lines as prompts, in the order of frames and then as drawn; times are dropped.
 
@@ -32,7 +46,8 @@ def prompts_from_scribbles(
     Args:
         data: checked scribbles.
         shape: (T, H, W) of the video.
-        fractions: "size" moves positions beyond the last pixel onto it.
+        fractions: meaning of the fractions; with "size", positions beyond the last pixel are moved
+            to it.
 
     Raises:
         InvalidPrompt: the number of frames differs.
@@ -49,10 +64,14 @@ def prompts_from_scribbles(
     return tuple(scribbles)
 
 
-def line_prompt(frame: int | None, points: NDArray[Any], object_id: int) -> Scribble:
-    """Return a line in one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is negative.
+def line_prompt(
+    frame: int | None,
+    points: NDArray[Any],
+    object_id: int,
+) -> Scribble:
+    """Convert a line in one frame, (n, 2) rows and columns, to a prompt, which is negative for object 0.
 
-    With `frame` None it is a line in an image, whose positions have no frame.
+    If `frame` is None, the line belongs to an image, and its positions have no frame coordinate.
     """
     positions: list[tuple[float, ...]] = []
     for row, column in points.tolist():
@@ -76,19 +95,21 @@ def scribbles_from_prompts(
     Args:
         prompts: scribbles, each within one frame.
         shape: (T, H, W) of the video.
-        sequence: its name.
-        fractions: "size" writes as the published robot does.
+        sequence: name of the sequence.
+        fractions: meaning of the fractions. "size" writes them as the published robot does.
+            "last-pixel" writes fractions that `to_pixels` converts back to exactly the same
+            positions, for all positions that it can return.
         times: start and end of each line.
 
     Raises:
-        InvalidPrompt: another kind of prompt, a line outside the video or through several frames,
-            or a negative line on an object.
+        InvalidPrompt: a prompt is not a scribble, a line is outside the video or in several frames,
+            or a line on an object is negative.
     """
     data = no_scribbles(sequence, shape[0])
     start_time, end_time = times
     for prompt in prompts:
         frame, points, object_id = _line_in_frame(prompt, shape)
-        relative = points / _spans(shape[1:], fractions)
+        relative = _relative(points, shape[1:], fractions)
         xy = relative[:, ::-1]  # the file has x before y
         line = {
             "path": xy.tolist(),
@@ -100,24 +121,52 @@ def scribbles_from_prompts(
     return data
 
 
-def to_pixels(path: Any, shape: Shape, fractions: Fractions = "last-pixel") -> NDArray[np.float64]:
+def to_pixels(
+    path: Any,
+    shape: Shape,
+    fractions: Fractions = "last-pixel",
+) -> NDArray[np.float64]:
     """Return a path of [x, y] fractions as (N, 2) positions (row, column) in a frame of `shape` (H, W).
 
     Raises:
-        InvalidInput: unknown `fractions`.
+        InvalidInput: the value of `fractions` is unknown.
     """
-    relative = np.asarray(path, dtype=np.float64)[:, ::-1]  # the file has x before y
-    points = relative * _spans(shape, fractions)
+    x_y = np.asarray(path, dtype=np.float64)
+    row_column = x_y[:, ::-1]
+    points = row_column * _spans(shape, fractions)
+    # If fractions refer to the size, a fraction of 1 lies one pixel beyond the frame.
     last = np.asarray(shape) - 1
     return np.minimum(points, last)
 
 
+def _relative(
+    points: NDArray[np.float64],
+    shape: Shape,
+    fractions: Fractions,
+) -> NDArray[np.float64]:
+    """Return positions (N, 2) in a frame of `shape` (H, W) as fractions."""
+    spans = _spans(shape, fractions)
+    quotient = points / spans
+    if fractions == "size":
+        return quotient  # the published robot divides, and nothing reads its lines back
+    # The fraction in a file was multiplied and rounded, so the plain quotient may differ from it in
+    # the last bit. Only a fraction that gives the same product makes a program of the published
+    # package see the pixels that the person drew on.
+    relative = quotient
+    for limit in (0.0, 1.0):
+        neighbour = np.nextafter(quotient, limit)
+        is_better = (relative * spans != points) & (neighbour * spans == points)
+        relative = np.where(is_better, neighbour, relative)
+    return relative
+
+
 def _spans(shape: Shape, fractions: Fractions) -> NDArray[np.float64]:
-    """Return the number of pixels of a fraction of 1 along (row, column); 1 along an axis of a single pixel."""
+    """Return the number of pixels for a fraction of 1 along (row, column); 1 along an axis with a single pixel."""
     if fractions not in get_args(Fractions):
         raise InvalidInput(
             f"fractions: expected one of {', '.join(get_args(Fractions))}, got {fractions!r}"
         )
+    # An axis with a single pixel would have a span of 0, by which nothing can be divided.
     size = np.asarray(shape, dtype=np.float64)
     return size if fractions == "size" else np.maximum(size - 1, 1)
 
@@ -129,7 +178,7 @@ def _line_in_frame(prompt: Prompt, shape: Shape) -> tuple[int, NDArray[np.float6
     check_prompt(prompt, shape)
     if not prompt.is_positive and prompt.object_id != 0:
         raise InvalidPrompt(
-            f"scribble file: a line can say where object {prompt.object_id} is, not where it is not; "
+            f"scribble file: lines on object {prompt.object_id} cannot be negative; "
             "draw on the background, object_id 0, or on another object"
         )
     points = np.asarray(prompt.points, dtype=np.float64)

@@ -1,1 +1,1 @@
-"""The session that scripts of DAVIS participants use."""
+"""The session object used by the scripts of DAVIS participants."""

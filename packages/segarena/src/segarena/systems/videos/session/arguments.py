@@ -14,23 +14,28 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput, PredictionInvalid, StoreError
 
+# Both limits are those of the published package, which also reduces larger values to them.
 MOST_SECONDS = 600.0
 MOST_INTERACTIONS = 16
 
 
 def capped_limit(
-    name: str, value: float | None, most: float, *, is_whole: bool = False
+    name: str,
+    value: float | None,
+    most: float,
+    *,
+    is_whole: bool = False,
 ) -> float | None:
     """Return `value`, or `most` with a warning if it is larger; None stays None.
 
     Raises:
-        InvalidInput: not a number above 0, or not a whole one although `is_whole`.
+        InvalidInput: the value is not a positive number, or `is_whole` and it is not an integer.
     """
     if value is None:
         return None
     unchecked: Any = value
     is_number = isinstance(unchecked, (int, float, np.number))
-    # NaN is not above 0 either.
+    # Negated comparison, because NaN is not above 0 either.
     is_valid = is_number and bool(unchecked > 0)
     if is_valid and is_whole:
         is_valid = float(unchecked) % 1 == 0
@@ -38,7 +43,9 @@ def capped_limit(
         kind = "a whole number " if is_whole else ""
         raise InvalidInput(f"{name}: expected {kind}more than 0, got {value!r}")
     if value > most:
-        warnings.warn(f"{name}: {value:g} is more than {most:g}, which it is set to", stacklevel=3)
+        warnings.warn(
+            f"{name}: {value:g} exceeds the limit, {most:g} is used instead", stacklevel=3
+        )
         return most
     return value
 
@@ -47,10 +54,10 @@ def check_seed(value: Any) -> int:
     """Return `value` if it is a valid seed.
 
     Raises:
-        InvalidInput: not a whole number from 0.
+        InvalidInput: the value is not a non-negative integer.
     """
     if not isinstance(value, (int, np.integer)) or value < 0:
-        raise InvalidInput(f"seed: expected a whole number from 0, got {value!r}")
+        raise InvalidInput(f"seed: expected a whole number of at least 0, got {value!r}")
     return int(value)
 
 
@@ -58,21 +65,22 @@ def masks_array(masks: Any) -> NDArray[Any]:
     """Return masks as one array.
 
     Raises:
-        PredictionInvalid: not an array, such as lists of different lengths.
+        PredictionInvalid: the masks do not form an array, for example because lists have different
+            lengths.
     """
     try:
         return np.asarray(masks)
     except (TypeError, ValueError) as error:
         raise PredictionInvalid(
-            f"masks: expected one array of object ids, got what is none ({error})"
+            f"masks: expected one array of object ids, got something else ({error})"
         ) from error
 
 
 def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
-    """Return the valid candidates, with a warning about others; None if there are none.
+    """Return the valid candidates, and warn about invalid ones; None if there are none.
 
     Raises:
-        InvalidInput: they are not whole numbers.
+        InvalidInput: the candidates are not integers.
     """
     if candidates is None:
         return None
@@ -80,17 +88,17 @@ def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tup
         numbers = np.asarray(candidates).reshape(-1)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"next_scribble_frame_candidates: expected numbers of frames, got {candidates}"
+            f"next_scribble_frame_candidates: expected frame indices, got {candidates}"
         ) from error
     if numbers.size and numbers.dtype.kind not in "iu":
         raise InvalidInput(
-            f"next_scribble_frame_candidates: expected numbers of frames, got {numbers.dtype} values"
+            f"next_scribble_frame_candidates: expected frame indices, got {numbers.dtype} values"
         )
     is_frame = (numbers >= 0) & (numbers < frames)
     if not is_frame.all():
         outside = numbers[~is_frame].tolist()
         warnings.warn(
-            f"next_scribble_frame_candidates: frames go from 0 to {frames - 1}, not {outside}",
+            f"next_scribble_frame_candidates: expected frame indices 0 to {frames - 1}, ignored {outside}",
             stacklevel=3,
         )
     return tuple(numbers[is_frame].tolist()) or None
@@ -100,18 +108,21 @@ def make_folder(path: Path) -> Path:
     """Create a folder unless it exists, and return it.
 
     Raises:
-        StoreError: it cannot be created.
+        StoreError: the folder cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be made: {error.strerror}; choose another folder"
+            f"{path} cannot be created: {error.strerror}; choose another folder"
         ) from error
     return path
 
 
 def new_session_folder(beside: str | Path | None) -> Path:
     """Return the path of a new session folder: in `beside`, or in `runs`."""
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d_%H%M%S")
-    return Path(beside or "runs") / f"davis-session-{now}-{secrets.token_hex(4)}"
+    now = datetime.datetime.now(datetime.UTC)
+    started = now.strftime("%Y%m%d_%H%M%S")
+    # Sessions that start in the same second must not share a folder.
+    distinct = secrets.token_hex(4)
+    return Path(beside or "runs") / f"davis-session-{started}-{distinct}"

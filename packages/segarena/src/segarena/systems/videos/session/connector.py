@@ -1,4 +1,4 @@
-"""Interface between a participant's session and its judge: this machine, or a server."""
+"""Interface between a participant's session and the evaluator, which runs on this machine or on a server."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CurrentSample:
     """The current sample of a session.
 
     Attributes:
-        sequence: its name.
-        scribble_idx: number of the person whose scribbles come first, from 1.
+        sequence: name of the sequence.
+        scribble_idx: index of the person who drew the first scribbles, from 1.
         shape: (T, H, W).
         objects: number of objects.
-        earlier: scribbles of the interactions that were answered before this session was resumed.
+        earlier: scribbles of the interactions that were completed before this session was resumed.
     """
 
     sequence: str
@@ -34,12 +34,13 @@ class CurrentSample:
 
 
 class Connector(Protocol):
-    """Provides samples and scribbles, accepts answers, measures time and writes records.
+    """Provides samples and scribbles, accepts predictions, measures time and writes records.
 
-    One sample is open at a time. The session rejects calls in the wrong order before they get here.
+    One sample is open at a time. The session rejects calls in the wrong order before they reach the
+    connector.
 
     Attributes:
-        rules: the benchmark, as far as it is known on this machine.
+        rules: the benchmark's rules, as far as they are known on this machine.
     """
 
     rules: Benchmark
@@ -50,7 +51,7 @@ class Connector(Protocol):
         ...
 
     def all_samples(self) -> list[tuple[str, int]]:
-        """Return every sample in order, as its sequence and the number of its first scribbles, from 1."""
+        """Return every sample in order, as its sequence and the index of the person who drew first, from 1."""
         ...
 
     def advance(self) -> CurrentSample | None:
@@ -62,7 +63,7 @@ class Connector(Protocol):
         ...
 
     def ask(self) -> Scribbles | None:
-        """Return the next scribbles about the open sample; None if it is finished."""
+        """Return the next scribbles for the open sample, or None if the sample is finished."""
         ...
 
     def spend(self, seconds: float) -> None:
@@ -70,16 +71,21 @@ class Connector(Protocol):
         ...
 
     def give_up(self, seconds: float) -> bool:
-        """Drop the pending scribbles if `seconds` more exceed the sample's time; return whether they were dropped."""
+        """Drop the pending scribbles if `seconds` more exceed the time limit; return whether they were dropped."""
         ...
 
     def submit(
-        self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
+        self,
+        masks: Mask | Labels,
+        *,
+        seconds: float,
+        candidates: Sequence[int] | None,
     ) -> bool:
-        """Accept the answer to the last scribbles; return False if it came after the sample's time and was dropped.
+        """Accept the prediction for the last scribbles; return False if it came after the time limit and was dropped.
 
         Raises:
-            PredictionInvalid: wrong shape, type or content; the scribbles still await an answer.
+            PredictionInvalid: the shape, type or content is wrong; the prediction can be submitted
+                again.
         """
         ...
 
@@ -88,7 +94,7 @@ class Connector(Protocol):
         ...
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of the answers so far."""
+        """Return the summary of the predictions so far."""
         ...
 
     def finish(self) -> None:
@@ -96,5 +102,5 @@ class Connector(Protocol):
         ...
 
     def close(self) -> None:
-        """Release locks and files; the answers stay."""
+        """Release locks and files; stored predictions are kept."""
         ...

@@ -1,4 +1,4 @@
-"""The dataset of a session: DAVIS by its folder, or any other, optionally restricted to some sequences."""
+"""Choice of a session's dataset: DAVIS by its folder, or any other, optionally restricted to some sequences."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def choose_dataset(
     """Return the dataset for a plan: a specification if possible, so that reports can load it again.
 
     Raises:
-        InvalidInput: no dataset, two datasets, or a subset without ground truth.
+        InvalidInput: there is no dataset, there are two, or the subset has no ground truth.
         DatasetMissing: a sequence does not exist.
     """
     if subset not in LOCAL_SUBSETS:
         raise InvalidInput(
-            f"subset: expected one of {', '.join(LOCAL_SUBSETS)}, got {subset!r}; others are judged by servers"
+            f"subset: expected one of {', '.join(LOCAL_SUBSETS)}, got {subset!r}; a server evaluates the others"
         )
     if dataset is None:
         return _davis(davis_root, subset, sequences)
     if davis_root is not None:
-        raise InvalidInput("davis_root and dataset: expected one of them, got both")
+        raise InvalidInput("davis_root and dataset: expected only one of them, got both")
     if sequences is None:
         return dataset
     if isinstance(dataset, Plugin):
@@ -73,18 +73,20 @@ def _only(dataset: Dataset, sequences: Sequence[str]) -> Dataset:
     if missing:
         raise DatasetMissing(f"dataset {dataset.name} has no sequence {', '.join(missing)}")
     wanted = set(sequences)
-    # In the order of the dataset, as when the dataset selects them itself.
+    # In the order of the dataset, as if the dataset had selected them itself.
     sample_ids = [name for name in dataset.sample_ids if name in wanted]
     return DatasetSubset(dataset, sample_ids)
 
 
 def _davis(
-    davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None
+    davis_root: str | Path | None,
+    subset: str,
+    sequences: Sequence[str] | None,
 ) -> PluginSpec:
     root = davis_root or os.environ.get("DATASET_DAVIS")
     if not root:
         raise InvalidInput(
-            "davis_root: expected the folder with JPEGImages, here or in the environment variable DATASET_DAVIS; "
+            "davis_root: expected the folder with JPEGImages, or the environment variable DATASET_DAVIS; "
             "or name another dataset, such as dataset='demo-videos'"
         )
     options: dict[str, object] = {"path": str(root), "subset": subset}

@@ -1,4 +1,4 @@
-"""The participant's session of the DAVIS Interactive Challenge, with the calls that existing scripts use.
+"""Session of a DAVIS Interactive Challenge participant, with the same calls as the published package.
 
     from segarena.systems.videos.session.davis import DavisInteractiveSession
 
@@ -58,41 +58,44 @@ LOCALHOST = "localhost"
 
 
 class DavisInteractiveSession:
-    """Provides scribbles, accepts masks, measures time, and judges; a context manager.
+    """Session that provides scribbles, accepts masks, measures time and evaluates; a context manager.
 
     Args:
-        host: "localhost" judges on this machine. With `https://host/challenges/NAME` a server
-            judges, by its own rules, sequences, limits and robot; the arguments for these then have
-            no effect.
+        host: "localhost" evaluates on this machine. With `https://host/challenges/NAME`, a server
+            evaluates with its own rules, sequences, limits and robot; the corresponding arguments
+            then have no effect.
         user_key: the participant's token at a server; by default the one that `segarena login`
             stored.
         davis_root: the folder with `JPEGImages`; by default the environment variable DATASET_DAVIS.
-            A server's sequences have the names of the copies in it, the others have keys; `frames`
-            returns their images.
+            Sequences of a server get the names of the matching local copies in this folder; other
+            sequences are named by keys, and `frames` returns their images.
         subset: "train", "val" or "trainval".
         shuffle: put the sequences in random order.
-        max_time: seconds for all interactions of a sample, for each of its objects; at most 600.
+        max_time: time limit in seconds for all interactions with a sample, per object; at most 600.
             None: no limit.
-        max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
-        metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
-        report_save_dir: folder of the report, created at once; by default that of the session.
+        max_nb_interactions: maximum number of interactions with a sample; at most 16. None: as many
+            as the time allows.
+        metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame with the lowest
+            value of this metric.
+        report_save_dir: folder for the report, created immediately; by default the folder of the
+            session.
         dataset: any video dataset instead of `davis_root`, by name ("demo-videos") or as an object.
-        sequences: only these.
-        folder: folder of the session. The same folder again resumes the session; by default a new
-            one.
-        preset: of the robot: "default", "local-1.0.4" or "server-2020".
+        sequences: use only these sequences.
+        folder: folder of the session. Passing the same folder again resumes the session; by default
+            a new folder is created.
+        preset: parameters of the robot: "default", "local-1.0.4" or "server-2020".
         protocol: "careful", or "published" to reproduce the published package in every respect.
-        seed: of the order.
+        seed: seed for the order.
         name: name of the model in reports.
-        clock: seconds since some fixed moment; tests pass another one.
+        clock: function that returns seconds since a fixed time; replaced in tests.
 
     Raises:
-        InvalidInput: an invalid option, or no limit of time nor of interactions.
+        InvalidInput: an option is invalid, or there is no limit on either time or interactions.
         StoreError: `report_save_dir` cannot be created.
         DatasetError, PluginError: on entry, if the data are missing.
-        RunConflict: on entry, if the folder holds another session or is in use.
-        RemoteError: the server is unreachable, or refuses; entering again with the same `folder`
-            resumes the session.
+        RunConflict: on entry, if the folder contains a different session or is in use.
+        RemoteError: the server is unreachable or rejects the request; entering again with the same
+            `folder` resumes the session.
     """
 
     def __init__(
@@ -157,7 +160,7 @@ class DavisInteractiveSession:
         self._left_at = self._asked_at = 0.0
 
     def __enter__(self) -> Self:
-        """Begin or resume the session."""
+        """Start or resume the session."""
         if self._plan is None:
             self._connector = self._server(self._folder)
         else:
@@ -189,7 +192,7 @@ class DavisInteractiveSession:
 
     @cached_property
     def connector(self) -> ServiceConnector:
-        """Object with the session's robot as `service.robot`, for scripts that use it."""
+        """Object that provides the session's robot as `service.robot`, for scripts that use it."""
         if self._plan is None:
             rules = self._entered().rules
         else:
@@ -206,7 +209,7 @@ class DavisInteractiveSession:
 
     @cached_property
     def samples(self) -> list[tuple[str, int]]:
-        """Every sample in order, as its sequence and the number of its first scribbles, from 1; reads all videos."""
+        """All samples in order: sequence, and index of its first person from 1. Reading this opens all videos."""
         return self._entered().all_samples()
 
     @property
@@ -218,7 +221,7 @@ class DavisInteractiveSession:
 
     @property
     def sample_last_scribble(self) -> dict[str, Any] | None:
-        """The newest scribbles about the open sample; None if there are none."""
+        """The newest scribbles for the open sample, or None if there are none."""
         return copy.deepcopy(dict(self._given[-1])) if self._given else None
 
     def frames(self) -> Sequence[Any]:
@@ -226,10 +229,10 @@ class DavisInteractiveSession:
         return self._at_work().frames()
 
     def next(self) -> bool:
-        """Go to the next interaction, or to the next sample after the last one; return False at the end.
+        """Go to the next interaction or, after the last one, to the next sample; return False at the end.
 
-        A sample ends after its last interaction, when its time is spent (also on scribbles that
-        were never answered), or when the robot has nothing to draw.
+        A sample ends after its last interaction, when its time is used up (including time for
+        scribbles without a prediction), or when the robot has nothing to draw.
         """
         connector = self._at_work()
         self._spend_own_time(connector)
@@ -246,25 +249,25 @@ class DavisInteractiveSession:
         return not self._is_finished
 
     def get_scribbles(self, only_last: bool = False) -> tuple[str, dict[str, Any], bool]:
-        """Return the sequence, the scribbles, and whether a new sample begins; start the answer's clock.
+        """Return the sequence, the scribbles, and whether a new sample begins; start the clock for the prediction.
 
         Args:
-            only_last: return only the newest scribbles; otherwise all of this sample so far. The
-                first call after a session was resumed returns all of them, since the script no
-                longer has the others.
+            only_last: return only the newest scribbles; otherwise all scribbles of this sample so
+                far. The first call after resuming a session always returns all of them, because the
+                script no longer has the earlier ones.
 
         Raises:
-            ProtocolViolation: `next` was not called or returned False, or the last scribbles have
-                no answer yet.
+            ProtocolViolation: `next` was not called or returned False, or there is no prediction
+                for the last scribbles yet.
         """
         connector = self._at_work()
         if self._opened is None or not self._is_waiting:
             raise ProtocolViolation(
-                "there are no scribbles to get; call next() first, and stop when it is False"
+                "no scribbles are available; call next() first, and stop when it returns False"
             )
         if self._is_fetched:
             raise ProtocolViolation(
-                "the last scribbles are not answered yet; call submit_masks() first"
+                "there are no masks for the last scribbles yet; call submit_masks() first"
             )
         self._spend_own_time(connector)
         is_new = self._is_new
@@ -272,9 +275,9 @@ class DavisInteractiveSession:
         if only_last and not (is_new and self._opened.earlier):
             current = self._given[-1:]
         else:
-            # A resumed session repeats the earlier rounds once, even if only the last is wanted.
+            # A resumed session returns the earlier rounds once, even if only the last is requested.
             current = self._given
-        # Copies, so that callers may change the result without changing later rounds.
+        # Copies, so that callers can modify the result without changing later rounds.
         fused = copy.deepcopy(dict(current[0]))
         for scribbles in current[1:]:
             fused = fuse_scribbles(fused, copy.deepcopy(dict(scribbles)))
@@ -292,37 +295,39 @@ class DavisInteractiveSession:
     def submit_masks(
         self, pred_masks: Any, next_scribble_frame_candidates: Sequence[int] | None = None
     ) -> None:
-        """Submit masks for the last scribbles; they are on disk when this returns.
+        """Submit masks for the last scribbles; they are stored on disk when this method returns.
 
-        An answer after the sample's time is dropped, with a warning.
+        A prediction after the sample's time limit is dropped, with a warning.
 
         Args:
             pred_masks: object ids (T, H, W), 0 for the background.
-            next_scribble_frame_candidates: the frames from which the robot takes the worst; None or
-                none means all. Numbers that are not frames are left out, with a warning.
+            next_scribble_frame_candidates: the frames among which the robot chooses the worst; None
+                or an empty list means all. Invalid indices are ignored, with a warning.
 
         Raises:
             ProtocolViolation: `get_scribbles` was not called before.
-            PredictionInvalid: wrong shape, type or ids; the scribbles still await an answer, and
-                the clock runs on.
+            PredictionInvalid: the shape, type or ids are wrong; the masks can be submitted again,
+                and the clock keeps running.
         """
         seconds = self._clock() - self._asked_at
         connector = self._at_work()
         if self._opened is None or not self._is_fetched:
-            raise ProtocolViolation("there are no scribbles to answer; call get_scribbles() first")
+            raise ProtocolViolation(
+                "no scribbles are waiting for masks; call get_scribbles() first"
+            )
         candidates = check_frame_candidates(next_scribble_frame_candidates, self._opened.shape[0])
         if not connector.submit(masks_array(pred_masks), seconds=seconds, candidates=candidates):
             limit_s = connector.rules.options["seconds_per_object"] * self._opened.objects
             warnings.warn(
-                f"{self._opened.sequence}: the {limit_s:g} s of its {self._opened.objects} objects were over when the "
-                "answer came; it was dropped",
+                f"{self._opened.sequence}: the time limit of {limit_s:g} s for {self._opened.objects} objects was "
+                "over when the masks were submitted; they were dropped",
                 stacklevel=2,
             )
         self._is_fetched = self._is_waiting = False
         self._left_at = self._clock()
 
     def get_report(self) -> Any:
-        """Return a row per interaction, frame and object, as a DataFrame of pandas if installed, else of polars."""
+        """Return one row per interaction, frame and object, as a DataFrame of pandas if installed, else of polars."""
         report = self._entered().report()
         try:
             pandas: Any = importlib.import_module("pandas")
@@ -331,16 +336,18 @@ class DavisInteractiveSession:
         return pandas.DataFrame(report.to_dict(as_series=False))
 
     def get_global_summary(self, save_file: str | Path | None = None) -> dict[str, Any]:
-        """Return the curve, the area under it, and the value at 60 s; empty, with a warning, before the end.
+        """Return the curve, the area under it, and the value at 60 s; empty, with a warning, before the session ends.
 
         Args:
-            save_file: also write it to this file as JSON.
+            save_file: also write the summary to this file, as JSON.
 
         Raises:
             StoreError: the file is not writable.
         """
         if not self._is_finished:
-            warnings.warn("the session is not over: there is no summary yet", stacklevel=2)
+            warnings.warn(
+                "there is no summary yet, because the session is not finished", stacklevel=2
+            )
             return {}
         summary = self._entered().summary()
         if save_file is not None:
@@ -349,7 +356,9 @@ class DavisInteractiveSession:
 
     def _at_work(self) -> Connector:
         if self._is_closed:
-            raise ProtocolViolation("the session was left; enter it again to go on: with session:")
+            raise ProtocolViolation(
+                "the session was left; enter it again to continue: with session:"
+            )
         return self._entered()
 
     def _entered(self) -> Connector:
@@ -381,7 +390,12 @@ class DavisInteractiveSession:
 
 
 def _server(
-    host: str, user_key: str | None, folder: Path, *, name: str, davis_root: str | Path | None
+    host: str,
+    user_key: str | None,
+    folder: Path,
+    *,
+    name: str,
+    davis_root: str | Path | None,
 ) -> Connector:
     """Connect to a server."""
     # The client needs an optional dependency, which local sessions must not require.
@@ -389,4 +403,10 @@ def _server(
 
     root = davis_root or os.environ.get("DATASET_DAVIS")
     images = None if root is None else LocalImages(root)
-    return ServerConnector(host, token=user_key, folder=folder, name=name, images=images)
+    return ServerConnector(
+        host,
+        token=user_key,
+        folder=folder,
+        name=name,
+        images=images,
+    )

@@ -1,4 +1,4 @@
-"""Journal of submissions, one line each, on disk before the participant continues."""
+"""Journal of submissions, one per line, each stored on disk before the participant continues."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from segarena.work.ledger import encode_line, is_intact_line
 
 
 class SessionJournal:
-    """An append-only file of JSON lines, each with its checksum.
+    """An append-only file of JSON lines, each with a checksum.
 
     A line that was truncated when the process was killed is removed when the file is opened again.
-    Earlier versions wrote no checksums; their lines are accepted without.
+    Lines without checksums, from earlier versions, are accepted.
 
     Args:
         path: the file; created unless it exists.
@@ -30,7 +30,7 @@ class SessionJournal:
         self._path = path
         self._entries, whole = read_entries(path)
         try:
-            # Not "a+b": after a crash the half-written last line must be cut off.
+            # Not "a+b", because after a crash the half-written last line must be cut off.
             mode = "r+b" if path.is_file() else "w+b"
             self._file = path.open(mode)
             self._file.truncate(whole)
@@ -47,21 +47,25 @@ class SessionJournal:
         return entries
 
     def add(self, entry: Submission) -> None:
-        """Write one entry; it is on disk when this returns.
+        """Write one entry, which is stored on disk when this method returns.
 
         Raises:
-            StoreError: the disk is full. Earlier entries stay.
+            StoreError: the disk is full. Earlier entries are kept.
         """
         place = self._file.tell()
         try:
             self._file.write(encode_line(entry))
             self._file.flush()
+            # Flushing reaches only the operating system; fsync makes the entry survive a power
+            # failure.
             os.fsync(self._file.fileno())
         except OSError as error:
+            # A full disk may have stored part of the line; without this, the next entry would be
+            # appended to it.
             self._file.truncate(place)
             raise StoreError(
-                f"{self._path} cannot be written: {error.strerror}; make room and start again, "
-                "the session goes on before this submission"
+                f"{self._path} cannot be written: {error.strerror}; free disk space and start again: "
+                "the session continues before this submission"
             ) from error
 
     def close(self) -> None:
@@ -70,12 +74,14 @@ class SessionJournal:
 
 
 def read_entries(path: Path) -> tuple[list[Submission], int]:
-    """Return the entries of a journal, which need not exist, and the number of bytes of complete lines.
+    """Return the entries of a journal, which may be missing, and the number of bytes in complete lines.
 
     Raises:
         StoreError: a complete line is damaged.
     """
     data = path.read_bytes() if path.is_file() else b""
+    # Only complete lines end with a newline; a line cut off by a crash was never confirmed to the
+    # participant.
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     try:
@@ -86,5 +92,5 @@ def read_entries(path: Path) -> tuple[list[Submission], int]:
         return msgspec.convert(values, list[Submission]), whole
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(
-            f"{path} is damaged ({error}); begin a session in another folder"
+            f"{path} is damaged ({error}); start a session in another folder"
         ) from error

@@ -1,11 +1,11 @@
-"""A challenge judged on this machine: the engine's sessions, one sample after the other, every answer on disk at once.
+"""Connector for evaluation on this machine: one sample after the other, every prediction stored at once.
 
     FOLDER/run.json, records/, ...   an ordinary run, for `segarena report`; a sequence is written when it is finished
     FOLDER/session.json              the session's key and its start
     FOLDER/submissions.jsonl         every answer: its masks, its seconds, and the time spent so far
 
-A killed session is resumed by repeating the answers about its unfinished sequence: users depend
-only on what they are shown, so they draw the same lines.
+A killed session is resumed by replaying the predictions for its unfinished sequence. Users depend
+only on what they are shown, so they draw the same lines again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ from segarena.systems.videos.measures.challenge_report import (
 )
 from segarena.systems.videos.measures.challenge_summary import CurveEnd, video_summary
 from segarena.systems.videos.scribbles.files import Scribbles
-from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
+from segarena.systems.videos.scribbles.prompt_conversion import (
+    fractions_of_round,
+    scribbles_from_prompts,
+)
 from segarena.systems.videos.session.connector import CurrentSample
 from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
@@ -54,14 +57,14 @@ from segarena.systems.videos.session.submissions import (
 
 
 class LocalConnector:
-    """Connector that judges a plan's samples in this process.
+    """Connector that evaluates the samples of a plan in this process.
 
     An unfinished session in `folder` is resumed, under its `session_id` of 64 hexadecimal digits.
-    The report goes to `report_folder`, by default `folder`. With `shuffle_seed` the order of
-    sequences is random. See `segarena.systems.videos.session.connector.Connector` for the methods.
+    The report is written to `report_folder`, by default `folder`. `shuffle_seed` randomises the
+    order of sequences. See `segarena.systems.videos.session.connector.Connector` for the methods.
 
     Raises:
-        RunConflict: the folder holds another session, or is in use.
+        RunConflict: the folder contains a different session or is in use.
         DatasetError, PluginError, StoreError: as for a run.
     """
 
@@ -79,27 +82,33 @@ class LocalConnector:
         self._clock = clock
         self._run = open_folder(plan, self._cast.dataset, folder)
         with ExitStack() as stack:
+            # Locked before the session file is read, so that two processes never continue one
+            # session.
             stack.enter_context(self._run.lock())
             about = open_session_file(folder / "session.json", report_folder or folder)
             self.session_id: str = about["session_id"]
             self._journal = SessionJournal(folder / "submissions.jsonl")
             stack.callback(self._journal.close)
             self.report_name = f"result_{about['started']}"
+            # Finished sequences come from the run, the others from the journal.
             self._tables = [self._finished_table()]
             self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
             stack.callback(self._file.close)
+            # From here on `close` releases the lock and the files; before, the stack releases them
+            # if an error occurs.
             self._resources = stack.pop_all()
         self._begun: dict[tuple[str, int], int] = {}
         self._entries = self._unfinished_entries()
         order = np.arange(len(self._run.samples))
         if shuffle_seed is not None:
+            # Seeded, so that a resumed session continues in the same order.
             np.random.default_rng(shuffle_seed).shuffle(order)
         self._order: list[int] = order.tolist()
         self._samples = self._each_sample()
         self._session: Session | None = None
 
     def all_samples(self) -> list[tuple[str, int]]:
-        """See `Connector`; every sequence is read once for it."""
+        """See `Connector`; this reads every sequence."""
         samples: list[tuple[str, int]] = []
         for index in self._order:
             for session in self._sessions(self._run.samples[index], Rows()):
@@ -112,15 +121,15 @@ class LocalConnector:
         return sample.frames if isinstance(sample, VideoSample) else ()
 
     def advance(self) -> CurrentSample | None:
-        """Open the next unfinished sample; None if there is none.
+        """Open the next unfinished sample; return None if there is none.
 
         Raises:
-            StoreError: an earlier error stopped the session, and samples are left.
+            StoreError: an earlier error stopped the session before its last sample.
         """
         opened = next(self._samples, None)
         if opened is None and self._run.pending():
             raise StoreError(
-                f"{self._run.path}: an error stopped this session before its end; begin it again to go on"
+                f"{self._run.path}: an error stopped this session before its end; start it again to continue"
             )
         return opened
 
@@ -131,7 +140,7 @@ class LocalConnector:
             dialogue = session.next()
         except InvalidInput as error:
             session.fail(str(error))
-            _pass_over(session.sample.id, error)
+            _warn_of_skipped(session.sample.id, error)
             return None
         if dialogue is None:
             if session.is_late:
@@ -153,12 +162,18 @@ class LocalConnector:
         return True
 
     def submit(
-        self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
+        self,
+        masks: Mask | Labels,
+        *,
+        seconds: float,
+        candidates: Sequence[int] | None,
     ) -> bool:
-        """See `Connector`; the answer is on disk when this returns, or `StoreError` is raised."""
+        """See `Connector`; the prediction is on disk when this returns, or `StoreError` is raised."""
         session = self._open()
         labels = cast_object_ids(masks, session.target.objects)
+        # None, because the participant did not restrict the frames: the robot may choose any.
         frames = None if candidates is None else tuple(candidates)
+        # A late prediction does not count, but is recorded.
         before = session.answered
         session.submit(Prediction(labels, candidates=frames), seconds)
         is_taken = session.answered > before
@@ -172,7 +187,7 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the published summary of the answers so far, with the conditions of the run."""
+        """Return the published summary of the predictions so far, with the conditions of the run."""
         rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
@@ -243,21 +258,22 @@ class LocalConnector:
         except (DatasetError, InvalidInput) as error:
             rules = self._cast.rules
             rows.records.append(failed_sample(rules.benchmark, rules.dataset, sequence, str(error)))
-            _pass_over(sequence, error)
+            _warn_of_skipped(sequence, error)
             return []
 
     def _replay(self, session: Session) -> tuple[Scribbles, ...]:
-        """Repeat the journal's answers about a sample; return the scribbles that they answered."""
+        """Replay the journal's predictions for a sample; return the scribbles to which they responded."""
         answered: list[Scribbles] = []
         for entry in self._entries.pop((session.sample.id, session.repeat + 1), ()):
             if entry["is_over"]:
                 session.is_over = True
                 break
-            # The answers were submitted in time, so a replay must not check the time limit again.
+            # The predictions were submitted in time, so a replay must not check the time limit
+            # again.
             session.spent_s = -math.inf
             if session.next() is None:
                 raise StoreError(
-                    f"{self._run.path}: the answers about {session.sample.id} do not fit; begin elsewhere"
+                    f"{self._run.path}: the journal for {session.sample.id} does not fit; use another folder"
                 )
             if not entry["is_taken"]:
                 session.spent_s = math.inf
@@ -267,8 +283,8 @@ class LocalConnector:
             try:
                 session.submit(decode_answer(entry, session.sample.shape), entry["seconds"])
             except (InvalidInput, PredictionInvalid) as error:
-                place = f"{self._run.path}: the answers about {session.sample.id}"
-                raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
+                place = f"{self._run.path}: the journal entries for {session.sample.id}"
+                raise StoreError(f"{place} are damaged ({error}); use another folder") from error
             session.spent_s = entry["spent_s"]
             self._report_last(session)
         return tuple(answered)
@@ -279,18 +295,20 @@ class LocalConnector:
         self._begun.setdefault(key, session.target.objects)
 
     def _scribbles(self, session: Session) -> Scribbles:
-        """Return the last prompts in the form of a scribble file; people's scribbles unchanged."""
+        """Return the last prompts in the form of a scribble file; people's scribbles are unchanged."""
         sample = session.sample
         rounds = session.dialogue.rounds
         people = sample.scribbles if isinstance(sample, VideoSample) else ()
         if people and len(rounds) == 1:
+            # People's files are returned as read, because a conversion to pixels and back could
+            # change their fractions.
             return copy.deepcopy(dict(people[session.repeat]))
         name = people[session.repeat]["sequence"] if people else sample.id
-        fractions = "size" if self.rules.protocol == "published" else "last-pixel"
+        fractions = fractions_of_round(len(rounds), self.rules.protocol)
         return scribbles_from_prompts(rounds[-1], sample.shape, name, fractions=fractions)
 
     def _report_last(self, session: Session) -> None:
-        """Add the rows of the last answer to the report, and to its file."""
+        """Add the rows of the last prediction to the report and its file."""
         rows = session.rows()
         parts = table_frame("parts", [row for row in rows.parts if row.round == session.answered])
         timings = table_frame(
@@ -301,7 +319,8 @@ class LocalConnector:
         self._file.add(table)
 
     def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:
-        """Return the journal's entries about sequences that are not written yet, by sample."""
+        """Return the journal's entries for sequences that are not written yet, by sample."""
+        # Written sequences are already evaluated; only the entries of the others are replayed.
         pending = {self._run.samples[index] for index in self._run.pending()}
         unfinished: dict[tuple[str, int], list[Submission]] = {}
         for entry in self._journal.take_entries():
@@ -316,12 +335,13 @@ class LocalConnector:
         return report_table(self._run.parts(), self._run.timings(), self.session_id)
 
     def _not_run(self) -> list[SampleScore]:
-        """Return scores of the samples that were not begun."""
+        """Return scores for the samples that were not started."""
         begun = {sequence for sequence, _ in self._begun}
         pending = set(self._run.pending())
         scores: list[SampleScore] = []
         for index in range(len(self._run.samples)):
             sequence = self._run.samples[index]
+            # Loading a video only to count its objects is slow, so completed sequences are skipped.
             if sequence in begun and index not in pending:
                 continue
             for session in self._sessions(sequence, Rows()):
@@ -331,5 +351,5 @@ class LocalConnector:
         return scores
 
 
-def _pass_over(sequence: str, error: Exception) -> None:
-    warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)
+def _warn_of_skipped(sequence: str, error: Exception) -> None:
+    warnings.warn(f"sequence {sequence} is skipped: {error}", stacklevel=5)

@@ -1,4 +1,4 @@
-"""The functions and the robot that scripts of DAVIS participants import, under the published names.
+"""The functions and the robot that scripts of DAVIS participants import, under their published names.
 
 Source: the pages of `davisinteractive` 1.0.4 on sessions, metrics, robot and scribbles. Results are
 those of that package, except for the differences that `docs/davis.md` lists.
@@ -34,7 +34,7 @@ def scribbles2mask(
     bresenham: bool = True,
     default_value: int = -1,
 ) -> NDArray[np.int64]:
-    """Rasterize scribbles as object ids, (B, H, W), `default_value` elsewhere; positions are rounded down to pixels."""
+    """Rasterize scribbles as object ids, (B, H, W), with `default_value` elsewhere; positions are rounded down."""
     bezier_points = nb_points if bezier_curve_sampling else None
     masks = scribbles_to_masks(
         scribbles,
@@ -65,7 +65,10 @@ def annotated_frames_object(scribbles_data: Scribbles, object_id: int) -> list[i
 
 
 def batched_jaccard(
-    y_true: Any, y_pred: Any, average_over_objects: bool = True, nb_objects: int | None = None
+    y_true: Any,
+    y_pred: Any,
+    average_over_objects: bool = True,
+    nb_objects: int | None = None,
 ) -> NDArray[np.float64]:
     """Return J of each frame (B,), or of each frame and object (B, N); the target comes first, 255 is background."""
     values = _judged(y_true, y_pred, nb_objects).jaccard.T
@@ -85,14 +88,14 @@ def batched_f_measure(
 
 
 class InteractiveScribblesRobot:
-    """The published robot with its own defaults; a session draws with `preset='local-1.0.4'`.
+    """The published robot with its own defaults; a session uses `preset='local-1.0.4'` instead.
 
     Args:
-        kernel_size: diameter of the disk that opens an error, relative to the square root of the
-            error's pixels.
+        kernel_size: diameter of the disk that opens an error, as a share of the square root of the
+            error's area.
         max_kernel_radius: largest radius of that disk, in pixels.
-        min_nb_nodes: skeletons with fewer pixels give no line.
-        nb_points: number of points of a line.
+        min_nb_nodes: skeletons with fewer pixels yield no line.
+        nb_points: number of points in a line.
 
     Raises:
         InvalidInput: a number is out of its range.
@@ -116,7 +119,7 @@ class InteractiveScribblesRobot:
 
     @classmethod
     def drawing_by(cls, settings: RobotSettings) -> Self:
-        """Return the robot with these `settings`, whose lines may be checked ones, as in a careful session."""
+        """Return a robot with these `settings`, whose lines may be checked ones, as in a careful session."""
         robot = cls()
         robot._settings = settings
         return robot
@@ -129,11 +132,11 @@ class InteractiveScribblesRobot:
         nb_objects: int | None = None,
         frame: int | None = None,
     ) -> dict[str, Any]:
-        """Draw scribbles on the errors in `frame`, by default the first one of lowest mean J; possibly none.
+        """Draw scribbles on the errors in `frame`, by default the first frame with the lowest mean J; may be empty.
 
         Raises:
-            InvalidInput: masks that do not fit or are not labels, a target without objects, or no
-                such frame.
+            InvalidInput: the masks do not fit together or are not labels, the target has no
+                objects, or the frame does not exist.
         """
         target = as_labels(gt_masks, name="gt_masks")
         prediction = as_labels(pred_masks, name="pred_masks")
@@ -142,7 +145,7 @@ class InteractiveScribblesRobot:
                 f"expected masks of one shape (B, H, W), got {prediction.shape} and {target.shape}"
             )
         if frame is not None and not 0 <= frame < len(target):
-            raise InvalidInput(f"frame: frames go from 0 to {len(target) - 1}, got {frame}")
+            raise InvalidInput(f"frame: expected an index from 0 to {len(target) - 1}, got {frame}")
         if frame is None:
             jaccard = batched_jaccard(target, prediction, nb_objects=nb_objects)
             frame = int(np.argmin(jaccard))
@@ -155,7 +158,7 @@ class InteractiveScribblesRobot:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`session.connector.service` of the published package; it holds the robot."""
+    """`session.connector.service` of the published package, which provides the robot."""
 
     robot: InteractiveScribblesRobot
 
@@ -168,7 +171,10 @@ class ServiceConnector:
 
 
 def _judged(
-    y_true: Any, y_pred: Any, nb_objects: int | None, bound_share: float = 0.008
+    y_true: Any,
+    y_pred: Any,
+    nb_objects: int | None,
+    bound_share: float = 0.008,
 ) -> JaccardContour:
     return jaccard_contour(
         y_pred, y_true, objects=nb_objects, bound_share=bound_share, void="background"

@@ -1,4 +1,4 @@
-"""The report as a CSV file that grows with every submission, in the published format: an unnamed index comes first."""
+"""The report as a CSV file that grows with every submission, in the published format with an unnamed index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segarena.systems.videos.measures.challenge_report import REPORT_COLUMNS
 
 
 def claim_report(folder: Path, started: str) -> bool:
-    """Create the empty file of a report that `started` then; return False if it exists already, complete or not.
+    """Create the empty report file for the start time `started`; return False if it already exists, complete or not.
 
     Raises:
         StoreError: the folder is not writable.
@@ -32,12 +32,12 @@ def claim_report(folder: Path, started: str) -> bool:
 
 
 class ReportFile:
-    """A report in progress: `result_X.tmp.csv`, which becomes `result_X.csv` when it is complete.
+    """A report in progress: `result_X.tmp.csv`, which is renamed to `result_X.csv` when it is complete.
 
     Args:
-        folder: its folder; created unless it exists.
-        started: X.
-        report: the rows so far; the file is rewritten once with them.
+        folder: folder of the report; created unless it exists.
+        started: start time, the X in the file name.
+        report: the rows so far, with which the file is rewritten once.
 
     Attributes:
         path: the finished file.
@@ -46,7 +46,12 @@ class ReportFile:
         StoreError: the file is not writable.
     """
 
-    def __init__(self, folder: Path, started: str, report: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        started: str,
+        report: pl.DataFrame,
+    ) -> None:
         self._path, self.path = report_paths(folder, started)
         self._rows = 0
         try:
@@ -64,6 +69,7 @@ class ReportFile:
         for number, row in enumerate(rows.iter_rows(), self._rows):
             self._writer.writerow((number, *row))
         self._rows += rows.height
+        # Flushed, so that after a crash the report contains all finished interactions.
         self._file.flush()
 
     def finish(self) -> None:
@@ -77,7 +83,7 @@ class ReportFile:
 
 
 def report_paths(folder: Path, started: str) -> tuple[Path, Path]:
-    """Return the files of a report that `started` then: in progress, and complete."""
+    """Return the paths of a report with the start time `started`: in progress, and complete."""
     return folder / f"result_{started}.tmp.csv", folder / f"result_{started}.csv"
 
 

@@ -1,9 +1,9 @@
-"""A challenge judged by a server: the session's calls, on top of the dialogues of `segarena.client`.
+"""Connector for evaluation by a server: the session's calls, on top of the dialogues of `segarena.client`.
 
     FOLDER/run.json, records/, ...   the run as far as participants know it; a sequence is written when it is finished
     FOLDER/challenge.json, turns/    the run and its server; the requests and their replies
 
-The same folder again resumes the session.
+Passing the same folder again resumes the session.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.datasets.davis import DAVIS_LAYOUT
 from segarena.systems.videos.files.frame_files import image_files
 from segarena.systems.videos.scribbles.files import Scribbles
-from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
+from segarena.systems.videos.scribbles.prompt_conversion import (
+    fractions_of_round,
+    scribbles_from_prompts,
+)
 from segarena.systems.videos.session.connector import CurrentSample
 from segarena.systems.videos.session.submissions import cast_object_ids
 
 SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
-"""The columns of the report: a row per interaction. The server's scores are in the summary."""
+"""The columns of the report, which has one row per interaction. The server's scores are in the summary."""
 
 
 MOST_DIFFERENCE = 2.0
-"""Largest mean difference of equal frames, of 255: JPEG decoders round differently, and two frames of one video differ
-by more."""
+"""Maximum mean difference of equal frames, of 255. JPEG decoders round differently, but two frames
+of one video differ by more."""
 
 
 class LocalImages:
@@ -60,13 +63,15 @@ class LocalImages:
         folder = Path(root).expanduser() / "JPEGImages" / "480p"
         images = require_folder(folder, "sequences", DAVIS_LAYOUT)
         self._sequences: dict[str, tuple[Path, ...]] = {}
+        # Sorted, so that among equal sequences every machine selects the same one.
         for sequence in sorted(images.iterdir()):
             if sequence.is_dir():
                 self._sequences[sequence.name] = image_files(sequence)
 
     def name_of(self, sample: VideoSample) -> str | None:
-        """Return the local name of a video; None without a local copy."""
+        """Return the local name of a video, or None without a local copy."""
         for name, files in self._sequences.items():
+            # Frame counts are compared first because this is free, while reading images is slow.
             if len(files) != len(sample.frames):
                 continue
             # The first and the last frame identify a sequence.
@@ -79,24 +84,25 @@ def _is_same_image(file: Path, frame: Any) -> bool:
     image = read_image(file)
     if image.shape != frame.shape:
         return False
+    # int16 holds negative differences, which uint8 would wrap around.
     difference = np.abs(image.astype(np.int16) - frame).mean()
     return bool(difference <= MOST_DIFFERENCE)
 
 
 class ServerConnector:
-    """Connector to a server that judges; see `segarena.systems.videos.session.connector.Connector`.
+    """Connector to a server that evaluates; see `segarena.systems.videos.session.connector.Connector`.
 
     Args:
-        challenge: `https://host/challenges/NAME`, about videos.
-        token: of the participant; by default the one that is kept.
-        folder: of the session; an unfinished session in it is resumed.
+        challenge: URL of a video challenge, `https://host/challenges/NAME`.
+        token: token of the participant; by default the stored one.
+        folder: folder of the session; an unfinished session in it is resumed.
         name: name of the model.
-        images: the participant's own copies of sequences, whose names the session then uses.
+        images: local copies of the sequences, whose names the session then uses.
 
     Raises:
         InvalidInput: the challenge is not about videos.
-        RemoteError: the server refuses, or is unreachable.
-        RunConflict: the folder holds another session, or is in use.
+        RemoteError: the server rejects the request or is unreachable.
+        RunConflict: the folder contains a different session or is in use.
     """
 
     def __init__(
@@ -114,7 +120,7 @@ class ServerConnector:
             self.rules = joined.benchmark
             if self.rules.sample_kind != "video":
                 raise InvalidInput(
-                    f"host: {challenge} is about {self.rules.sample_kind}s; expected one about videos"
+                    f"host: expected a video challenge, but {challenge} is for {self.rules.sample_kind}s"
                 )
             self._samples = replace(joined.samples, is_together=False)
             self._keep_rounds = tuple(range(1, self.rules.rounds + 1))
@@ -138,7 +144,7 @@ class ServerConnector:
 
     @property
     def session_id(self) -> str:
-        """Id of the run at the server."""
+        """Id of the run on the server."""
         return self._samples.participation.run
 
     @property
@@ -147,7 +153,7 @@ class ServerConnector:
         return f"result_{self.session_id}"
 
     def all_samples(self) -> list[tuple[str, int]]:
-        """See `Connector`; every sequence is fetched for it."""
+        """See `Connector`; this downloads every sequence."""
         samples: list[tuple[str, int]] = []
         for place in self._samples.participation.places:
             for dialogue in place.dialogues:
@@ -178,14 +184,18 @@ class ServerConnector:
         """Do nothing: the server measures the time."""
 
     def give_up(self, seconds: float) -> bool:
-        """Return False: the server checks the time when it receives the answer."""
+        """Return False, because the server checks the time when it receives the prediction."""
         del seconds
         return False
 
     def submit(
-        self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None
+        self,
+        masks: Mask | Labels,
+        *,
+        seconds: float,
+        candidates: Sequence[int] | None,
     ) -> bool:
-        """See `Connector`; the answer is at the server when this returns, and the next scribbles are here.
+        """See `Connector`; when this returns, the server has the prediction, and the next scribbles are here.
 
         Raises:
             RemoteError: as `ask`.
@@ -198,7 +208,7 @@ class ServerConnector:
         return not session.is_late
 
     def report(self) -> pl.DataFrame:
-        """Return a row per interaction so far, with the columns `REPORT`."""
+        """Return one row per interaction so far, with the columns `REPORT`."""
         now = [] if self._session is None else self._session.rows().timings
 
         timings = pl.concat([self._run.timings(), table_frame("timings", now)])
@@ -212,7 +222,7 @@ class ServerConnector:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the server's view of the run: its state, its scores, its rank on the board."""
+        """Return the server's view of the run: its state, its scores, and its rank on the leaderboard."""
         _, scores = read_scores(self._run.path, token=self._token)
         return {"session_id": self.session_id, **scores}
 
@@ -251,7 +261,7 @@ class ServerConnector:
             self._session = None
 
     def _replay(self, session: RemoteSession) -> tuple[Scribbles, ...]:
-        """Repeat the answers sent about a sample before; return the scribbles that they answered."""
+        """Replay the predictions sent earlier for a sample; return the scribbles to which they responded."""
         answered: list[Scribbles] = []
         while session.has_stored_turn:
             self._waiting = session.next()
@@ -270,16 +280,18 @@ class ServerConnector:
         return sample
 
     def _called(self, sample: VideoSample) -> str:
-        """Return the name of a sequence: that of the participant's own copy, else its key at the server."""
+        """Return the name of a sequence: that of the local copy, or otherwise its key on the server."""
         if sample.id not in self._names:
-            here = None if self._images is None else self._images.name_of(sample)
-            self._names[sample.id] = sample.id if here is None else here
+            own_name = None
+            if self._images is not None:
+                own_name = self._images.name_of(sample)
+            self._names[sample.id] = own_name or sample.id
         return self._names[sample.id]
 
     def _scribbles(self) -> Scribbles:
         session, sample = self._open()
-        fractions = "size" if self.rules.protocol == "published" else "last-pixel"
         rounds = session.dialogue.rounds
+        fractions = fractions_of_round(len(rounds), self.rules.protocol)
         return scribbles_from_prompts(
             rounds[-1], sample.shape, self._called(sample), fractions=fractions
         )

@@ -1,4 +1,4 @@
-"""Integrity check of the files that a session keeps beside its run tables; `segarena check` runs it."""
+"""Integrity check of the files that a session keeps next to its run tables; `segarena check` runs it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def check_session(folder: RunFolder) -> Iterator[Finding]:
     yield from _check_answers(folder, journal, entries)
     _, complete = report_paths(folder.path, identity["started"])
     if complete.is_file() and _report_rows(complete) != _table_rows(folder, identity["session_id"]):
-        yield _error(
-            f"{complete} does not have the values of the records; entering the session again writes it anew"
-        )
+        yield _error(f"{complete} differs from the records; entering the session again rewrites it")
 
 
 def _check_answers(
-    folder: RunFolder, journal: Path, entries: list[Submission]
+    folder: RunFolder,
+    journal: Path,
+    entries: list[Submission],
 ) -> Iterator[Finding]:
     pending = {folder.samples[index] for index in folder.pending()}
     recorded: set[tuple[str, int, int, int, str]] = set()
@@ -51,6 +51,7 @@ def _check_answers(
     for sample, repeat, number, object_id, rle in masks.iter_rows():
         text = base64.b64encode(rle).decode("ascii")
         recorded.add((sample, repeat, number, object_id, text))
+    # Compared as sets, because the order of samples differs between journal and records.
     journalled: set[tuple[str, int, int, int, str]] = set()
     for entry in entries:
         sample = entry["sequence"]
@@ -61,11 +62,11 @@ def _check_answers(
             journalled.add((sample, repeat, entry["interaction"], object_id, text))
     differing = {sample for sample, *_ in recorded ^ journalled}
     for sample in sorted(differing):
-        yield _error(f"{journal} does not have the answers about {sample} that the records judge")
+        yield _error(f"{journal} lacks predictions for {sample} that are in the records")
 
 
 def _report_rows(report: Path) -> set[str]:
-    """Return the rows of a report, without their numbers and the heading."""
+    """Return the rows of a report, without row numbers and heading."""
     text = report.read_text(encoding="utf-8", errors="replace")
     rows: set[str] = set()
     for line in text.splitlines()[1:]:
@@ -75,10 +76,11 @@ def _report_rows(report: Path) -> set[str]:
 
 
 def _table_rows(folder: RunFolder, session_id: str) -> set[str]:
-    """Return the rows that the report should have, from the run's tables."""
+    """Return the rows that the report should contain, computed from the run's tables."""
     table = report_table(folder.parts(), folder.timings(), session_id)
     text = io.StringIO()
-    # Written as text, because the report is: equal numbers may be different text, which counts.
+    # Formatted as text, because the report is text: equal numbers may be written differently, which
+    # counts.
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(table.rows())
     return set(text.getvalue().splitlines())

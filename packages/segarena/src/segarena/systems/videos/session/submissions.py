@@ -1,4 +1,4 @@
-"""Stored form of a session: its identity file, and each answer as an entry of its journal."""
+"""Stored form of a session: its identity file, and each prediction as an entry of its journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STARTED = "%Y%m%d_%H%M%S"
 
 
 class Submission(TypedDict):
-    """An answer in the journal; see `make_submission`."""
+    """A prediction in the journal; see `make_submission`."""
 
     sequence: str
     scribble_idx: int
@@ -39,10 +39,10 @@ class Submission(TypedDict):
 
 
 def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
-    """Read the identity of a session, its `session_id` and when it was `started`; create the file if it is missing.
+    """Read the identity of a session, its `session_id` and its `started` time; create the file if it is missing.
 
-    No other report in `report_folder` has the same second: a session that finds one starts a second
-    later.
+    No two reports in `report_folder` have the same second: a session that finds an existing one
+    uses the next second.
 
     Raises:
         StoreError: the folder is not writable, or the file is damaged.
@@ -50,8 +50,11 @@ def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
     if path.is_file():
         return read_session_file(path)
     now = datetime.datetime.now(datetime.UTC)
+    # Published file names have a resolution of one second, and two sessions may start in the same
+    # second.
     while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
+    # 64 hexadecimal digits, as in the keys of the published package.
     about = {"session_id": secrets.token_hex(32), "started": started}
     write_atomic(path, json.dumps({**about, "sha256": sha256(*about.values())}))
     return about
@@ -65,14 +68,14 @@ def make_submission(
     is_taken: bool = False,
     is_over: bool = False,
 ) -> Submission:
-    """Return the journal entry of the latest answer, with its masks if it came in time.
+    """Return the journal entry of the latest prediction, with its masks if it came in time.
 
     Args:
-        session: of the sample.
-        seconds: time of the answer.
-        candidates: the frames in which it requests corrections.
-        is_taken: whether it came in time.
-        is_over: whether the time ran out before an answer.
+        session: session of the sample.
+        seconds: time taken by the prediction.
+        candidates: the frames in which the participant requests corrections.
+        is_taken: whether the prediction came in time.
+        is_over: whether the time ran out before a prediction.
     """
     masks: list[str] = []
     if is_taken:
@@ -82,8 +85,11 @@ def make_submission(
     requested = None if candidates is None else list(candidates)
     return {
         "sequence": session.sample.id,
+        # Repeats count from 0, the published scribble indices from 1.
         "scribble_idx": session.repeat + 1,
         "objects": session.target.objects,
+        # A dropped prediction is not among the answered ones, so the interaction it belongs to is
+        # the next.
         "interaction": session.answered + (not is_taken),
         "seconds": seconds,
         "spent_s": session.spent_s,
@@ -95,10 +101,10 @@ def make_submission(
 
 
 def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
-    """Return the answer in an entry.
+    """Return the prediction in a journal entry.
 
     Raises:
-        InvalidMask: a mask is damaged, or of another size than `shape`.
+        InvalidMask: a mask is damaged, or its size differs from `shape`.
     """
     labels = np.zeros(shape, dtype=np.uint8)
     for number, text in enumerate(entry["masks"], 1):
@@ -113,7 +119,7 @@ def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
 
 
 def cast_object_ids(masks: Any, objects: int) -> Any:
-    """Return object ids as uint8; anything else unchanged, since the session checks types.
+    """Return object ids as uint8; return anything else unchanged, because the session checks types.
 
     Raises:
         PredictionInvalid: an object id is above `objects`.
@@ -142,9 +148,9 @@ def read_session_file(path: Path) -> dict[str, str]:
         datetime.datetime.strptime(about["started"], _STARTED)  # it becomes part of a file name
     except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(
-            f"{path} is damaged ({error}); begin a session in another folder"
+            f"{path} is damaged ({error}); start a session in another folder"
         ) from error
     # Earlier versions wrote no checksum.
     if values and values != {"sha256": sha256(*about.values())}:
-        raise StoreError(f"{path} has a wrong checksum; begin a session in another folder")
+        raise StoreError(f"{path} has a wrong checksum; start a session in another folder")
     return about

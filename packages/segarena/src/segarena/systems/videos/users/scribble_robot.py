@@ -1,4 +1,4 @@
-"""The robot of the DAVIS Interactive Challenge: scribbles on the errors of the worst frame."""
+"""The robot of the DAVIS Interactive Challenge, which scribbles on the errors of the worst frame."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, pro
 
 @user("scribble-robot")
 class ScribbleRobot:
-    """Draws on the errors of the worst frame of a video, one line in each large enough component.
+    """Draw on the errors of the worst frame of a video, with one line in each large enough component.
 
-    The first round replays the scribbles of people, if the sample has some: one dialogue for each
-    person. Otherwise the robot draws on the objects in the frame that shows the most of them, as if
-    nothing were predicted.
+    In the first round, people's scribbles are replayed if the sample has some, with one dialogue
+    per person. Otherwise the robot draws on the objects in the frame that shows most of them, as if
+    the prediction were empty.
 
-    Ends the dialogue if it has nothing to draw: silently if nothing is wrong, with a warning
-    otherwise.
+    The dialogue ends if the robot has nothing to draw: silently if there is no error, otherwise
+    with a warning.
 
     Args:
         preset: published set of parameters: "default", "local-1.0.4" or "server-2020"; see
             `segarena.systems.videos.robot.settings`.
-        mode: "checked": lines stay on the true label, thin errors get lines too, and if nothing in the worst frame is
-            large enough the next frame is tried. "published": as in the published code; it tries no other frame, draws
-            nothing in this round, and goes on.
-        ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" if
-            published, "raster" otherwise.
+        mode: "checked": lines stay on the true label, thin errors also get lines, and if no error
+            in the worst frame is large enough, the next frame is tried. "published": as in the
+            published code, which tries no other frame, draws nothing in this round, and continues.
+        ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" in
+            mode "published" and "raster" in mode "checked".
         judge: criterion for the worst frame: "j_and_f", "jaccard" or "contour".
-        kernel_size: replaces the preset's: diameter of the disk that opens an error, relative to
-            the square root of the error's pixels; at least 0, below 1.
-        max_radius_px: replaces the preset's: largest radius of that disk, below 1000.
-        min_nodes: replaces the preset's: skeletons with fewer pixels give no line.
-        max_points: replaces the preset's: largest number of points of a line.
+        kernel_size: overrides the preset: diameter of the disk that opens an error, as a share of
+            the square root of the error's area; at least 0, below 1.
+        max_radius_px: overrides the preset: maximum radius of that disk, below 1000.
+        min_nodes: overrides the preset: skeletons with fewer pixels yield no line.
+        max_points: overrides the preset: maximum number of points in a line.
 
     Raises:
         InvalidInput: a number is out of its range.
 
     Attributes:
-        settings: the parameters in force.
-        may_be_silent: whether a round without lines goes on instead of ending the dialogue.
+        settings: the effective parameters.
+        may_be_silent: whether the dialogue continues after a round without lines.
     """
 
     prompt_kinds = frozenset({"scribble"})
@@ -101,28 +101,28 @@ class ScribbleRobot:
         self.may_be_silent = is_published
 
     def repeats(self, sample: Sample, target: Target) -> int:
-        """Return the number of people with first scribbles; 1 if there are none."""
+        """Return the number of people whose first scribbles are available; 1 if there are none."""
         return max(1, len(_first_scribbles(sample)))
 
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
-        """Return the lines of this round; None if there are none.
+        """Return the lines of this round, or None if there are none.
 
-        The robot's lines are all in one frame, people's may be in several. An image is a video of
-        one frame, whose lines have no frame.
+        The robot's lines are all in one frame; people's lines may be in several. An image is
+        treated as a video of one frame, whose lines have no frame coordinate.
 
         Raises:
             InvalidInput: the sample is not a video or image, people's scribbles do not fit it, or
-                the last answer requests a frame that does not exist.
+                the last prediction requests a frame that does not exist.
         """
         if len(turn.sample.shape) not in (2, 3):
             raise InvalidInput(
-                f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}"
+                f"scribble-robot needs a video; sample {turn.sample.id} has shape {turn.sample.shape}"
             )
         lines = self._first_round(turn) if turn.round == 1 else self._correction(turn)
         return lines if lines or self.may_be_silent else None
 
     def _first_round(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of the first round: a person's if there are any."""
+        """Return the lines of the first round: a person's lines if there are any."""
         people = _first_scribbles(turn.sample)
         if not people:
             frames = [first_frame(_frames(turn.target.mask))]
@@ -131,31 +131,38 @@ class ScribbleRobot:
         data = check_scribbles(people[turn.repeat], frames=frame_count, objects=turn.target.objects)
         if is_empty(data) and not self.may_be_silent:
             raise InvalidPrompt(
-                f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected a line to begin with, got none; "
-                "draw one, or take the file away"
+                f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected at least one line, got none; "
+                "draw one, or remove the file"
             )
         return prompts_from_scribbles(data, turn.sample.shape)
 
     def _correction(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of a later round, in one of the frames that the last answer requests."""
+        """Return the lines of a later round, in one of the frames requested by the last prediction."""
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
-        # The first round is a person's if the sample has scribbles, and frames of people do not count as used.
+        # If the sample has scribbles, the first round is a person's, and frames with people's
+        # scribbles do not count as used.
         first_own = 1 if _first_scribbles(turn.sample) else 0
+        # An image has no frames to choose from.
         is_video = len(turn.sample.shape) == 3
         used = scribbled_frames(turn.dialogue.rounds[first_own:]) if is_video else ()
         frames = rank_frames(quality, used, candidates, reuse=self._reuse)
         if self.settings.mode == "published":
-            # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
+            # Frames of silent rounds count as used. As long as the prediction does not change, each
+            # was the worst unused frame.
             silent = _trailing_empty(turn.dialogue.rounds[1:])
             frames = (frames[silent % len(frames)],)
         return self._draw(turn, frames)
 
     def _draw(
-        self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False
+        self,
+        turn: Turn,
+        frames: Sequence[int],
+        *,
+        marks_all: bool = False,
     ) -> Sequence[Scribble]:
-        """Return the lines in the first of `frames` that gets any; warn if none does although there are errors."""
+        """Return the lines in the first of `frames` that yields any; warn if none does although there are errors."""
         prediction = _frames(_predicted(turn))
         target = _frames(turn.target.mask)
         objects = turn.target.objects
@@ -183,20 +190,26 @@ class ScribbleRobot:
                 where = f"frame {frames[0]}"
             warnings.warn(
                 f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {where}, "
-                f"round {turn.round}, though not all is right; nothing is drawn",
+                f"round {turn.round}, although there are errors; nothing is drawn",
                 stacklevel=3,
             )
         return ()
 
 
-def _line_prompts(lines: Sequence[RobotLine], frame: int, turn: Turn) -> tuple[Scribble, ...]:
+def _line_prompts(
+    lines: Sequence[RobotLine],
+    frame: int,
+    turn: Turn,
+) -> tuple[Scribble, ...]:
     """Return the robot's lines in a frame as prompts."""
+    # Positions in a video start with the frame index.
     if len(turn.sample.shape) == 3:
         return tuple(line_prompt(frame, line.points, line.object_id) for line in lines)
     prompts: list[Scribble] = []
     for line in lines:
         prompt = line_prompt(None, line.points, line.object_id)
-        # Segmenters of images know a stroke off their one object, and no object 0.
+        # Image segmenters expect a negative stroke on their single object, and do not know object
+        # 0.
         if turn.target.objects == 1:
             prompt = replace(prompt, object_id=1)
         prompts.append(prompt)
@@ -223,7 +236,7 @@ def _frames(labels: Labels | Mask) -> Labels:
 
 
 def _predicted(turn: Turn) -> Labels:
-    """Return the last prediction as labels, whether several objects are judged or one."""
+    """Return the last prediction as labels, for one or several objects."""
     comparison: AnyComparison = turn.comparison
     if isinstance(comparison, ObjectsComparison):
         return comparison.prediction

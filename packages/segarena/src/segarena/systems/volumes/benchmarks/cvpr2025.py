@@ -1,4 +1,4 @@
-"""CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation"."""
+"""Benchmark of the CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation"."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ TOLERANCE_MM = 2.0
 
 
 @benchmark("cvpr2025")
-def cvpr2025(*, box: bool = True, most_px: int = 5, middle: MiddleSlice = "slice") -> Benchmark:
-    """Judge volume segmenters as the challenge does: a box on the middle slice and the limits, then five clicks.
+def cvpr2025(
+    *,
+    box: bool = True,
+    most_px: int = 5,
+    middle: MiddleSlice = "slice",
+) -> Benchmark:
+    """Evaluate as in the challenge: a box on the middle slice with slice limits, then five clicks.
 
-    Solved classes get no further click and keep their value. The challenge's own scores, which are those of a case and
-    not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025_scores`.
+    Classes that are segmented perfectly get no further click and keep their value. The challenge's
+    own scores are computed per case, not per class. The report shows them in its first section: see
+    `segarena.systems.volumes.measures.cvpr2025_scores`.
 
     Args:
-        box: False for data whose cases have no box: the five clicks alone, and step 0 counts 0.
-        most_px: the largest enlargement of the box, in an image of side 256.
-        middle: the slice that gets the box: "slice", or "voxel" as in an earlier version of the script.
+        box: False for data whose cases have no box: there are only the five clicks, and step 0
+            scores 0.
+        most_px: the maximum enlargement of the box in pixels, for an image of side 256.
+        middle: how the slice with the box is chosen: "slice" takes the middle foreground slice,
+            "voxel" the slice of the middle foreground voxel, as in an earlier version of the
+            script.
 
-    Source: the challenge's evaluation script of June 2025; `docs/benchmarks.md` names the differences.
+    Source: the challenge's evaluation script of June 2025; `docs/benchmarks.md` lists the
+    differences.
     """
     rounds = CLICKS + 1 if box else CLICKS
     user = PluginSpec("cvpr2025", {"box": box, "most_px": most_px, "middle": middle}, "cvpr2025")
@@ -36,8 +46,18 @@ def cvpr2025(*, box: bool = True, most_px: int = 5, middle: MiddleSlice = "slice
         summary=(
             Statistic(name="DSC AUC", kind="auc_last_five", metric="dice"),
             Statistic(name="NSD AUC", kind="auc_last_five", metric="nsd"),
-            Statistic(name="DSC final", kind="at_round", metric="dice", round=rounds),
-            Statistic(name="NSD final", kind="at_round", metric="nsd", round=rounds),
+            Statistic(
+                name="DSC final",
+                kind="at_round",
+                metric="dice",
+                round=rounds,
+            ),
+            Statistic(
+                name="NSD final",
+                kind="at_round",
+                metric="nsd",
+                round=rounds,
+            ),
         ),
         dataset=PluginSpec("phantom"),
         protocol="published",

@@ -1,8 +1,8 @@
-"""RadioActive: quality of 2D and 3D models on radiology volumes against the human effort of the prompts.
+"""RadioActive: quality of 2D and 3D models on radiology volumes, against the user effort of the prompts.
 
-A dialogue begins with a few prompts that a clinician could give, which a lift spreads over the slices for models of
-images, and goes on with corrections. Several prompting schemes are users of one run, so that each volume is read and
-encoded once for all.
+A dialogue begins with a few prompts that a clinician could give and continues with corrections. For
+models of images, a lift spreads the first prompts over the slices. Several prompting schemes run as
+users of one run, so that each volume is read and encoded only once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from segarena.systems.volumes.prompting.schemes import find_scheme
 from segarena.systems.volumes.users.volume_user import Refinement
 
 DEFAULT_SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
-"""One scheme for each level of effort, from a few interactions to several per slice."""
+"""One scheme for each level of effort, from a few interactions per volume to several per slice."""
 
 CORRECTION_ROUNDS = 5
-"""Rounds of corrections after the first prompts, as published."""
+"""Number of correction rounds after the first prompts, as published."""
 
 
 @benchmark("radioactive")
@@ -37,23 +37,24 @@ def radioactive(
     tolerance_mm: float = 2.0,
     protocol: Protocol = "careful",
 ) -> Benchmark:
-    """Judge volume segmenters by Dice and NSD against the cost of the prompts.
+    """Evaluate volume segmenters by Dice and NSD against the cost of the prompts.
 
-    Each combination of the first four options is a user; see `user_name` for its name in records.
+    Each combination of the first four options is one user; `user_name` gives its name in records.
 
     Args:
         prompts: one or several schemes of first prompts, see `docs/users.md`.
-        refine: the way in which five further rounds correct errors, one or several: "none", "scribble", "1pps",
-            "1ppv", "lasso", "largest-error", "scribble-point".
-        keeps_prompts: with corrections, slices with new prompts are predicted from all their prompts so far, not from
-            the new ones alone; `(True, False)` does both.
-        edge_noise_px: the edges of first boxes are moved by up to this many pixels; `(0, 3, 5)` gives Table 9. A scheme
-            without boxes is one user for all values.
-        rounds: the most rounds; by default 1 without corrections and 6 with them.
-        tolerance_mm: of NSD.
+        refine: one or several ways to correct errors in five further rounds: "none", "scribble",
+            "1pps", "1ppv", "lasso", "largest-error", "scribble-point".
+        keeps_prompts: True predicts a corrected slice from all its prompts so far, False from its
+            new prompts alone; `(True, False)` evaluates both.
+        edge_noise_px: maximum random shift of each edge of the first boxes, in pixels; `(0, 3, 5)`
+            gives Table 9. For a scheme without boxes, all values give the same user.
+        rounds: maximum number of rounds; by default 1 without corrections and 6 with them.
+        tolerance_mm: tolerance of NSD in mm.
         protocol: "careful", or "published" for all deviations of the published code.
 
-    Source: Isensee et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` names the differences.
+    Source: Ulrich, Wald, Tempus et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` lists
+    the differences.
     """
     schemes = (prompts,) if isinstance(prompts, str) else tuple(prompts)
     refinements = (refine,) if isinstance(refine, str) else tuple(refine)
@@ -61,7 +62,7 @@ def radioactive(
     noises = (edge_noise_px,) if isinstance(edge_noise_px, int) else tuple(edge_noise_px)
     if not (schemes and refinements and keeping and noises):
         raise InvalidInput(
-            "prompts: name at least one scheme, such as '3b-inter'; and one of each further option"
+            "prompts: expected at least one scheme, such as '3b-inter', and one value of each other option"
         )
     if not rounds:
         has_corrections = set(refinements) != {"none"}
@@ -96,11 +97,16 @@ def radioactive(
 
 
 def user_name(
-    scheme: str, *, refine: str = "none", keeps_prompts: bool = True, edge_noise_px: int = 0
+    scheme: str,
+    *,
+    refine: str = "none",
+    keeps_prompts: bool = True,
+    edge_noise_px: int = 0,
 ) -> str:
     """Return a user's name in records: "3b-inter", "3b-inter+-5px", "3b-inter.scribble", "3b-inter.scribble-alone".
 
-    "alone": slices are predicted from new prompts alone; the published tables have no "*" there.
+    The suffix "alone" means that slices are predicted from new prompts alone; the published tables
+    mark the opposite case with "*".
     """
     name = scheme.replace("±", "+-")
     if edge_noise_px:
@@ -114,15 +120,41 @@ def user_name(
 
 def _summary(rounds: int) -> tuple[Statistic, ...]:
     first = (
-        Statistic(name="Dice@1", kind="at_round", metric="dice", round=1),
-        Statistic(name="NSD@1", kind="at_round", metric="nsd", round=1),
+        Statistic(
+            name="Dice@1",
+            kind="at_round",
+            metric="dice",
+            round=1,
+        ),
+        Statistic(
+            name="NSD@1",
+            kind="at_round",
+            metric="nsd",
+            round=1,
+        ),
     )
     if rounds == 1:
         return first
     return (
         *first,
-        Statistic(name=f"Dice@{rounds}", kind="at_round", metric="dice", round=rounds),
-        Statistic(name=f"NSD@{rounds}", kind="at_round", metric="nsd", round=rounds),
+        Statistic(
+            name=f"Dice@{rounds}",
+            kind="at_round",
+            metric="dice",
+            round=rounds,
+        ),
+        Statistic(
+            name=f"NSD@{rounds}",
+            kind="at_round",
+            metric="nsd",
+            round=rounds,
+        ),
         Statistic(name="AuC", kind="auc", metric="dice"),
-        Statistic(name="NoC@90", kind="noc", metric="dice", threshold=0.9, higher_is_better=False),
+        Statistic(
+            name="NoC@90",
+            kind="noc",
+            metric="dice",
+            threshold=0.9,
+            higher_is_better=False,
+        ),
     )

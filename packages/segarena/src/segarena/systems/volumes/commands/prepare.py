@@ -1,4 +1,4 @@
-"""`segarena data prepare`: convert downloads of RadioActive's radiology sets to dataset folders."""
+"""`segarena data prepare`: convert the downloads of RadioActive's radiology datasets to dataset folders."""
 
 from __future__ import annotations
 
@@ -26,35 +26,38 @@ _MOST_LISTED = 5
 
 def prepare(
     name: Annotated[
-        str | None, typer.Argument(help="One of the ten; without it, they are listed.")
+        str | None,
+        typer.Argument(help="Name of one of the ten datasets; without it, all are listed."),
     ] = None,
     download: Annotated[
         Path | None,
-        typer.Option("--from", help="Folder of the downloads. [default: downloads/NAME]"),
+        typer.Option("--from", help="Folder with the downloaded files. [default: downloads/NAME]"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to fill. [default: prepared/NAME]")
+        Path | None, typer.Option("--out", "-o", help="Output folder. [default: prepared/NAME]")
     ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="First download missing files.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download missing files first.")] = False,
     password: Annotated[
         str | None,
         typer.Option(
-            help="Of encrypted archives; the providers give it to you.",
+            help="Password of encrypted archives, which you get from the providers.",
             envvar="SEGARENA_ARCHIVE_PASSWORD",
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first N cases, for a trial.")
+        int | None, typer.Option(min=1, help="Prepare only the first N cases, for a trial.")
     ] = None,
     workers: Annotated[
         int,
-        typer.Option("--workers", "-w", min=0, help="Number of processes; 0 works in this one."),
+        typer.Option(
+            "--workers", "-w", min=0, help="Number of processes; 0 uses only the current one."
+        ),
     ] = 0,
     listing: Annotated[
-        bool, typer.Option("--list", help="Show the ten sets and what each needs.")
+        bool, typer.Option("--list", help="Show the ten datasets and what each of them needs.")
     ] = False,
 ) -> None:
-    """Prepare a radiology set of RadioActive: fetch, unpack, convert, count. Skipped cases are listed.
+    """Prepare a radiology dataset of RadioActive: download, unpack, convert, count. Skipped cases are listed.
 
         segarena data prepare
 
@@ -62,10 +65,10 @@ def prepare(
 
         segarena data prepare lnq --from DIR/lnq --out DIR/prepared/lnq
 
-    A second run resumes where the first stopped. Exit code 0: as the paper states; 1: cases failed, or their
-    number differs; 2: nothing could be prepared.
+    Running the command again resumes after an interruption. Exit code 0: the number of cases is
+    that of the paper; 1: cases failed, or their number differs; 2: nothing could be prepared.
     """
-    with one_line_errors("stopped; run it again to go on"):
+    with one_line_errors("stopped; run the command again to continue"):
         if name is None or listing:
             _show_sets([find_set(name)] if name else SETS.values())
             return
@@ -111,7 +114,7 @@ def _report(published: PublishedSet, prepared: PreparationResult) -> None:
         f"{prepared.name}: {len(prepared.cases)} cases with {objects} objects; "
         f"the paper states {prepared.stated} cases{limited}"
     )
-    _report_cases("left out by the rule", prepared.left_out)
+    _report_cases("left out by the published rule", prepared.left_out)
     _report_cases("failed", prepared.failed)
     for folder, output in zip(prepared.folders, published.outputs, strict=True):
         options = {"path": folder.as_posix()}

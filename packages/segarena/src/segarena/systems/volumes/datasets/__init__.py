@@ -1,1 +1,1 @@
-"""Datasets of volumes: folders of files, and a phantom that needs no file."""
+"""Datasets of volumes: folders of volume files, and a computed phantom that needs no files."""

@@ -1,4 +1,4 @@
-"""Dataset of the user's own volumes and label volumes, in NIfTI, NRRD or MetaImage."""
+"""Dataset of your own volumes and label volumes, in NIfTI, NRRD or MetaImage format."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from segarena.systems.volumes.files.case_files import (
     parse_classes,
     read_description,
 )
+from segarena.systems.volumes.files.label_table import read_label_table
 from segarena.systems.volumes.files.label_targets import LabelGroup, LabelMeaning, TargetRules
 from segarena.systems.volumes.files.volume_io import (
     check_readers,
@@ -34,49 +35,58 @@ from segarena.systems.volumes.files.volume_io import (
 
 @dataset("nifti-folder")
 class NiftiFolder(ListedDataset[VolumeSample]):
-    """Volumes in one folder, label volumes of the same names in another; also nnU-Net's layout and flat folders.
+    """Image volumes, and label volumes of the same names in another folder; also nnU-Net's layout and flat folders.
 
-    Everything is read into canonical order (plane to Superior, row to Anterior, column to Right). The labels of case
-    `a` are one file `a`, or a folder `a` with one file per class. A `dataset.json` in `path` gives the names of
-    classes, the number of ignored voxels ("ignore"), the modality, and whether numbers are instances; options override
-    it.
+    Volumes are read into canonical order (planes towards Superior, rows towards Anterior, columns
+    towards Right). The labels of case `a` are one file `a`, or a folder `a` with one file per
+    class. A `dataset.json` in `path` gives the class names, the label of ignored voxels ("ignore"),
+    the modality, and whether label values identify instances; options override it. Without class
+    names there, they come from a label table in `path`: one of ITK-SNAP (`*.label`) or 3D Slicer
+    (`*.ctbl`). Without any names, a class is called by its label value.
 
     Args:
         path: the folder of the dataset.
-        labels: "semantic": each class is one target; "instance": each number is one; "components": each connected
-            component of a class is one. By default "instance" where `dataset.json` has `"kind": "instance"`, else
-            "semantic".
-        image_folder: folder of the images in `path`; by default `images`, `imagesTr`, or with a `label_pattern`
-            `path` itself.
-        label_folder: folder of the labels in `path`; by default `labels` or `labelsTr`, whichever fits.
-        image_pattern: names of the images without ending; by default "{case}", or "{case}_0000" where `imagesTr` has
-            such names.
-        label_pattern: names of the label files without ending.
-        class_names: numbers by class, `{"kidney": 1, "any": [1, 2]}`, or names by number, `{1: "kidney"}`.
+        labels: "semantic": each class is one target; "instance": each label value is one target;
+            "components": each connected component of a class is one target. The default is
+            "instance" if `dataset.json` has `"kind": "instance"`, otherwise "semantic".
+        image_folder: folder of the images in `path`; by default `images`, `imagesTr`, or with a
+            `label_pattern` `path` itself.
+        label_folder: folder of the labels in `path`; by default `labels` or `labelsTr`, whichever
+            fits.
+        image_pattern: pattern of image file names without suffix; by default "{case}", or
+            "{case}_0000" if `imagesTr` has such names.
+        label_pattern: pattern of label file names without suffix.
+        class_names: label values by class, `{"kidney": 1, "any": [1, 2]}`, or class names by label
+            value, `{1: "kidney"}`.
         excluded_classes: classes that do not become targets.
-        connectivity: of components: 6 (faces), 18 (and edges) or 26 (and corners).
-        dilation_voxels: components that meet after dilation by a ball of this radius are one.
-        min_voxels: smaller targets are left out.
-        min_volume_mm3: smaller targets are left out.
-        ignore_value: number of voxels excluded from scoring.
-        kind: "organ" or "pathology" for all, or by class; an attribute of the targets.
-        modality: "CT", "MR", ...; an attribute of the targets too.
-        slice_axis: "axial", or "largest-spacing" to have the planes lie along that axis.
-        replace_nonfinite: replaces NaN and infinity in images; None makes them an error.
-        tolerance_voxels: largest distance between voxels of image and label, as a share of the smallest spacing.
-        max_voxels: larger files are rejected before decoding; the default grows with `segarena --max-pixels`.
-        unpaired: "error" makes an image without label, or a label without image, a sample that fails to load; "skip"
-            leaves it out. `check` lists them all either way.
+        connectivity: connectivity of components: 6 (faces), 18 (also edges) or 26 (also corners).
+        dilation_voxels: components that touch after dilation by a ball of this radius are merged.
+        min_voxels: targets with fewer voxels are skipped.
+        min_volume_mm3: targets with a smaller volume are skipped.
+        ignore_value: label value of voxels that are excluded from scoring.
+        kind: "organ" or "pathology" for all targets, or by class; becomes an attribute of the
+            targets.
+        modality: "CT", "MR", ...; becomes an attribute of the targets.
+        slice_axis: "axial", or "largest-spacing" to slice along the axis with the largest spacing.
+        replace_nonfinite: value that replaces NaN and infinity in images; None makes them an error.
+        tolerance_voxels: maximum distance between corresponding voxels of image and label, as a
+            share of the smallest spacing.
+        max_voxels: volumes with more voxels are rejected before decoding; the default grows with
+            `segarena --max-pixels`.
+        unpaired: "error" makes an image without label, or a label without image, a sample that
+            fails to load; "skip" ignores such files. `check` lists all of them in both cases.
         name: name in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder does not exist, or holds no volume.
-        DatasetError: two images or label files of one case, or a `dataset.json` that cannot be used.
+        DatasetMissing: a folder does not exist or contains no volume.
+        DatasetError: a case has two images or two label files of the same name, or `dataset.json`
+            or the label table is invalid.
         PluginInvalid: options contradict each other.
         MissingExtra: the extra `radiology` is not installed.
     """
 
     sample_kind = "volume"
+    reports_duplicates = True
 
     def __init__(
         self,
@@ -108,10 +118,10 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         description = read_description(root / "dataset.json")
         if labels is None:
             labels = "instance" if description.has_instances else "semantic"
-        if class_names is None:
-            classes = description.classes
-        else:
+        if class_names is not None:
             classes = _classes(class_names)
+        else:
+            classes = description.classes or read_label_table(root)
         if isinstance(excluded_classes, str):
             excluded_classes = (excluded_classes,)
         if ignore_value is None:
@@ -157,7 +167,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         """Return the stored grid of a sample's image, on which `write_volume` writes a prediction.
 
         Raises:
-            SampleInvalid: no such sample, or no such file.
+            SampleInvalid: the sample or its file does not exist.
         """
         case = self._cases.get(sample_id)
         if case is None or case.image is None:
@@ -203,7 +213,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             difference = image.difference(header.grid, tolerance_voxels=self._tolerance_voxels)
             if difference:
                 raise InvalidMask(
-                    f"{path}: expected the grid of {case.image}, got another ({difference}); resample it"
+                    f"{path}: expected the grid of {case.image}, got a different grid ({difference}); resample it"
                 )
             volume = read_labels(
                 path, slice_axis=self._slice_axis, may_be_empty=True, max_voxels=self._max_voxels
@@ -220,11 +230,13 @@ class NiftiFolder(ListedDataset[VolumeSample]):
     def _oddities(self) -> Iterable[Finding]:
         if self._is_skipping and self._unpaired:
             yield _oddity(
-                f"{len(self._unpaired)} files have no partner and are skipped", self._unpaired
+                f"{len(self._unpaired)} images or labels have no counterpart and are skipped",
+                self._unpaired,
             )
         if self._others:
             yield _oddity(
-                f"{len(self._others)} volumes fit no pattern and are left out", self._others
+                f"{len(self._others)} volumes match no file name pattern and are skipped",
+                self._others,
             )
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
@@ -242,7 +254,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
                 guessed.append(header.path)
         if guessed:
             yield _oddity(
-                f"{len(guessed)} volumes do not say how they lie; their axes are a guess", guessed
+                f"{len(guessed)} volumes have no orientation in their header; their axes are a guess",
+                guessed,
             )
         if spacings:
             by_axis = list(zip(*spacings, strict=True))
@@ -251,7 +264,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             message = f"{self.name}: stored axes {stored}; spacing (plane, row, column) {ranges} mm"
             yield Finding(is_error=False, message=message)
         if not tally.targets:
-            message = f"{self.name}: no target at all; expected at least one object to segment"
+            message = f"{self.name}: no targets; expected at least one object to segment"
             yield Finding(is_error=True, message=message)
 
 

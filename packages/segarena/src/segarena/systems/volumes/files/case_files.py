@@ -1,4 +1,4 @@
-"""Find the image and label files of each case in a folder, and read the `dataset.json` beside them."""
+"""Discovery of the image and label files of each case in a folder, and of its `dataset.json`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LABEL_FOLDERS = {"imagesTr": "labelsTr", "images": "labels"}
 
 @dataclass(slots=True)
 class CaseFiles:
-    """Image file of one case, and its label file, or one label file per class by name."""
+    """Image file of one case, with one label file for all classes or one label file per class."""
 
     image: Path | None = None
     labels: list[tuple[str, Path]] = field(default_factory=list[tuple[str, Path]])
 
     @property
     def files(self) -> Files:
-        """All files of the case, the image first."""
+        """All files of the case, the image before the labels."""
         label_paths = [path for _, path in self.labels]
         if self.image is None:
             return tuple(label_paths)
@@ -44,7 +44,7 @@ class CaseFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseLayout:
-    """Folders of images and labels, and the patterns from which file names tell the case."""
+    """Folders of images and labels, and the patterns that extract the case from a file name."""
 
     images: Path
     labels: Path
@@ -55,17 +55,17 @@ class CaseLayout:
         for pattern in (self.image_pattern, self.label_pattern):
             if pattern.count(_CASE) != 1 or "/" in pattern:
                 raise PluginInvalid(
-                    f"pattern {pattern!r}: expected a file name without ending that holds {_CASE} once"
+                    f"pattern {pattern!r}: expected a file name without suffix that contains {_CASE} once"
                 )
 
     @property
     def is_flat(self) -> bool:
-        """Whether images and labels lie in one folder."""
+        """Whether images and labels are in the same folder."""
         return self.images == self.labels
 
 
 class CaseCollection(NamedTuple):
-    """Content of a folder: the cases by name, in order, and the volumes that fit no pattern."""
+    """Content of a folder: the cases by name, in order, and the volumes that match no pattern."""
 
     cases: dict[str, CaseFiles]
     others: list[Path]
@@ -75,17 +75,17 @@ class CaseCollection(NamedTuple):
 class DatasetDescription:
     """Content of a `dataset.json`; empty if there is none."""
 
-    # Label numbers by class, without the background.
+    # Label values by class, without the background.
     classes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    # Label number of voxels excluded from scoring.
+    # Label value of voxels excluded from scoring.
     ignore_value: int | None = None
-    # Modality by channel number, or one modality for all channels under "".
+    # Modality by channel index, or a single modality for all channels under the key "".
     modalities: Mapping[str, str] = field(default_factory=dict[str, str])
-    # Whether each number is an object, as in the output of `segarena data prepare`.
+    # Whether each label value is a separate object, as in the output of `segarena data prepare`.
     has_instances: bool = False
 
     def modality_of(self, image_pattern: str) -> str:
-        """Return the modality of the channel in a pattern such as "{case}_0001"; "" when unknown."""
+        """Return the modality of the channel in a pattern such as "{case}_0001", or "" if it is unknown."""
         if self.modalities.get(""):
             return self.modalities[""]
         channel = re.search(r"_0*(\d+)$", image_pattern)
@@ -100,11 +100,12 @@ def find_layout(
     image_pattern: str | None,
     label_pattern: str,
 ) -> CaseLayout:
-    """Return the folders of images and labels: the given ones, else `images`, `imagesTr`, or `root`.
+    """Return the folders of images and labels: the given ones, otherwise `images`, `imagesTr`, or `root`.
 
     Raises:
         DatasetMissing: a folder does not exist.
-        PluginInvalid: a pattern lacks `{case}`, or both patterns are the same in one folder.
+        PluginInvalid: a pattern lacks `{case}`, or images and labels have the same folder and the
+            same pattern.
     """
     has_images_folder = (root / "images").is_dir()
     is_nnunet = images is None and not has_images_folder and (root / "imagesTr").is_dir()
@@ -139,17 +140,17 @@ def find_layout(
 
 
 def collect_cases(layout: CaseLayout) -> CaseCollection:
-    """Return the cases of a folder in the order of their paths, incomplete ones included.
+    """Return the cases of a folder in the order of their paths, including incomplete ones.
 
     Raises:
-        DatasetError: two images of one case, or two label files of one name.
+        DatasetError: a case has two images, or two label files have the same name.
         DatasetMissing: there is no image at all.
     """
     cases: dict[str, CaseFiles] = {}
     others: list[Path] = []
     label_keys = dict(_list_volumes(layout.labels))
     if layout.is_flat:
-        # Images lie in the same folder: only the pattern tells which files are labels.
+        # Images are in the same folder, so only the pattern shows which files are labels.
         label_keys = {
             path: key for path, key in label_keys.items() if _match_case(key, layout.label_pattern)
         }
@@ -182,7 +183,11 @@ def collect_cases(layout: CaseLayout) -> CaseCollection:
     return CaseCollection(cases, others)
 
 
-def _add_label(case: CaseFiles, class_name: str, path: Path) -> None:
+def _add_label(
+    case: CaseFiles,
+    class_name: str,
+    path: Path,
+) -> None:
     twin = dict(case.labels).get(class_name)
     if twin is not None:
         raise DatasetError(
@@ -192,7 +197,7 @@ def _add_label(case: CaseFiles, class_name: str, path: Path) -> None:
 
 
 def read_description(path: Path) -> DatasetDescription:
-    """Read a `dataset.json` of nnU-Net (names to numbers) or of the Medical Segmentation Decathlon (the reverse).
+    """Read a `dataset.json` of nnU-Net (names to label values) or the Medical Segmentation Decathlon (the reverse).
 
     Raises:
         DatasetError: the file is not JSON, or its labels have neither form.
@@ -208,7 +213,7 @@ def read_description(path: Path) -> DatasetDescription:
         has_instances = data.get("kind") == "instance"
         ignored = classes.pop("ignore", ())
         if len(ignored) > 1:
-            raise ValueError(f"'ignore' with the numbers {ignored} where one was expected")
+            raise ValueError(f"'ignore' with the numbers {ignored} instead of one number")
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DatasetError(
             f"{path}: expected a dataset.json with labels by name, got: {error}; repair it"
@@ -222,26 +227,30 @@ def read_description(path: Path) -> DatasetDescription:
 
 
 def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
-    """Return numbers by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`, without background.
+    """Return label values by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`, without background.
 
     Raises:
-        ValueError: neither side of an entry is a number, or a class has none.
+        ValueError: neither side of an entry is a number, or a class has no label value.
     """
     classes: dict[str, tuple[int, ...]] = {}
     for key, value in names.items():
-        is_reversed = isinstance(value, str) and not value.isdecimal()
-        name, numbers = (value, key) if is_reversed else (str(key), value)
+        # nnU-Net writes `{"liver": 1}`, the Medical Segmentation Decathlon `{"1": "liver"}`.
+        if isinstance(value, str) and not value.isdecimal():
+            name, numbers = value, key
+        else:
+            name, numbers = str(key), value
         listed = numbers if isinstance(numbers, (list, tuple)) else [numbers]
         found = tuple(int(number) for number in listed)
         if not found:
             raise ValueError(f"{name!r} without a number")
-        if found != (0,):
+        is_background = found == (0,)
+        if not is_background:
             classes[name] = classes.get(name, ()) + found
     return classes
 
 
 def _list_volumes(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the volumes below a folder with their relative path without ending; hidden ones are skipped."""
+    """Yield the volumes below a folder with their relative path without suffix; hidden files are skipped."""
     for path in sorted(folder.rglob("*")):
         suffix = volume_suffix(path)
         inner = path.relative_to(folder)
@@ -251,15 +260,19 @@ def _list_volumes(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _match_case(key: str, pattern: str) -> str | None:
-    """Return the case of a path without ending: its folder and the text at `{case}`; None if it does not fit."""
+    """Return the case for a path without suffix: its folder and the text at `{case}`; None if the pattern fails."""
     folder, slash, name = key.rpartition("/")
     before, _, after = pattern.partition(_CASE)
     fits = re.fullmatch(f"{re.escape(before)}(.+){re.escape(after)}", name)
     return f"{folder}{slash}{fits[1]}" if fits else None
 
 
-def _find_owner(key: str, pattern: str, known_cases: frozenset[str]) -> tuple[str, str] | None:
-    """Return the case of a label file and its class ("" for all classes); the case may be a new one."""
+def _find_owner(
+    key: str,
+    pattern: str,
+    known_cases: frozenset[str],
+) -> tuple[str, str] | None:
+    """Return the case of a label file and its class ("" for all classes); creates the case if it is new."""
     case = _match_case(key, pattern)
     if case in known_cases:
         return case, ""

@@ -1,4 +1,4 @@
-"""Conversion of label volumes to targets: one per class, one per number, or one per connected component."""
+"""Conversion of label volumes to targets: one per class, label value, or connected component."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from segarena.arrays.boxes import (
     grow_window,
     is_empty,
     join_windows,
-    window_shape,
+    window_start,
 )
 from segarena.arrays.connected_components import Connectivity, label_grown_components
 from segarena.errors import PluginInvalid
@@ -28,14 +28,16 @@ from segarena.samples import Mask, Target
 Integers: TypeAlias = NDArray[np.integer[Any]]
 LabelMeaning: TypeAlias = Literal["semantic", "instance", "components"]
 
-# Above this, the numbers that occur are counted instead of all numbers up to the highest.
+# Above this maximum, only the label values that occur are counted, not the whole range up to the
+# highest.
 _MOST_CONSECUTIVE_LABELS = 1 << 16
 
 
 class LabelGroup(NamedTuple):
-    """One label array of a case: a group of its file, or one of several files.
+    """One label array of a case: one group of a label file, or one of several label files.
 
-    `name` is the class of the file where a case has one file per class; `names` gives the names of the numbers.
+    `name` is the class of the file if a case has one file per class; `names` contains the names of
+    the label values.
     """
 
     labels: Integers
@@ -44,7 +46,7 @@ class LabelGroup(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A possible target: `mask` is the part of it in `window` of the whole volume."""
+    """Potential target; `mask` covers only `window`, a part of the volume."""
 
     id: str
     label: str
@@ -54,15 +56,16 @@ class _Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetRules:
-    """Rules that turn labels into targets; the attributes are the options of the dataset `nifti-folder`.
+    """Rules that convert labels to targets; the attributes are the options of the dataset `nifti-folder`.
 
-    A number in no class of `classes` is a separate class.
+    A label value that is in no class of `classes` is a separate class.
 
     Raises:
-        PluginInvalid: an option has an impossible value.
+        PluginInvalid: the value of an option is invalid.
 
-    Source: the datasets of RadioActive: components with connectivity 26 (D1, D4, D5) or 18 (lesions of D8), and with
-        dilation by 1 and at least 30 voxels (D7); instances (D6, D9); classes (D2, D10).
+    Source: the datasets of RadioActive. They use components with connectivity 26 (D1, D4, D5) or 18
+    (lesions of D8), components after dilation by 1 with at least 30 voxels (D7), instances (D6,
+    D9), or classes (D2, D10).
     """
 
     labels: LabelMeaning = "semantic"
@@ -86,11 +89,12 @@ class TargetRules:
     def targets(
         self, case: Sequence[LabelGroup], spacing_mm: Sequence[float]
     ) -> tuple[Target, ...]:
-        """Return the targets of one case, in the order of its files, groups, classes and numbers.
+        """Return the targets of one case, in the order of files, groups, classes and label values.
 
-        Masks have the shape of the volume, but take memory only where they hold something. Where several groups have
-        targets of the same id, the second one is called `id#2`. With `labels="components"`, the components of class
-        `liver` are `liver/1`, `liver/2`, ... in the order of their first voxels; too small ones use up a number.
+        Masks have the shape of the volume but use memory only where they are not empty. If several
+        groups have targets with the same id, the second one is called `id#2`. With
+        `labels="components"`, the components of class `liver` are called `liver/1`, `liver/2`, ...
+        in the order of their first voxels; components that are too small use up a number too.
         """
         ignore = self._ignore_mask(case)
         voxel_mm3 = math.prod(spacing_mm)
@@ -104,7 +108,8 @@ class TargetRules:
                     continue
                 occurrences[candidate.id] += 1
                 number = occurrences[candidate.id]
-                # The system allocates pages of a zeroed array when they are first written.
+                # The operating system allocates the pages of a zeroed array only when they are
+                # first written.
                 mask = np.zeros(group.labels.shape, dtype=np.bool_)
                 mask[candidate.window] = candidate.mask
                 target = Target(
@@ -140,28 +145,35 @@ class TargetRules:
     def _instances(self, group: LabelGroup, windows: Mapping[int, Window]) -> Iterator[_Candidate]:
         for number, window in windows.items():
             label = self._instance_label(group, number)
+            # A class without a name is excluded by its label value.
             if label in self.excluded_classes or str(number) in self.excluded_classes:
                 continue
+            name = _join_names(group.name, str(number))
             mask = group.labels[window] == number
-            yield _Candidate(_join_names(group.name, str(number)), label, window, mask)
+            yield _Candidate(name, label, window, mask)
 
     def _instance_label(self, group: LabelGroup, number: int) -> str:
-        """Return the class of an instance: of its file, its name there, its class in the options, or the only class."""
-        if group.name or group.names.get(number):
-            return group.name or group.names[number]
+        """Return an instance's class: of its file, its name there, its class in the options, or the only class."""
+        own_name = group.name or group.names.get(number)
+        if own_name:
+            return own_name
         for name, numbers in self.classes.items():
             if number in numbers:
                 return name
-        return next(iter(self.classes)) if len(self.classes) == 1 else ""
+        if len(self.classes) == 1:
+            (only,) = self.classes
+            return only
+        return ""
 
     def _group_by_class(self, group: LabelGroup, numbers: Sequence[int]) -> dict[str, list[int]]:
-        """Return the numbers that occur, by class; a number may be in several classes."""
+        """Return the label values that occur, by class; a value may be in several classes."""
         if group.name and len(numbers) == 1:
             return {group.name: list(numbers)}
         by_class: dict[str, list[int]] = {}
         known: set[int] = set()
         for name, wanted in self.classes.items():
             by_class[name] = [number for number in numbers if number in wanted]
+            # The options may assign a label value to several classes.
             known.update(by_class[name])
         for number in numbers:
             if number not in known:
@@ -170,21 +182,25 @@ class TargetRules:
         return {_join_names(group.name, name): found for name, found in by_class.items() if found}
 
     def _components(
-        self, name: str, window: Window, mask: Mask, shape: tuple[int, ...]
+        self,
+        name: str,
+        window: Window,
+        mask: Mask,
+        shape: tuple[int, ...],
     ) -> Iterator[_Candidate]:
         if self.dilation_voxels:
-            # The dilated parts may meet outside the window, but not outside the volume.
+            # The dilated parts may touch outside the window, but not outside the volume.
             outer = grow_window(window, self.dilation_voxels, shape)
-            margins = [
-                (inside.start - around.start, around.stop - inside.stop)
-                for inside, around in zip(window, outer, strict=True)
-            ]
+            margins: list[tuple[int, int]] = []
+            for inside, around in zip(window, outer, strict=True):
+                margins.append((inside.start - around.start, around.stop - inside.stop))
             mask = np.pad(mask, margins)
             window = outer
         labels = label_grown_components(
             mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels
         )
-        # The dilated components come in the order of their own first voxels, which may differ.
+        # Dilated components are ordered by their own first voxels, which may give a different
+        # order.
         inner = find_label_windows(labels)
         ordered = sorted(inner, key=lambda number: _first_voxel(labels, inner[number], number))
         for count, number in enumerate(ordered, start=1):
@@ -204,16 +220,18 @@ class TargetRules:
     def _ignore_mask(self, case: Sequence[LabelGroup]) -> Mask | None:
         if self.ignore_value is None:
             return None
-        ignore = np.logical_or.reduce([group.labels == self.ignore_value for group in case])
-        return ignore if ignore.any() else None
+        ignored = [group.labels == self.ignore_value for group in case]
+        # A voxel that any of several label files marks as ignored is ignored for all targets.
+        union = np.logical_or.reduce(ignored)
+        return union if union.any() else None
 
 
 def find_label_windows(labels: Integers) -> dict[int, Window]:
-    """Return the bounding window of each number but 0 in a label array (plane, row, column), in ascending order."""
+    """Return the bounding window of each nonzero value in a label array (plane, row, column), in ascending order."""
     # Imported late because SciPy makes `import segarena` slower.
     from scipy import ndimage
 
-    # `bounding_window` asks only for voxels that are not zero.
+    # `bounding_window` only tests whether voxels are nonzero.
     frame = bounding_window(cast("Mask", labels))
     if is_empty(frame):
         return {}
@@ -222,7 +240,7 @@ def find_label_windows(labels: Integers) -> dict[int, Window]:
     if highest < _MOST_CONSECUTIVE_LABELS:
         numbers = np.arange(1, highest + 1)
     else:
-        # `find_objects` takes time and memory in proportion to the highest number.
+        # `find_objects` takes time and memory proportional to the highest label value.
         numbers = np.unique(crop[crop > 0])
         crop = np.where(crop > 0, np.searchsorted(numbers, crop) + 1, 0)
     found = cast("list[Window | None]", ndimage.find_objects(crop))
@@ -233,10 +251,16 @@ def find_label_windows(labels: Integers) -> dict[int, Window]:
     return windows
 
 
-def _first_voxel(labels: Integers, window: Window, number: int) -> tuple[int, ...]:
-    first = int((labels[window] == number).argmax())
-    position = np.unravel_index(first, window_shape(window))
-    return tuple(int(index) + side.start for index, side in zip(position, window, strict=True))
+def _first_voxel(
+    labels: Integers,
+    window: Window,
+    number: int,
+) -> tuple[int, ...]:
+    """Return the position of a label's first voxel in raster order."""
+    is_label = labels[window] == number
+    first = np.unravel_index(int(is_label.argmax()), is_label.shape)
+    starts = window_start(window)
+    return tuple(int(index) + start for index, start in zip(first, starts, strict=True))
 
 
 def _join_names(first: str, second: str) -> str:

@@ -1,4 +1,4 @@
-"""NIfTI files (`.nii`, `.nii.gz`), versions 1 and 2: header and numbers, in stored order."""
+"""NIfTI files (`.nii`, `.nii.gz`), versions 1 and 2: header and voxel values, in stored order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
 from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
-# Size of the NIfTI-2 header, the longer one.
+# Size of the NIfTI-2 header, which is longer than that of version 1.
 _HEADER_BYTES = 540
 _CHUNK_BYTES = 1 << 20
 _GZIP_WINDOW_BITS = 31  # zlib: gzip header, largest window
-# Extensions lie between header and numbers; a larger offset means a damaged header.
+# Extensions lie between header and voxel values; a larger offset indicates a damaged header.
 _MOST_DATA_OFFSET = 1 << 28
 _MILLIMETRES = {"meter": 1000.0, "micron": 0.001}
 
@@ -28,18 +28,19 @@ _MILLIMETRES = {"meter": 1000.0, "micron": 0.001}
 def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
     """Read the header of a NIfTI file.
 
-    The affine is the sform, else the qform, else made from the spacing, as in nibabel; it is converted to millimetres
-    where the file counts in metres or micrometres.
+    The affine is the sform if present, else the qform, else it is built from the spacing, as in
+    nibabel. It is converted to millimetres if the file uses metres or micrometres.
 
     Raises:
-        InvalidImage: not NIfTI, not three axes, an impossible spacing or affine, or no real numbers.
+        InvalidImage: the file is not NIfTI, does not have three axes, has an invalid spacing or
+            affine, or does not store real numbers.
     """
     with _header_errors(path):
         raw = _raw_header(path)
         spacing = raw["pixdim"][1:4]
         has_sform = bool(raw["sform_code"] > 0)
         has_qform = bool(raw["qform_code"] > 0)
-        # An sform replaces the spacing, which may then be anything.
+        # If there is an sform, the spacing is unused and may have any value.
         is_valid_spacing = np.isfinite(spacing).all() and (spacing > 0).all()
         if not has_sform and not is_valid_spacing:
             raise InvalidImage(
@@ -56,10 +57,10 @@ def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
 
 
 def read_nifti(header: VolumeHeader) -> NDArray[Any]:
-    """Read the numbers of a NIfTI file, (i, j, k), as stored, or as float32 where the header scales them.
+    """Read the voxel values of a NIfTI file, (i, j, k), as stored, or as float32 if the header scales them.
 
     Raises:
-        InvalidImage: the file is truncated, corrupt, or longer than its header says.
+        InvalidImage: the file is truncated, corrupt, or longer than its header states.
     """
     path = header.path
     with _header_errors(path):
@@ -79,7 +80,7 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
     voxels = decoded[start:].view(stored).reshape(header.grid.shape, order="F")
     if not header.is_scaled:
         return voxels
-    # Infinite results are for the caller to judge.
+    # Infinite results are accepted here; the caller decides about them.
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = voxels.astype(np.float32)
         scaled *= np.float32(slope)
@@ -87,8 +88,12 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
     return scaled
 
 
-def write_nifti(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
-    """Write stored numbers on their grid with an sform and, where the axes are orthogonal, the same qform."""
+def write_nifti(
+    path: Path,
+    voxels: NDArray[Any],
+    grid: Grid,
+) -> None:
+    """Write stored voxel values on their grid, with an sform and, if the axes are orthogonal, the same qform."""
     nibabel = import_nibabel()
     image = nibabel.Nifti1Image(voxels, grid.affine, dtype=voxels.dtype)
     image.set_sform(grid.affine, code="scanner")
@@ -99,7 +104,7 @@ def write_nifti(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
 
 
 def is_gzipped(path: Path) -> bool:
-    """Return whether the file name has the ending of gzip."""
+    """Return whether the file name has a gzip suffix."""
     return path.name.lower().endswith(".gz")
 
 
@@ -114,7 +119,7 @@ def import_nibabel() -> Any:
 
 
 def _raw_header(path: Path) -> Any:
-    """Return nibabel's header without its own repairs, which would replace a spacing of zero by 1."""
+    """Return nibabel's header without its automatic repairs, which would replace a spacing of zero by 1."""
     nibabel = import_nibabel()
     try:
         with gzip.open(path) if is_gzipped(path) else path.open("rb") as file:
@@ -123,19 +128,19 @@ def _raw_header(path: Path) -> Any:
         raise InvalidImage(
             f"{path}: expected a readable file, got: {error}; copy or export it again"
         ) from error
-    # The magic bytes of version 1 end its header, those of version 2 follow its size.
+    # In version 1 the magic bytes end the header; in version 2 they follow its size.
     versions = ((nibabel.Nifti1Header, start[344:348]), (nibabel.Nifti2Header, start[4:8]))
     for header_type, magic in versions:
         if magic in (b"n+1\0", b"n+2\0") and len(start) >= header_type.sizeof_hdr:
             return header_type(start[: header_type.sizeof_hdr], check=False)
     raise InvalidImage(
-        f"{path}: expected a NIfTI file in one piece, got something else; export it as .nii.gz"
+        f"{path}: expected a single-file NIfTI volume, got something else; export it as .nii.gz"
     )
 
 
 @contextmanager
 def _header_errors(path: Path) -> Generator[None]:
-    """Turn the exceptions of nibabel for an impossible header into `InvalidImage`."""
+    """Convert nibabel's exceptions for an invalid header to `InvalidImage`."""
     header_data_error = import_nibabel().spatialimages.HeaderDataError
     try:
         yield
@@ -143,7 +148,7 @@ def _header_errors(path: Path) -> Generator[None]:
         raise
     except (header_data_error, ValueError, KeyError, OverflowError) as error:
         raise InvalidImage(
-            f"{path}: expected a sound NIfTI header, got: {error}; export it again"
+            f"{path}: expected a valid NIfTI header, got: {error}; export it again"
         ) from error
 
 
@@ -151,7 +156,7 @@ def _dtype(raw: Any, path: Path) -> np.dtype[Any]:
     dtype: np.dtype[Any] = raw.get_data_dtype()
     if dtype.kind not in "iuf":
         raise InvalidImage(
-            f"{path}: expected one real number per voxel, got {dtype}; export it as such"
+            f"{path}: expected one real number per voxel, got {dtype}; export it with one"
         )
     return dtype
 
@@ -170,16 +175,20 @@ def _affine(raw: Any) -> Affine:
     return affine
 
 
-def _wrong_length(path: Path, expected: int, found: int) -> InvalidImage:
+def _wrong_length(
+    path: Path,
+    expected: int,
+    found: int,
+) -> InvalidImage:
     length = f"only {found:,}" if found < expected else "more"
     return InvalidImage(
-        f"{path}: the header promises {expected:,} bytes, the file has {length}; "
+        f"{path}: expected {expected:,} bytes according to the header, the file has {length}; "
         "it is damaged, copy or export it again"
     )
 
 
 def _inflate(path: Path, count: int) -> NDArray[np.uint8]:
-    """Return exactly `count` decompressed bytes; stop early at a file that would give more."""
+    """Return exactly `count` decompressed bytes; stop early if the file contains more."""
     decoded = np.empty(count, dtype=np.uint8)
     filled = 0
     with path.open("rb") as file:
@@ -206,9 +215,9 @@ def _inflated_pieces(file: Any, path: Path) -> Iterator[bytes]:
             ) from error
         pending = decoder.unconsumed_tail or file.read(_CHUNK_BYTES)
         if decoder.eof:
-            # Another gzip member may follow, and zeros may pad the end.
+            # Another gzip member may follow, and the end may be padded with zeros.
             pending = (decoder.unused_data + pending).lstrip(b"\0")
             if pending:
                 decoder = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
     if not decoder.eof:
-        raise InvalidImage(f"{path}: the gzip data end too early; copy or export the file again")
+        raise InvalidImage(f"{path}: the gzip data is truncated; copy or export the file again")

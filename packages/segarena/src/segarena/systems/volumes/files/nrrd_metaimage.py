@@ -1,6 +1,6 @@
-"""NRRD and MetaImage files (`.nrrd`, `.mha`, `.mhd`) through SimpleITK: header and numbers, in stored order.
+"""NRRD and MetaImage files (`.nrrd`, `.mha`, `.mhd`) through SimpleITK: header and voxel values, in stored order.
 
-ITK gives positions in LPS+; all affines here are in RAS+.
+ITK uses LPS+ coordinates; all affines here use RAS+.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from segarena.systems.volumes.files.nrrd_metaimage_header import check_itk_heade
 from segarena.systems.volumes.files.volume_header import VolumeHeader, make_grid
 
 MITK_LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
-# In the order of SimpleITK's pixel ids.
+# The order is that of SimpleITK's pixel ids.
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 # Its own inverse.
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
-    """Read the header of a NRRD or MetaImage file, with the label names of MITK groups or Slicer layers.
+    """Read the header of an NRRD or MetaImage file, with the label names of MITK groups or Slicer layers.
 
     Raises:
-        InvalidImage: unreadable, not three axes, an impossible spacing or affine, or no real numbers.
+        InvalidImage: the file is unreadable, does not have three axes, has an invalid spacing or
+            affine, or does not store real numbers.
     """
     data = check_itk_header(path)
     reader = _reader(path)
@@ -53,7 +54,7 @@ def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
 
 
 def read_itk(header: VolumeHeader) -> NDArray[Any]:
-    """Read the numbers as stored: (i, j, k), or (i, j, k, group) where there are several groups.
+    """Read the voxel values as stored: (i, j, k), or (i, j, k, group) if there are several groups.
 
     Raises:
         InvalidImage: the file is truncated or corrupt, or its data file is missing.
@@ -63,22 +64,26 @@ def read_itk(header: VolumeHeader) -> NDArray[Any]:
         array = sitk.GetArrayFromImage(_reader(header.path).Execute())
     except RuntimeError as error:
         raise _unreadable(header.path, error) from error
-    # SimpleITK gives (k, j, i): its last spatial axis runs fastest in the file.
+    # SimpleITK returns (k, j, i): the last axis of its arrays runs fastest in the file.
     reversed_shape = header.grid.shape[::-1]
     if header.groups == 1:
         return array.reshape(*reversed_shape).transpose(2, 1, 0)
     return array.reshape(*reversed_shape, header.groups).transpose(2, 1, 0, 3)
 
 
-def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
-    """Write stored numbers on their grid, compressed.
+def write_itk(
+    path: Path,
+    voxels: NDArray[Any],
+    grid: Grid,
+) -> None:
+    """Write stored voxel values on their grid, compressed.
 
     Raises:
         InvalidImage: the axes are not orthogonal, which these formats cannot store.
     """
     if not grid.is_orthogonal:
         raise InvalidImage(
-            f"{path}: expected axes at right angles for this format, got a sheared grid; write .nii.gz"
+            f"{path}: expected orthogonal axes for this format, got a sheared grid; write .nii.gz"
         )
     sitk = import_sitk()
     image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T))
@@ -110,7 +115,10 @@ def _reader(path: Path) -> Any:
 
 def _affine(reader: Any) -> Affine:
     axes = reader.GetDimension()
-    columns = np.reshape(reader.GetDirection(), (axes, axes)) * reader.GetSpacing()
+    # ITK lists direction cosines row by row, without the spacing.
+    direction = np.reshape(reader.GetDirection(), (axes, axes))
+    columns = direction * reader.GetSpacing()
+    # Files with a time axis have four axes; only the spatial axes belong to the grid.
     most = min(axes, 3)
     affine = np.eye(4)
     affine[:most, :most] = columns[:most, :most]
@@ -120,10 +128,13 @@ def _affine(reader: Any) -> Affine:
 
 def _dtype(reader: Any, path: Path) -> np.dtype[Any]:
     number = reader.GetPixelIDValue()
-    # SimpleITK numbers ten scalar types from 0 and the same as vectors from 12; complex ones lie between.
+    # SimpleITK numbers ten scalar types from 0 and the corresponding vector types from 12; complex
+    # types lie between.
     if not (0 <= number < 22 and number % 12 < len(_TYPES)):
         kind = import_sitk().GetPixelIDValueAsString(number)
-        raise InvalidImage(f"{path}: expected real numbers, got {kind}; export it as such")
+        raise InvalidImage(
+            f"{path}: expected real numbers, got {kind}; export the volume with real numbers"
+        )
     return np.dtype(_TYPES[number % 12])
 
 
@@ -135,16 +146,17 @@ def _label_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
         for group in json.loads(reader.GetMetaData(MITK_LABEL_GROUPS)):
             by_number = {int(label["value"]): str(label["name"]) for label in group["labels"]}
             names.append(by_number)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         expected = f"{MITK_LABEL_GROUPS} as a list of groups with labels"
         raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
     return tuple(names)
 
 
 def _slicer_segment_names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
-    """Return the segment names of a `.seg.nrrd` of Slicer, by layer; nothing where the header has no segments.
+    """Return the segment names of a Slicer `.seg.nrrd`, by layer; empty if the header has no segments.
 
-    Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a separate layer.
+    Slicer before 4.11 writes neither label values nor layers: each segment has the value 1 in a
+    separate layer.
     """
     keys = set(reader.GetMetaDataKeys())
     segments = [number for number in range(len(keys)) if f"Segment{number}_Name" in keys]
@@ -166,7 +178,7 @@ def _slicer_segment_names(reader: Any, path: Path) -> tuple[Mapping[int, str], .
 
 
 def _unreadable(path: Path, error: RuntimeError) -> InvalidImage:
-    """Return an error with those lines of ITK's report that concern the file, without ITK's own call stack."""
+    """Return an error with those lines of ITK's report that describe the file, without ITK's internal call stack."""
     lines = [line.strip() for line in str(error).splitlines()]
     own_lines = ("Exception thrown", "[nrrd] nrrd")
     about_file = [line for line in lines if line and not line.startswith(own_lines)]

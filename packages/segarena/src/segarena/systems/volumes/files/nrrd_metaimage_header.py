@@ -21,7 +21,7 @@ _MOST_AXES = 8
 _MOST_VOXELS = 1 << 40
 _MOST_COMPONENTS = 1000
 _HERE = "local"
-# Fields that hold a number per axis, and those that hold a matrix.
+# Fields with one value per axis, and fields with a matrix.
 _METAIMAGE_VECTORS = (
     "Offset",
     "Position",
@@ -36,10 +36,10 @@ _NRRD_ENCODINGS = ("raw", "txt", "text", "ascii", "hex", "gz", "gzip", "bz2", "b
 
 
 def check_itk_header(path: Path) -> Path:
-    """Validate the header of a NRRD or MetaImage file, and return the file that holds its numbers.
+    """Validate the header of an NRRD or MetaImage file, and return the file that contains the voxel values.
 
     Raises:
-        InvalidImage: the header is invalid, or names a data file outside the folder of the header.
+        InvalidImage: the header is invalid, or it names a data file outside its own folder.
     """
     try:
         with path.open("rb") as file:
@@ -51,7 +51,7 @@ def check_itk_header(path: Path) -> Path:
         raise
     except (OSError, ValueError, OverflowError, DatasetError) as error:
         raise InvalidImage(
-            f"{path}: expected a sound header, got: {error}; copy or export it again"
+            f"{path}: expected a valid header, got: {error}; copy or export it again"
         ) from error
 
 
@@ -61,9 +61,7 @@ def _check_metaimage(head: bytes, path: Path) -> Path:
         text = _text(line)
         key, equals_sign, value = (part.strip() for part in text.partition("="))
         if not equals_sign or key in fields:
-            raise ValueError(
-                f"{text[:60]!r} where a line 'Key = value' with a new key was expected"
-            )
+            raise ValueError(f"{text[:60]!r} instead of a line 'Key = value' with a new key")
         fields[key] = value
         if key == "ElementDataFile":
             break
@@ -83,17 +81,21 @@ def _check_metaimage(head: bytes, path: Path) -> Path:
     return data
 
 
-def _check_floats(fields: dict[str, str], name: str, count: int) -> None:
-    """Raise ValueError unless a field is absent or holds `count` numbers."""
+def _check_floats(
+    fields: dict[str, str],
+    name: str,
+    count: int,
+) -> None:
+    """Raise ValueError unless a field is absent or contains `count` numbers."""
     if name not in fields:
         return
     found = [float(text) for text in fields[name].split()]
     if len(found) != count:
-        raise ValueError(f"{name} of {len(found)} numbers where {count} were expected")
+        raise ValueError(f"{name} with {len(found)} numbers instead of {count}")
 
 
 def _parse_nrrd_fields(lines: list[bytes]) -> dict[str, str]:
-    """Return the fields of a header by name in lower case; the header ends at an empty line."""
+    """Return the header fields by lower-case name; the header ends at an empty line."""
     fields: dict[str, str] = {}
     for line in lines:
         if not line.strip():
@@ -104,9 +106,7 @@ def _parse_nrrd_fields(lines: list[bytes]) -> dict[str, str]:
         text = _text(line)
         field = _NRRD_FIELD.fullmatch(text)
         if field is None or field[1].lower() in fields:
-            raise ValueError(
-                f"{text[:60]!r} where a line 'field: value' with a new field was expected"
-            )
+            raise ValueError(f"{text[:60]!r} instead of a line 'field: value' with a new field")
         fields[field[1].lower()] = field[2].strip()
     return fields
 
@@ -114,14 +114,14 @@ def _parse_nrrd_fields(lines: list[bytes]) -> dict[str, str]:
 def _check_nrrd(head: bytes, path: Path) -> Path:
     lines = head.split(b"\n")
     if not re.fullmatch(rb"NRRD000[1-5]\r?", lines[0]):
-        raise ValueError("no NRRD file of version 1 to 5")
+        raise ValueError("a file that is not NRRD of version 1 to 5")
     fields = _parse_nrrd_fields(lines[1:])
     axes = _number(fields.get("dimension"), "dimension", 1, _MOST_AXES)
     _check_voxels(math.prod(_numbers(fields.get("sizes"), "sizes", axes)))
     encoding = fields.get("encoding", "").lower()
     if encoding not in _NRRD_ENCODINGS:
         raise ValueError(
-            f"encoding {encoding!r:.60} where one of {', '.join(_NRRD_ENCODINGS)} was expected"
+            f"encoding {encoding!r:.60} instead of one of {', '.join(_NRRD_ENCODINGS)}"
         )
     if fields.get("type", "").lower() == "block":
         raise ValueError("values of type block")
@@ -135,20 +135,21 @@ def _check_nrrd(head: bytes, path: Path) -> Path:
 
 
 def _check_voxels(count: int) -> None:
-    # Beyond this, ITK's own sums overflow; the limit on what may be read is checked later.
+    # Beyond this limit, ITK's own size computation overflows; the limit on readable sizes is
+    # checked later.
     if count > _MOST_VOXELS:
         raise ValueError(f"{count:,} voxels")
 
 
 def _data_file(name: str, path: Path) -> Path:
-    """Return the file that holds the numbers; raise ValueError for lists and patterns of files."""
+    """Return the file that contains the voxel values; raise ValueError for lists and patterns of files."""
     if name.lower() == _HERE:
         return path
     if name.split(" ")[0] == "LIST" or "%" in name:
         raise ValueError(f"several data files, {name[:60]!r}")
     data = safe_join(path.parent, name)
     if not data.is_file():
-        raise ValueError(f"no data file {name[:60]!r} beside it")
+        raise ValueError(f"no data file {name[:60]!r} next to it")
     return data
 
 
@@ -158,16 +159,23 @@ def _text(line: bytes) -> str:
     return line.rstrip(b"\r").decode("latin-1")
 
 
-def _number(text: str | None, name: str, low: int, high: int) -> int:
+def _number(
+    text: str | None,
+    name: str,
+    low: int,
+    high: int,
+) -> int:
     if text is None or not re.fullmatch(r"[+-]?\d{1,18}", text) or not low <= int(text) <= high:
-        raise ValueError(
-            f"{name} {text!r:.60} where a whole number from {low} to {high:,} was expected"
-        )
+        raise ValueError(f"{name} {text!r:.60} instead of a whole number from {low} to {high:,}")
     return int(text)
 
 
-def _numbers(text: str | None, name: str, count: int) -> list[int]:
-    found = (text or "").split()
-    if len(found) != count:
-        raise ValueError(f"{name} of {len(found)} numbers where {count} were expected")
-    return [_number(number, name, 1, 2**31 - 1) for number in found]
+def _numbers(
+    text: str | None,
+    name: str,
+    count: int,
+) -> list[int]:
+    words = (text or "").split()
+    if len(words) != count:
+        raise ValueError(f"{name} with {len(words)} numbers instead of {count}")
+    return [_number(word, name, 1, 2**31 - 1) for word in words]

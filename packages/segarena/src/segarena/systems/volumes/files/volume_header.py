@@ -1,4 +1,4 @@
-"""Header of a volume file, and the check that the volume can be decoded safely."""
+"""Header of a volume file, and a check that the volume can be decoded safely."""
 
 from __future__ import annotations
 
@@ -15,27 +15,32 @@ from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage
 from segarena.files.limits import check_voxels
 
-# Deflate, which all these formats use, makes at most 1032 bytes of one.
+# Deflate, which all these formats use, expands one byte to at most 1032 bytes.
 _MOST_DEFLATED = 1032
 _OWN_PAGES = Path("/proc/self/statm")
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class VolumeHeader:
     """Header of a volume file."""
 
     path: Path
     grid: Grid  # position of the voxels, in stored order
     dtype: np.dtype[Any]  # type of the stored numbers, in native byte order
-    # Numbers per voxel: 1, or the label groups of a MITK multi-label file.
+    # Number of values per voxel: 1, or the number of label groups of an MITK multi-label file.
     groups: int = 1
-    # For each group, the names of its labels by number; empty where the file has none.
+    # Label names by label value for each group; empty if the file has none.
     names: tuple[Mapping[int, str], ...] = field(default=())
-    # Whether a factor in the header scales the stored numbers, which makes them float32.
+    # Whether the header scales the stored values, which converts them to float32.
     is_scaled: bool = False
-    # False when a NIfTI file has neither sform nor qform, so that its axes are a guess.
+    # False if a NIfTI file has neither sform nor qform, so that its orientation is a guess.
     is_placed: bool = True
     data: Path | None = None  # the file that holds the numbers, where it is another one
 
@@ -46,19 +51,24 @@ class VolumeHeader:
 
     @property
     def decoded_bytes(self) -> int:
-        """Size of the stored numbers in bytes, decoded."""
+        """Size in bytes of the stored values after decompression."""
         return self.voxels * self.groups * self.dtype.itemsize
 
     @property
     def needed_bytes(self) -> int:
-        """Memory in bytes that reading takes: the numbers as read, and their copy in canonical order."""
+        """Memory in bytes needed for reading: the values as read, and their copy in canonical order."""
         float32_bytes = 4 if self.is_scaled else 0
         bytes_per_number = max(self.dtype.itemsize, float32_bytes)
         return 2 * self.voxels * self.groups * bytes_per_number
 
 
-def make_grid(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str) -> Grid:
-    """Return the grid that a header describes; axes of length 1 after the third are dropped.
+def make_grid(
+    path: Path,
+    shape: tuple[int, ...],
+    affine: Affine,
+    slice_axis: str,
+) -> Grid:
+    """Return the grid described by a header; axes of length 1 after the third are dropped.
 
     Raises:
         InvalidImage: the header describes no grid, or more than one volume.
@@ -76,7 +86,7 @@ def make_grid(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: st
 
 
 def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
-    """Check that a volume may be decoded: few enough voxels, a file large enough to hold them, enough memory.
+    """Check that a volume may be decoded: not too many voxels, a file large enough for them, enough memory.
 
     Raises:
         InvalidImage: one of the three conditions fails.
@@ -87,13 +97,13 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
     in_file = (header.data or path).stat().st_size
     if promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(
-            f"{path}: the header promises {promised:,} bytes, more than a file of {in_file:,} bytes can hold; "
+            f"{path}: the header states {promised:,} bytes, more than a file of {in_file:,} bytes can contain; "
             "it is damaged, copy or export it again"
         )
     free = available_memory_bytes()
     if free is not None and header.needed_bytes > free:
         raise InvalidImage(
-            f"{path}: reading it needs about {header.needed_bytes / 1e9:.2f} GB of memory, {free / 1e9:.2f} GB are "
+            f"{path}: reading needs about {header.needed_bytes / 1e9:.2f} GB of memory, but {free / 1e9:.2f} GB are "
             "available; crop it, store it with fewer bytes per voxel, or use fewer workers"
         )
 
@@ -106,9 +116,9 @@ def available_memory_bytes() -> int | None:
 
 
 def _process_bytes() -> int | None:
-    """Return the rest of this process's own limit (`ulimit -v`)."""
+    """Return the memory left under this process's own limit (`ulimit -v`)."""
     try:
-        # `resource` exists on Unix alone.
+        # The module `resource` exists only on Unix.
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -135,7 +145,7 @@ def _machine_bytes() -> int | None:
 
 
 def _container_bytes() -> int | None:
-    """Return the rest of the memory limit of this process's control group (version 2)."""
+    """Return the memory left under the limit of this process's control group (cgroup version 2)."""
     try:
         limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -1,7 +1,8 @@
 """Reading and writing of image and label volumes of any supported format, in canonical order.
 
-Reading returns the numbers as stored (labels never become floats) and the `Grid`, which gives the position of each
-voxel and converts back to the stored order. `nifti` and `nrrd_metaimage` hold the formats.
+Reading returns the values as stored (labels never become floats) and the `Grid`, which gives the
+position of each voxel and converts back to the stored order. The modules `nifti` and
+`nrrd_metaimage` implement the formats.
 """
 
 from __future__ import annotations
@@ -31,22 +32,28 @@ from segarena.systems.volumes.files.nrrd_metaimage import (
 from segarena.systems.volumes.files.volume_header import VolumeHeader, check_size
 
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".in.nrrd", ".nrrd", ".mha", ".mhd")
-"""Endings of volume files; the first one that fits is the ending of a file."""
+"""Suffixes of volume files; a file has the first suffix in this order that matches."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class LabelVolume:
-    """Content of a label file: 0 is background, every other number is an object or a class."""
+    """Content of a label file: 0 is background, every other value is an object or a class."""
 
-    # Integer arrays in canonical order: one, or the groups of a MITK multi-label file, which may overlap.
+    # Integer arrays in canonical order: one array, or the groups of an MITK multi-label file, which
+    # may overlap.
     groups: tuple[NDArray[np.integer[Any]], ...]
-    # For each group, the names of its numbers; empty where the file has none.
+    # Names by label value for each group; empty if the file has none.
     names: tuple[Mapping[int, str], ...]
     grid: Grid  # position of the voxels
 
 
 def volume_suffix(path: Path) -> str:
-    """Return the ending of a volume's file name, in its own spelling; "" when it is not a known one."""
+    """Return the suffix of a volume's file name, as spelled there, or "" if it is not a known suffix."""
     name = path.name
     for suffix in VOLUME_SUFFIXES:
         if name.lower().endswith(suffix):
@@ -64,15 +71,16 @@ def check_readers(paths: Iterable[Path]) -> None:
 
 
 def read_header(path: Path, *, slice_axis: str = "axial") -> VolumeHeader:
-    """Read shape, type and position of a volume without decoding it; for `slice_axis` see `Grid`.
+    """Read shape, type and position of a volume without decoding it; `Grid` describes `slice_axis`.
 
     Raises:
-        InvalidImage: missing, unreadable, not one volume, an impossible spacing or affine, or no real numbers.
+        InvalidImage: the file is missing or unreadable, is not a single volume, has an invalid
+            spacing or affine, or does not store real numbers.
         MissingExtra: the package that reads this format is not installed.
     """
     if not path.is_file():
         raise InvalidImage(
-            f"{path}: expected a volume here, found none; restore it or leave the sample out"
+            f"{path}: expected a volume, found no file; restore it or leave the sample out"
         )
     if not volume_suffix(path):
         raise InvalidImage(
@@ -90,13 +98,14 @@ def read_volume(
     replace_nonfinite: float | None = None,
     max_voxels: int | None = None,
 ) -> tuple[NDArray[Any], Grid]:
-    """Read an image: (plane, row, column), contiguous, in its stored type; float32 where NIfTI scales it.
+    """Read an image: (plane, row, column), contiguous, in its stored type; float32 if a NIfTI header scales it.
 
-    `replace_nonfinite` replaces NaN and infinity; None makes them an error.
+    `replace_nonfinite` is the value that replaces NaN and infinity; None makes them an error.
 
     Raises:
-        InvalidImage: as in `read_header`; more voxels than allowed, than the file can hold, or than fit in memory;
-            truncated, corrupt; several values per voxel; NaN or infinity.
+        InvalidImage: as in `read_header`; or there are more voxels than allowed, than the file can
+            contain, or than fit in memory; or the file is truncated or corrupt, has several values
+            per voxel, or contains NaN or infinity.
         MissingExtra: the package that reads this format is not installed.
     """
     header = read_header(path, slice_axis=slice_axis)
@@ -117,7 +126,7 @@ def read_labels(
     may_be_empty: bool = False,
     max_voxels: int | None = None,
 ) -> LabelVolume:
-    """Read a label file; whole numbers stored as floats become the smallest integers that hold them.
+    """Read a label file; integers stored as floats are converted to the smallest sufficient integer type.
 
     Raises:
         InvalidImage: as in `read_volume`.
@@ -141,14 +150,18 @@ def read_labels(
     return LabelVolume(groups=groups, names=names, grid=header.grid)
 
 
-def write_volume(path: Path, canonical: NDArray[Any], grid: Grid) -> None:
-    """Write a canonical array in the order and position of `grid`, as from `read_volume`; bool becomes 0 and 1.
+def write_volume(
+    path: Path,
+    canonical: NDArray[Any],
+    grid: Grid,
+) -> None:
+    """Write a canonical array with the axis order and position of `grid` from `read_volume`; bool becomes 0 and 1.
 
-    The ending selects the format; an `.mhd` writes a `.zraw` beside it.
+    The suffix selects the format; `.mhd` also writes a `.zraw` file next to it.
 
     Raises:
         InvalidInput: the array does not have the grid's canonical shape.
-        InvalidImage: the ending is unknown, or the format cannot store the sheared grid.
+        InvalidImage: the suffix is unknown, or the format cannot store the sheared grid.
         MissingExtra: the package that writes this format is not installed.
     """
     if not volume_suffix(path):
@@ -175,11 +188,12 @@ def _decode(header: VolumeHeader, max_voxels: int | None) -> NDArray[Any]:
 
 def _canonical(stored: NDArray[Any], header: VolumeHeader) -> NDArray[Any]:
     view = header.grid.to_canonical(stored)
+    # In these files x runs fastest; in C-ordered arrays the last axis does.
     fastest = int(np.argmin(np.abs(view.strides)))
     if fastest == 2:
         return np.ascontiguousarray(view, dtype=view.dtype.newbyteorder("="))
-    # Neighbours in the file are not neighbours in a row: transpose tile by tile, each small enough for the processor's
-    # cache, which is twice as fast as one copy.
+    # Voxels that are neighbours in the file are far apart in a row. Transposing tile by tile, each
+    # small enough for the processor's cache, is twice as fast as one copy.
     canonical = np.empty(view.shape, dtype=view.dtype.newbyteorder("="))
     sources = np.moveaxis(view, 1 - fastest, 0)
     targets = np.moveaxis(canonical, 1 - fastest, 0)
@@ -188,9 +202,15 @@ def _canonical(stored: NDArray[Any], header: VolumeHeader) -> NDArray[Any]:
     return canonical
 
 
-def _replace_nonfinite(voxels: NDArray[Any], path: Path, replacement: float | None) -> NDArray[Any]:
-    # Plane by plane, to avoid a second array of the volume's size.
-    bad = sum(plane.size - np.count_nonzero(np.isfinite(plane)) for plane in voxels)
+def _replace_nonfinite(
+    voxels: NDArray[Any],
+    path: Path,
+    replacement: float | None,
+) -> NDArray[Any]:
+    # Plane by plane, to avoid a second array as large as the volume.
+    bad = 0
+    for plane in voxels:
+        bad += plane.size - np.count_nonzero(np.isfinite(plane))
     if bad and replacement is None:
         raise InvalidImage(
             f"{path}: expected finite intensities, got {bad:,} voxels of NaN or infinity; "
@@ -204,7 +224,7 @@ def _replace_nonfinite(voxels: NDArray[Any], path: Path, replacement: float | No
 def _as_whole_numbers(values: NDArray[Any], path: Path) -> NDArray[np.integer[Any]]:
     if values.dtype.kind == "f":
         for plane in values:
-            # Also False for NaN, infinity and numbers too large to be exact in float64.
+            # Also False for NaN, infinity and values too large to be exact in float64.
             is_whole = (plane == np.rint(plane)) & (np.abs(plane) < 2.0**53)
             if not is_whole.all():
                 odd = plane[~is_whole][0]
@@ -217,6 +237,6 @@ def _as_whole_numbers(values: NDArray[Any], path: Path) -> NDArray[np.integer[An
         values = values.astype(smallest_type)
     if values.dtype.kind == "i" and values.min() < 0:
         raise InvalidMask(
-            f"{path}: expected labels from 0 on, got {values.min()}; save them unsigned"
+            f"{path}: expected labels of at least 0, got {values.min()}; save them unsigned"
         )
     return values

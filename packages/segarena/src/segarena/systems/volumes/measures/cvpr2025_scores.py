@@ -1,7 +1,8 @@
-"""Scores of one case in the CVPR 2025 challenge on interactive 3D segmentation, from those of its classes.
+"""Case scores of the CVPR 2025 challenge on interactive 3D segmentation, computed from its classes.
 
-All classes of a case take the steps in parallel: step 0 a box, then five clicks. A step that did not run (a case
-without box) and a class without a prediction count as Dice 0 and NSD 0.
+All classes of a case perform the steps in parallel: step 0 is a box, and five clicks follow. A step
+that was not performed (a case without a box) and a class without a prediction score Dice 0 and NSD
+0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from segarena.statistics.round_curves import area_over_last_five
 
 _AREA_STEPS = 5
 NSD_ABOVE_DSC = 0.2
-"""The script computes NSD only where the mean Dice of the case is above this, and writes 0 otherwise."""
+"""The script computes NSD only if the mean Dice of the case exceeds this value, and writes 0 otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,12 +31,12 @@ class CaseScores:
 
     @property
     def dsc_auc(self) -> float:
-        """Area under Dice over the last five steps, at most 4."""
+        """Area under the Dice curve over the last five steps, at most 4."""
         return _area(self.dsc)
 
     @property
     def nsd_auc(self) -> float:
-        """Area under NSD over the last five steps, at most 4."""
+        """Area under the NSD curve over the last five steps, at most 4."""
         return _area(self.nsd)
 
     @property
@@ -50,27 +51,31 @@ class CaseScores:
 
 
 def score_case(
-    dice: ArrayLike, nsd: ArrayLike, *, nsd_above_dsc: float | None = NSD_ABOVE_DSC
+    dice: ArrayLike,
+    nsd: ArrayLike,
+    *,
+    nsd_above_dsc: float | None = NSD_ABOVE_DSC,
 ) -> CaseScores:
     """Return the scores of a case as the challenge's script computes them.
 
-    A class with Dice NaN (truth and prediction empty; the script scores only classes that the truth has) makes that
-    step NaN, and the area with it.
+    A class whose Dice is NaN (target and prediction are empty) makes that step and the area NaN.
+    This cannot happen in the script, which scores only classes of the target.
 
     Args:
         dice: (classes, steps), at least one class and five steps.
-        nsd: same shape, at a tolerance of 2 mm.
-        nsd_above_dsc: NSD is 0 in steps whose mean Dice is not above this; None keeps it.
+        nsd: (classes, steps), at a tolerance of 2 mm.
+        nsd_above_dsc: NSD is set to 0 in steps whose mean Dice does not exceed this value; None
+            disables the rule.
 
     Raises:
-        InvalidInput: other shapes.
+        InvalidInput: `dice` or `nsd` has a different shape.
     """
     class_dice = np.asarray(dice, dtype=np.float64)
     class_nsd = np.asarray(nsd, dtype=np.float64)
     is_table = class_dice.ndim == 2 and class_dice.shape == class_nsd.shape
     if not is_table or len(class_dice) < 1 or class_dice.shape[1] < _AREA_STEPS:
         raise InvalidInput(
-            "case scores: expected (classes, steps) of Dice and NSD alike, at least one class and five steps, "
+            "case scores: expected Dice and NSD of equal shape (classes, steps), at least one class and five steps, "
             f"got {class_dice.shape} and {class_nsd.shape}"
         )
     mean_dice: Any = class_dice.mean(axis=0)

@@ -1,6 +1,7 @@
-"""Dice of several instances in one case: each with its own prediction, or matched as published.
+"""Dice of several instances in one case: paired by prompt, or matched as published.
 
-Everything is computed from the result of `count_instances`, or from the same counts in records, without masks.
+All values are computed from the result of `count_instances`, or from the same counts in records,
+without masks.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ EmptyPredictions: TypeAlias = Literal["ignored", "published"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceCounts:
-    """Voxel counts of the predictions and targets of one case. Instances may overlap.
+    """Voxel counts of the predictions and targets in one case. Instances may overlap.
 
     Raises:
-        InvalidInput: the shapes do not match, or a target has no voxel.
+        InvalidInput: the shapes do not match, or a target is empty.
     """
 
     intersections: VoxelCounts  # (predictions, targets), voxels in both
@@ -40,23 +41,22 @@ class InstanceCounts:
                 f"instance counts: expected {shape} intersections, got {self.intersections.shape}"
             )
         if not (self.target_areas > 0).all():
-            raise InvalidInput(
-                "instance counts: expected every target to have a voxel; leave out those without"
-            )
+            raise InvalidInput("instance counts: expected nonempty targets; leave out empty ones")
 
     @property
     def dice(self) -> NDArray[np.float64]:
-        """Dice of every prediction with every target, (predictions, targets)."""
+        """Dice of every prediction and target pair, (predictions, targets)."""
+        # Never 0, because empty targets are rejected.
         area_sums = self.prediction_areas[:, None] + self.target_areas[None, :]
         return 2.0 * self.intersections / area_sums
 
 
 def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> InstanceCounts:
-    """Count the voxels of bool masks of one shape and of their intersections.
+    """Count the voxels of boolean masks of equal shape, and of their pairwise intersections.
 
     Raises:
-        InvalidMask: shapes differ, or values other than 0 and 1.
-        InvalidInput: a target has no voxel.
+        InvalidMask: the shapes differ, or there are values other than 0 and 1.
+        InvalidInput: a target is empty.
     """
     shape = next((np.shape(mask) for mask in (*targets, *predictions)), None)
     prediction_masks = [as_mask(mask, shape, name="prediction") for mask in predictions]
@@ -65,7 +65,7 @@ def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> Insta
     target_windows = [bounding_window(mask) for mask in target_masks]
     intersections = np.zeros((len(predictions), len(targets)), dtype=np.int64)
     for row, column in np.ndindex(intersections.shape):
-        # Masks can only overlap where their windows do.
+        # Masks can overlap only where their windows do.
         both: Window = intersect_windows(prediction_windows[row], target_windows[column])
         if not is_empty(both):
             overlap = prediction_masks[row][both] & target_masks[column][both]
@@ -78,45 +78,52 @@ def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> Insta
 
 
 def _count_voxels(masks: Sequence[Mask], windows: Sequence[Window]) -> VoxelCounts:
-    counts = [np.count_nonzero(mask[window]) for mask, window in zip(masks, windows, strict=True)]
-    return np.array(counts, dtype=np.int64)
+    counts = np.zeros(len(masks), dtype=np.int64)
+    for index, (mask, window) in enumerate(zip(masks, windows, strict=True)):
+        # Counting inside the window is sufficient, and much faster for small targets.
+        counts[index] = np.count_nonzero(mask[window])
+    return counts
 
 
 def paired_dice(counts: InstanceCounts) -> NDArray[np.float64]:
-    """Return the Dice of each target with the prediction made for it: number k belongs to number k.
+    """Return the Dice of each target with the prediction made for it, which has the same index.
 
-    An empty prediction has Dice 0, once. Targets are never empty here, so every value is defined.
+    An empty prediction has Dice 0 and is counted once. Targets are never empty here, so every value
+    is defined.
 
     Raises:
-        InvalidInput: the numbers of predictions and targets differ; a target without an answer needs an empty
-            prediction.
+        InvalidInput: the numbers of predictions and targets differ; a target without a prediction
+            needs an empty one.
     """
     if len(counts.prediction_areas) != len(counts.target_areas):
         raise InvalidInput(
             f"paired Dice: expected a prediction for each of {len(counts.target_areas)} targets, "
-            f"got {len(counts.prediction_areas)}; give an empty one where there was no answer"
+            f"got {len(counts.prediction_areas)}; use an empty one where there was none"
         )
     return np.diagonal(counts.dice).copy()
 
 
 def lw_dice(counts: InstanceCounts, *, empty_predictions: EmptyPredictions = "ignored") -> float:
-    """Return the instance Dice of a case as published: predictions and targets matched for the largest sum of Dice.
+    """Return the instance Dice of a case as published, with the matching that maximises the sum of Dice.
 
-    Pairs with Dice 0 are dissolved. Each pair adds its Dice, each prediction and each target without a partner adds 0;
-    the value is the mean. A prediction made for one target may thus be credited to another. NaN when there is neither a
-    target nor a prediction that counts. Of several matchings with the same sum, SciPy's choice is taken.
+    Matched pairs with Dice 0 are split up again. The value is a mean in which each pair contributes
+    its Dice, and each unmatched prediction and unmatched target contributes 0. As a result, a
+    prediction made for one target may be credited to another. The value is NaN if there is neither
+    a target nor a prediction that counts. If several matchings have the same sum, SciPy's choice is
+    used.
 
     Args:
-        counts: of the case.
-        empty_predictions: "ignored": a prediction without a voxel does not count, and its target is missed once.
-            "published": it adds a 0 of its own besides, unless it is the first prediction of the case; the value then
-            depends on the order of instances.
+        counts: voxel counts of the case.
+        empty_predictions: "ignored": an empty prediction does not count, and its target counts as
+            missed once. "published": an empty prediction also contributes a 0, unless it is the
+            first prediction of the case, so the value depends on the order of instances.
 
     Raises:
-        InvalidInput: another word for `empty_predictions`.
+        InvalidInput: the value of `empty_predictions` is unknown.
 
-    Source: RadioActive's published evaluation (`lw_dice`); the paper describes the mean of `paired_dice` instead. Its
-    Dice values are single precision, ours double.
+    Source: RadioActive's published evaluation (`lw_dice`); the paper describes the mean of
+    `paired_dice` instead. The published code computes Dice in single precision, this function in
+    double precision.
     """
     # Imported late because SciPy makes `import segarena` slower.
     from scipy.optimize import linear_sum_assignment
@@ -130,6 +137,6 @@ def lw_dice(counts: InstanceCounts, *, empty_predictions: EmptyPredictions = "ig
         counted[1:] = True
     dice = counts.dice[counted]
     matched = dice[linear_sum_assignment(dice, maximize=True)]
-    # A pair makes one row of the mean out of two instances.
+    # A pair combines two instances into one term of the mean.
     rows = sum(dice.shape) - np.count_nonzero(matched)
     return float(matched.sum()) / rows if rows else math.nan

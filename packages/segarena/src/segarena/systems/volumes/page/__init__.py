@@ -1,1 +1,1 @@
-"""Tables, figures and pictures that reports of runs over volumes add."""
+"""Report tables, figures and pictures for runs on volumes."""

@@ -1,4 +1,4 @@
-"""Tables of the CVPR 2025 challenge: scores of cases, computed from the recorded rounds of their classes."""
+"""Tables of the CVPR 2025 challenge: case scores, computed from the recorded rounds of their classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.reports.cells import Cell, Value
+from segarena.reports.cells import Cell, Column, Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet
@@ -18,32 +18,35 @@ from segarena.systems.volumes.measures.cvpr2025_scores import CaseScores, score_
 
 CASE_MEASURES = ("dsc_auc", "nsd_auc", "dsc_final", "nsd_final")
 TIME_LIMIT_S = 90.0
-"""Official scores are 0 for classes that take longer; the script only warns."""
+"""Time limit in seconds per class. The official score is 0 for slower classes; the script only warns."""
 
 
 def is_cvpr2025(run: Run) -> bool:
-    """Return whether a run followed the challenge's rules, with all of its steps."""
+    """Return whether a run followed the challenge's rules, including all of its steps."""
     rules = run.config.benchmark
     if rules.name != "cvpr2025":
         return False
-    # Without a box, step 0 does not run.
+    # Step 0 is the box, so without a box it is not run.
     box_steps = 0 if rules.options["box"] else 1
     return run.rounds == int(rules.options["steps"]) - box_steps
 
 
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """Return the challenge's values, and Dice and NSD of every step, as means over cases."""
-    scores = [(run, list(score_cases(run).values())) for run in runs]
-    if any(cases for _, cases in scores):
-        return [_final_sheet(scores), *_step_sheets(scores)]
-    return []
+    """Return tables of the challenge's scores, and of Dice and NSD after every step, as means over cases."""
+    scores: list[tuple[Run, list[CaseScores]]] = []
+    for run in runs:
+        cases = list(score_cases(run).values())
+        scores.append((run, cases))
+    if not any(cases for _, cases in scores):
+        return []
+    return [_final_sheet(scores), *_step_sheets(scores)]
 
 
 def score_cases(run: Run) -> dict[str, CaseScores]:
     """Return the scores of each case as the challenge's script computes them, averaged over repeats.
 
-    A failed class has 0 from the failed step on, a case that could not be used has 0 throughout; a solved class keeps
-    its value. Without a box, step 0 is 0.
+    A failed class scores 0 from the failed step on, a case that could not be loaded scores 0
+    throughout, and a perfectly segmented class keeps its value. Without a box, step 0 scores 0.
     """
     groups: defaultdict[tuple[str, int], list[DialogueRecord]] = defaultdict(list)
     for dialogue in run.dialogues:
@@ -64,12 +67,18 @@ def score_cases(run: Run) -> dict[str, CaseScores]:
 
 
 def _step_values(
-    dialogue: DialogueRecord, metric: str, rounds: int, steps: int
+    dialogue: DialogueRecord,
+    metric: str,
+    rounds: int,
+    steps: int,
 ) -> NDArray[np.float64]:
-    """Return the value of a metric in each step of the challenge, (steps,)."""
+    """Return the value of a metric after each step of the challenge, (steps,)."""
     values = dialogue.values.get(metric, ())[:rounds]
+    # A failed class scores 0 from the failed step on, like a missing output in the script.
     last_value = values[-1] if values and dialogue.failure is None else 0.0
+    # Without a box, the script skips step 0 and scores it 0.
     skipped_steps = [0.0] * (steps - rounds)
+    # The script gives no further click to a perfect class and scores the same prediction again.
     later_steps = [last_value] * (rounds - len(values))
     return np.array([*skipped_steps, *values, *later_steps])
 
@@ -85,7 +94,7 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
     notes = (
         "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
         "steps whose Dice is not above 0.2; AUC is the area over the last five steps, at most 4; final means after the "
-        "fifth click; failures count 0. Officially, classes that take longer than "
+        "fifth click; failures count 0. In the official ranking, classes that take longer than "
         f"{TIME_LIMIT_S:g} s count 0; here they keep their value. Brackets hold 95 % intervals over cases.",
     )
     return Sheet(
@@ -94,11 +103,11 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
         head=(
             "Segmenter",
             "Cases",
-            "DSC AUC",
-            "NSD AUC",
+            Column("DSC AUC (at most 4)", "interval", key="DSC AUC"),
+            Column("NSD AUC (at most 4)", "interval", key="NSD AUC"),
             "DSC final",
             "NSD final",
-            f"Classes beyond {TIME_LIMIT_S:g} s",
+            f"Classes slower than {TIME_LIMIT_S:g} s",
         ),
         rows=tuple(rows),
         notes=notes,
@@ -127,17 +136,20 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
 
 
 def count_slow_classes(run: Run) -> int:
-    """Return how many classes of cases exceeded the time limit, each with its share of the encoder's time."""
+    """Return how many classes exceeded the time limit, counting for each its share of the encoder's time."""
     timings = run.timings
+    predict_s = pl.col("predict_s")
     # Round 0 is the encoder pass, which all classes of a case share.
-    encoder_s = pl.col("predict_s").sum().alias("encode_s")
+    encoder_s = predict_s.sum().alias("encode_s")
     encoder = timings.filter(round=0).group_by("sample").agg(encoder_s)
     rounds = timings.filter(pl.col("round") > 0)
-    classes = rounds.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum())
+    classes = rounds.group_by("sample", "target", "repeat").agg(predict_s.sum())
     joined = classes.join(encoder, on="sample", how="left")
+    # For samples without a recorded encoder pass, only the rounds count.
     joined = joined.with_columns(pl.col("encode_s").fill_null(0.0))
     encoder_share = pl.col("encode_s") / pl.len().over("sample")
-    return joined.filter(pl.col("predict_s") + encoder_share > TIME_LIMIT_S).height
+    slow = joined.filter(predict_s + encoder_share > TIME_LIMIT_S)
+    return slow.height
 
 
 def _mean_with_interval(values: Sequence[float]) -> Value:

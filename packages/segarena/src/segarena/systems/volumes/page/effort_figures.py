@@ -1,4 +1,4 @@
-"""Figures of runs over volumes: quality against effort, and over rounds (RadioActive, Figures 5 to 7)."""
+"""Figures for runs on volumes: quality against effort, and quality over rounds (RadioActive, Figures 5 to 7)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from segarena.systems.volumes.page.round_values import (
 )
 
 MOST_LABELS = 12
-"""With more users and segmenters than this, each segmenter has a figure of its own."""
+"""With more curves (users times segmenters) than this, each segmenter has a separate figure."""
 
 
 EFFORT_CAPTION = (
-    "Horizontal: the mean number of interactions actually spent on a target. Vertical: the mean over classes and "
+    "Horizontal axis: mean number of interactions actually spent on a target. Vertical axis: mean over classes and "
     "datasets. Vertical bars are 95 % intervals over cases, horizontal ones span the middle four fifths of targets. "
     "Lines join the rounds of users that correct. Where a name does not fit, hover over the dot to see it."
 )
@@ -47,28 +47,33 @@ EFFORT_CAPTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortPoint:
-    """Quality after a round, and the effort it took."""
+    """Quality after a round, and the effort spent so far."""
 
     effort: float  # mean interactions on a target
-    # 10 % and 90 % quantiles of the interactions on a target.
+    # 10 % and 90 % quantiles of the number of interactions per target.
     low_effort: float
     high_effort: float
     quality: Value  # mean with its interval
 
 
 def effort_points(
-    runs: Sequence[Run], values: pl.DataFrame, metric: str
+    runs: Sequence[Run],
+    values: pl.DataFrame,
+    metric: str,
 ) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return for each user and segmenter a point per round; a single one for users without corrections."""
-    by_round = [values.filter(round=number) for number in range(1, runs[0].rounds + 1)]
+    """Return one point per round for each user and segmenter; users without corrections have a single point."""
+    rounds = runs[0].rounds
+    by_round = [values.filter(round=number) for number in range(1, rounds + 1)]
     averages = [average_common_targets(of_round, metric) for of_round in by_round]
     series: dict[tuple[str, str], list[EffortPoint]] = {}
     for user, segmenter in list_participants(runs):
-        where = {"user": user, "segmenter": segmenter}
-        count = runs[0].rounds if has_corrections(runs, user, segmenter) else 1
+        participant = {"user": user, "segmenter": segmenter}
+        # Without corrections, later rounds only repeat the first.
+        count = rounds if has_corrections(runs, user, segmenter) else 1
         points: list[EffortPoint] = []
-        for of_round, average in list(zip(by_round, averages, strict=True))[:count]:
-            point = _effort_point(of_round.filter(**where), look_up_mean(average, **where))
+        for of_round, average in zip(by_round[:count], averages[:count], strict=True):
+            quality = look_up_mean(average, **participant)
+            point = _effort_point(of_round.filter(**participant), quality)
             if math.isfinite(point.quality.mean):
                 points.append(point)
         if points:
@@ -77,9 +82,11 @@ def effort_points(
 
 
 def effort_figures(
-    runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()
+    runs: Sequence[Run],
+    values: pl.DataFrame,
+    floors: Sequence[Run] = (),
 ) -> list[Figure]:
-    """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
+    """Return Dice and NSD against interactions; with many users, several figures with the same scales."""
     metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
     points = {metric: effort_points(runs, values, metric) for metric in metrics}
     floor_points = {metric: _floor_points(floors, metric) for metric in metrics}
@@ -122,9 +129,11 @@ def _segmenter_legend(
 
 
 def rounds_figures(
-    runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()
+    runs: Sequence[Run],
+    values: pl.DataFrame,
+    floors: Sequence[Run] = (),
 ) -> list[Figure]:
-    """Return Dice over rounds: a chart per user with several segmenters, else one per scheme of first prompts.
+    """Return Dice over rounds: one chart per user with several segmenters, otherwise one per initial scheme.
 
     Nothing without corrections.
     """
@@ -180,7 +189,7 @@ def _floor_curves(
 
 
 def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return the points of floors by user and segmenter; empty for a metric that they lack."""
+    """Return the points of control segmenters by user and segmenter; empty for a metric that they lack."""
     values = collect_round_values(floors)
     if floors and metric in values.columns:
         return effort_points(floors, values, metric)
@@ -193,14 +202,14 @@ def _floor_colours(floors: Sequence[Run]) -> dict[str, ChartColour]:
 
 
 def group_participants(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
-    """Return the participants of each figure: all in one, or one figure per segmenter or per first prompts."""
+    """Return the participants of each figure: all in one figure, or one figure per segmenter or initial scheme."""
     participants = list_participants(runs)
     segmenters = [segmenter for _, segmenter in participants]
     if len(participants) > MOST_LABELS and len(set(segmenters)) > 1:
         return _group_by_name(participants, segmenters)
     first_prompts = [_first_prompts(user) for user, _ in participants]
     users = {user for user, _ in participants}
-    # Neither one group for all nor one for each user would help.
+    # Neither a single group for all nor one group per user would make the figures smaller.
     if len(participants) > COLOUR_COUNT and 1 < len(set(first_prompts)) < len(users):
         return _group_by_name(participants, first_prompts)
     return {"": participants}
@@ -209,7 +218,7 @@ def group_participants(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
 def _group_by_name(
     participants: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the participants of each name, in the order of the names; keys end a figure's title."""
+    """Return the participants of each name, in the order of the names; the name ends the figure's title."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for pair, name in zip(participants, names, strict=True):
         groups.setdefault(f", {name}", []).append(pair)
@@ -217,12 +226,12 @@ def _group_by_name(
 
 
 def _first_prompts(user: str) -> str:
-    """Return the scheme of first prompts, which a user's name begins with: "3b-inter" of "3b-inter.scribble"."""
+    """Return the initial scheme, with which a user's name begins: "3b-inter" for "3b-inter.scribble"."""
     return user.partition(".")[0]
 
 
 def _participant_colours(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
-    """Return the colour of each participant: one per segmenter, or one per user with a single segmenter."""
+    """Return the colour of each participant: one per segmenter, or one per user if there is one segmenter."""
     participants = list_participants(runs)
     segmenters = segmenter_colours(runs)
     if len(segmenters) > 1:
@@ -235,7 +244,10 @@ def _effort_point(values: pl.DataFrame, quality: Value) -> EffortPoint:
     efforts = values["effort"].drop_nulls().to_numpy()
     if not len(efforts):
         return EffortPoint(
-            effort=math.nan, low_effort=math.nan, high_effort=math.nan, quality=Value(mean=math.nan)
+            effort=math.nan,
+            low_effort=math.nan,
+            high_effort=math.nan,
+            quality=Value(mean=math.nan),
         )
     low, high = np.quantile(efforts, [0.1, 0.9])
     return EffortPoint(
@@ -246,9 +258,14 @@ def _effort_point(values: pl.DataFrame, quality: Value) -> EffortPoint:
     )
 
 
-def _curve(label: str, colour: ChartColour, points: Sequence[EffortPoint]) -> Curve:
+def _curve(
+    label: str,
+    colour: ChartColour,
+    points: Sequence[EffortPoint],
+) -> Curve:
     qualities = [point.quality for point in points]
-    return Curve.from_intervals(label, colour, range(1, len(points) + 1), qualities)
+    rounds = range(1, len(points) + 1)
+    return Curve.from_intervals(label, colour, rounds, qualities)
 
 
 def _effort_chart(
@@ -259,12 +276,13 @@ def _effort_chart(
     floors: Mapping[tuple[str, str], Sequence[EffortPoint]],
     floor_colours: Mapping[str, ChartColour],
 ) -> str:
-    """Return the chart of those participants that have a colour, and of floors, on scales that fit everyone."""
+    """Return a chart of the participants in `colours` and of controls, on scales that fit all participants."""
     shown = {pair: series for pair, series in points.items() if pair in colours}
     if not shown:
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
     draw_legend(frame, legend)
+    # All charts of a page share their scales, so that they can be compared.
     all_points = list(chain(*points.values(), *floors.values()))
     x_scale, x_label = _effort_scale(frame, all_points)
     y_scale = frame.y_scale(*_quality_range([point.quality for point in all_points]))
@@ -286,29 +304,38 @@ def _effort_chart(
 
 
 def _effort_scale(frame: Frame, points: Sequence[EffortPoint]) -> tuple[Scale, str]:
-    """Return the scale and the axis label of interactions."""
+    """Return the scale and the label of the interactions axis."""
     low = min(point.low_effort for point in points)
     high = max(point.high_effort for point in points)
     label = "mean interactions on a target"
-    # From one point to many per slice, cheap schemes would overlap on a linear scale.
+    # The range is from one point per volume to many per slice, so on a linear scale cheap schemes
+    # would overlap.
     if low > 0 and high / low > 6:
         return frame.x_scale(low / 1.15, high * 1.15, is_log=True), f"{label} (logarithmic)"
     return frame.x_scale(low - 1, high + 1), label
 
 
 def _places(
-    x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint]
+    x_scale: Scale,
+    y_scale: Scale,
+    series: Sequence[EffortPoint],
 ) -> list[tuple[float, float]]:
-    return [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+    places: list[tuple[float, float]] = []
+    for point in series:
+        places.append((x_scale(point.effort), y_scale(point.quality.mean)))
+    return places
 
 
 def _quality_range(values: Sequence[Value]) -> tuple[float, float]:
-    """Return the range of the axis: whole tenths around all means and intervals, with a margin of .02."""
+    """Return the axis range: multiples of 0.1 that contain all means and intervals, with a margin of 0.02."""
     finite: list[float] = []
     for value in values:
-        finite += [end for end in (value.mean, value.low, value.high) if math.isfinite(end)]
+        for end in (value.mean, value.low, value.high):
+            if math.isfinite(end):
+                finite.append(end)
     low = math.floor(10 * min(finite) - 0.2) / 10
     high = math.ceil(10 * max(finite) + 0.2) / 10
+    # Scores lie between 0 and 1.
     return max(0.0, low), min(1.0, high)
 
 
@@ -340,20 +367,28 @@ def _draw_series(
 
 
 class _LabelPlacement:
-    """Greedy placement of names beside points, where they cover nothing."""
+    """Greedy placement of names next to points, without overlaps."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._taken: list[tuple[float, float, float, float]] = []
 
     def block(self, places: Sequence[tuple[float, float]]) -> None:
-        """Reserve the positions of dots, so that no name covers them."""
-        self._taken += [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
+        """Reserve the positions of the dots, so that no name covers them."""
+        for x, y in places:
+            self._taken.append((x - 5, y - 5, x + 5, y + 5))
 
-    def write(self, x: float, y: float, text: str, css: str) -> None:
-        """Write a name beside a point, unless there is no room for it."""
+    def write(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        css: str,
+    ) -> None:
+        """Write a name next to a point, or omit it if there is no room."""
         width = len(text) * CHARACTER_PX
-        # As near to the height of the point as there is room, and right of it before left.
+        # The label goes to the free position closest to the height of the point, preferably on the
+        # right.
         for rise, side in product((0, 9, 18, -9), (7, -7 - width)):
             left = x + side
             base = y - 4 + rise
@@ -362,7 +397,12 @@ class _LabelPlacement:
                 self._frame.text(left, base, text, css=f"end {css}")
                 return
 
-    def _is_free(self, left: float, base: float, width: float) -> bool:
+    def _is_free(
+        self,
+        left: float,
+        base: float,
+        width: float,
+    ) -> bool:
         frame = self._frame
         top = base - 11
         right = left + width

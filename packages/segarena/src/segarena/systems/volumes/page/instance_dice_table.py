@@ -1,4 +1,4 @@
-"""Table of instance Dice, paired by prompt and matched as published, from the kept predictions of a run."""
+"""Table of instance Dice, paired by prompt and matched as published, from the stored predictions of a run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.volumes.measures.instance_dice import count_instances, lw_dice, paired_dice
 
 MOST_CASES = 60
-"""With more cases to load again, the report leaves the table out."""
+"""Maximum number of cases to load again; with more, the report omits the table."""
 
 
 def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
-    """Return the table and the reason for its absence; both empty when no case has two targets of a class."""
+    """Return the table, and the reason if it is absent; both are empty if no case has two targets of a class."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         groups = _group_instances(run)
@@ -31,12 +31,13 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
         if len({sample for sample, _ in groups}) > MOST_CASES:
             return (
                 None,
-                f"Instances were not matched: that would take loading more than {MOST_CASES} cases.",
+                f"Instances were not matched, because this would require loading more than {MOST_CASES} cases.",
             )
         dataset, problem = open_run_dataset(run)
         if dataset is None or problem:
             return None, f"Instances cannot be matched as published without the targets. {problem}"
-        # A dataset is foreign code, which may raise anything; the report still has its other tables.
+        # A dataset is third-party code, which may raise anything; the report still has its other
+        # tables.
         try:
             rows += _rows(run, groups, dataset)
         except Exception as error:
@@ -56,29 +57,42 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
     )
     notes = (
         "A group is two or more targets of one class in one case. Paired: each target is compared with the prediction "
-        "made for it. Matched: predictions and targets are paired to maximize the sum of Dice, and every one without a "
-        "partner counts 0; as published, empty predictions count 0 once more.",
+        "made for it. Matched: predictions and targets are paired to maximize the sum of Dice, and anything without a "
+        "partner counts 0; as published, empty predictions count 0 a second time.",
     )
-    caption = "Dice of instances after the last round, three ways."
-    return Sheet(name="instances", caption=caption, head=head, rows=tuple(rows), notes=notes), ""
+    caption = "Dice of instances after the last round, by three definitions."
+    return Sheet(
+        name="instances",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
+    ), ""
 
 
 def _group_instances(run: Run) -> dict[tuple[str, str], list[str]]:
-    """Return the targets of each class with two or more targets in a case, by (sample, class)."""
+    """Return the targets of each class that has at least two targets in a case, by (sample, class)."""
     # Dictionaries serve as ordered sets.
-    found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    targets_by_class: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for dialogue in run.finished():
-        found[(dialogue.sample, target_class(dialogue))][dialogue.target] = None
-    return {key: list(targets) for key, targets in found.items() if len(targets) > 1}
+        key = (dialogue.sample, target_class(dialogue))
+        targets_by_class[key][dialogue.target] = None
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, targets in targets_by_class.items():
+        if len(targets) > 1:
+            groups[key] = list(targets)
+    return groups
 
 
 def target_class(dialogue: DialogueRecord) -> str:
-    """Return the class of a dialogue's target: its attribute "class", else its label."""
+    """Return the class of a dialogue's target: its attribute "class", or otherwise its label."""
     return str(dialogue.attributes.get("class") or dialogue.label or "no name")
 
 
 def _rows(
-    run: Run, groups: dict[tuple[str, str], list[str]], dataset: Dataset
+    run: Run,
+    groups: dict[tuple[str, str], list[str]],
+    dataset: Dataset,
 ) -> list[tuple[Cell, ...]]:
     groups_by_sample: defaultdict[str, list[list[str]]] = defaultdict(list)
     for (sample, _), targets in groups.items():
@@ -99,8 +113,13 @@ def _rows(
     return rows
 
 
-def _last_masks(run: Run, sample: str, targets: Sequence[str], user: str) -> list[Mask]:
-    """Return the last kept prediction for each target; nothing when one of them has none."""
+def _last_masks(
+    run: Run,
+    sample: str,
+    targets: Sequence[str],
+    user: str,
+) -> list[Mask]:
+    """Return the last stored prediction of each target; empty if one of them has none."""
     predictions: list[Mask] = []
     for target in targets:
         by_round = run.masks((sample, target, user, 0))
@@ -124,6 +143,7 @@ def _instance_dice(
 def _mean_columns(found: Sequence[tuple[float, float, float]]) -> list[Value]:
     values: list[Value] = []
     for column in np.array(found).T:
-        interval = bootstrap_mean(column[np.isfinite(column)])
+        finite = column[np.isfinite(column)]
+        interval = bootstrap_mean(finite)
         values.append(Value(mean=interval.mean, low=interval.low, high=interval.high))
     return values

@@ -1,4 +1,4 @@
-"""Export of predicted masks of volumes as NIfTI, in the position of the scan."""
+"""Export of predicted volume masks as NIfTI files in the coordinates of the scan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena.systems.volumes.files.nifti import write_nifti
 
 @mask_format("nifti", "volume")
 def write_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one NIfTI file per prediction with the affine of its sample, or its spacing without an affine.
+    """Write one NIfTI file per prediction, with the sample's affine or, if it has none, its spacing.
 
     The axes of the array are those of the sample in reverse (column, row, plane), as scanners store them.
     """

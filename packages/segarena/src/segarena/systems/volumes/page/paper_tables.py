@@ -1,4 +1,4 @@
-"""Tables of runs over volumes, after RadioActive's Tables 2 to 9."""
+"""Tables for runs on volumes, modelled on RadioActive's Tables 2 to 9."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import polars as pl
 from segarena.benchmark_rules import Statistic
 from segarena.reports.cells import Cell, Value
 from segarena.reports.display_names import metric_name
+from segarena.reports.human_time import PredictedSeconds, predict_seconds
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
 from segarena.systems.volumes.measures.hierarchical_average import Averages
+from segarena.systems.volumes.page.prompt_wording import describe_user
 from segarena.systems.volumes.page.round_values import (
     average_common_targets,
     collect_round_values,
@@ -25,17 +27,18 @@ from segarena.systems.volumes.page.round_values import (
     look_up_mean,
     select_round,
 )
+from segarena.users.habits.prompt_time import PromptTimeModel
 
 NOC_THRESHOLDS = (0.8, 0.9)
 
 
-def volume_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """Return every table for which the records have values."""
+def volume_sheets(runs: Sequence[Run], pace: PromptTimeModel) -> list[Sheet]:
+    """Return every table for which the records have values; `pace` predicts human time in seconds."""
     if not list_participants(runs):
         return []
     values = collect_round_values(runs)
     sheets = [
-        prompts_sheet(runs, values),
+        prompts_sheet(runs, values, pace),
         refinement_sheet(runs, values),
         splits_sheet(runs, values),
         noise_sheet(runs, values),
@@ -54,7 +57,7 @@ def _participant_sheet(
     cells: Callable[..., Iterable[Cell]],
     *notes: str,
 ) -> Sheet:
-    """Return a table with a row per user and segmenter; `cells` returns the other cells of a row."""
+    """Return a table with one row per user and segmenter; `cells` returns the other cells of a row."""
     rows: list[tuple[Cell, ...]] = []
     for user, segmenter in participants:
         rows.append((user, segmenter, *cells(user=user, segmenter=segmenter)))
@@ -67,35 +70,70 @@ def _participant_sheet(
     )
 
 
-def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
-    """Return the cost and quality of each scheme after the first prompts (Tables 2 to 4)."""
+def prompts_sheet(
+    runs: Sequence[Run],
+    values: pl.DataFrame,
+    pace: PromptTimeModel,
+) -> Sheet:
+    """Return cost and quality of each scheme after the first prompts (Tables 2 to 4)."""
     first = select_round(values, 1)
     metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
     averages = {metric: average_common_targets(first, metric) for metric in metrics}
     datasets = sorted(set(first["dataset"]))
     dataset_columns = datasets if len(datasets) > 1 else []
+    has_rounds = any(has_corrections(runs, *pair) for pair in list_participants(runs))
+    final = average_common_targets(select_round(values, runs[0].rounds), "dice")
+    words = {user.written: describe_user(user) for run in runs for user in run.config.users}
 
     def cells(**participant: str) -> Iterator[Cell]:
+        yield words.get(participant["user"], "")
         yield summarize_effort(first, **participant)
+        seconds = _person_seconds(runs, pace, **participant)
+        yield "–" if seconds is None else seconds.first_round
         for dataset in dataset_columns:
             yield look_up_mean(averages["dice"], "dataset", dataset=dataset, **participant)
         for metric in metrics:
             yield look_up_mean(averages[metric], **participant)
+        if has_rounds:
+            yield "–" if seconds is None else seconds.whole
+            yield look_up_mean(final, **participant)
 
     metric_columns = [metric_name(metric) for metric in metrics]
+    columns = ["In words", "Interactions", "Seconds of a person", *dataset_columns, *metric_columns]
+    caption = "Quality after the first prompts, and their cost"
+    if has_rounds:
+        columns += ["Seconds, whole dialogue", "Dice at last"]
+        caption += "; on the right, after all corrections"
     return _participant_sheet(
         "prompts",
-        "Quality after the first prompts, and what they cost.",
-        ("Interactions", *dataset_columns, *metric_columns),
+        f"{caption}.",
+        columns,
         list_participants(runs),
         cells,
         describe_coverage(averages["dice"]),
         EFFORT_NOTE,
+        SECONDS_NOTE,
     )
 
 
+def _person_seconds(
+    runs: Sequence[Run],
+    pace: PromptTimeModel,
+    *,
+    user: str,
+    segmenter: str,
+) -> PredictedSeconds | None:
+    """Return a person's predicted seconds for the prompts, or None without a prediction."""
+    for run in runs:
+        if run.segmenter == segmenter and user in run.users:
+            found = predict_seconds(run, user, pace)
+            if found is not None:
+                return found
+    return None
+
+
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice after each round (Tables 5 and 6); None without corrections."""
+    """Return Dice after each round (Tables 5 and 6), or None without corrections."""
     participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     if not participants:
         return None
@@ -122,7 +160,7 @@ def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
 
 
 def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice of organs and pathologies, of CT and MR (Tables 7 and 8); None when targets have neither."""
+    """Return Dice by organ or pathology and by CT or MR (Tables 7 and 8); None if targets have neither attribute."""
     last = select_round(values, runs[0].rounds)
     # Pairs of attribute and value, such as ("modality", "CT").
     splits: list[tuple[str, str]] = []
@@ -153,12 +191,12 @@ def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
         ("All", *(value for _, value in splits)),
         list_participants(runs),
         cells,
-        f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column.",
+        f"Targets: {', '.join(counts)}. Columns cover different targets: compare within a column.",
     )
 
 
 def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice with perturbed first boxes and the loss against exact ones (Table 9); None without such users."""
+    """Return Dice with perturbed first boxes, and the loss against exact boxes (Table 9); None without such users."""
     families = group_users_by_noise(runs)
     if not families:
         return None
@@ -179,16 +217,16 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     segmenters = dict.fromkeys(run.segmenter for run in runs)
     return _participant_sheet(
         "noise",
-        "Dice when each edge of the first boxes is moved at random, by at most the number of pixels given.",
+        "Dice when each edge of the first boxes is shifted at random, by at most the given number of pixels.",
         columns,
         list(product(families, segmenters)),
         cells,
-        "Differences are computed target by target.",
+        "Differences are computed per target.",
     )
 
 
 def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
-    """Return the common forms of the area under Dice, and NoC; None with one round."""
+    """Return a table of NoC and the area under the Dice curve by its common definitions; None with a single round."""
     rounds = runs[0].rounds
     if rounds == 1:
         return None
@@ -198,7 +236,14 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
     statistics = [Statistic(name=name, kind=kind, metric="dice") for name, kind in kinds.items()]
     for threshold in NOC_THRESHOLDS:
         name = f"NoC@{100 * threshold:g}"
-        statistics.append(Statistic(name=name, kind="noc", metric="dice", threshold=threshold))
+        statistics.append(
+            Statistic(
+                name=name,
+                kind="noc",
+                metric="dice",
+                threshold=threshold,
+            )
+        )
     averages: list[Averages] = []
     for statistic in statistics:
         by_dialogue = collect_statistic(runs, statistic)
@@ -223,7 +268,7 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
 
 
 def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
-    """Return Dice of each class after the last round, a column per user and segmenter."""
+    """Return Dice of each class after the last round, with one column per user and segmenter."""
     averages = average_common_targets(select_round(values, runs[0].rounds), "dice")
     participants = list_participants(runs)
     of_classes = averages.table.filter(level="class")
@@ -251,7 +296,7 @@ def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
 
 
 def median_seconds_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the median seconds of the first and of later rounds, and of encoder passes."""
+    """Return the median seconds of the first round, later rounds, and encoder passes."""
 
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
         of_segmenter = pl.concat([run.timings for run in runs if run.segmenter == segmenter])
@@ -275,19 +320,31 @@ def median_seconds_sheet(runs: Sequence[Run]) -> Sheet:
         ("First round", "Later rounds", "Encoder pass", "All rounds of a target"),
         list_participants(runs),
         cells,
-        "Dialogues that are predicted together share the time equally. An encoder pass is that of a slice or volume.",
+        "Dialogues in one batch share its time equally. An encoder pass encodes one slice or volume.",
     )
 
 
 EFFORT_NOTE = (
-    "Interactions are those actually given: the mean over targets, with the range below it. A point costs 1, a box "
+    "Interactions are those actually made: the mean over targets, with the range below it. A point costs 1, a box "
     "in a slice 2, a box in the volume 3, limits 2 and a scribble 3; prompts that a lift adds on other slices are free."
 )
 
 
-def summarize_effort(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
-    """Return the mean interactions spent on a target, with the range."""
-    spent = values.filter(user=user, segmenter=segmenter)["effort"].drop_nulls().to_numpy()
+SECONDS_NOTE = (
+    "Human time in seconds: predicted from the prompts on a target, as median and range of the middle 80 % of targets "
+    "and people; see Human time."
+)
+
+
+def summarize_effort(
+    values: pl.DataFrame,
+    *,
+    user: str,
+    segmenter: str,
+) -> Value:
+    """Return the mean number of interactions per target, with the range."""
+    rows = values.filter(user=user, segmenter=segmenter)
+    spent = rows["effort"].drop_nulls().to_numpy()
     if not len(spent):
         return Value(mean=math.nan)
     low = float(spent.min())
@@ -296,8 +353,12 @@ def summarize_effort(values: pl.DataFrame, *, user: str, segmenter: str) -> Valu
     return Value(mean=float(np.mean(spent)), decimals=1, note=note)
 
 
-def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
-    """Return whether this user ever gave a second round of prompts."""
+def has_corrections(
+    runs: Sequence[Run],
+    user: str,
+    segmenter: str,
+) -> bool:
+    """Return whether this user gave a second round of prompts in any dialogue."""
     for run in runs:
         if run.segmenter != segmenter:
             continue
@@ -307,7 +368,7 @@ def has_corrections(runs: Sequence[Run], user: str, segmenter: str) -> bool:
 
 
 def group_users_by_noise(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
-    """Return users that differ only in edge noise, by the user without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
+    """Group users that differ only in edge noise, by the noise-free user: {"3b-inter": {0: "3b-inter", 5: ...}}."""
     families: dict[str, dict[int, str]] = {}
     for run in runs:
         for recorded in run.config.users:
@@ -322,13 +383,24 @@ def group_users_by_noise(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
     return by_exact_user
 
 
-def _mean_difference(values: pl.DataFrame, user: str, exact_user: str) -> Value:
+def _mean_difference(
+    values: pl.DataFrame,
+    user: str,
+    exact_user: str,
+) -> Value:
     keys = ["segmenter", "dataset", "class", "sample", "target", "repeat"]
     exact = values.filter(user=exact_user)
-    paired = values.filter(user=user).join(exact, on=keys, suffix="_exact")
-    difference = (pl.col("dice") - pl.col("dice_exact")).alias("difference")
-    paired = paired.with_columns(difference).drop_nulls("difference")
+    inexact = values.filter(user=user)
+    paired = inexact.join(exact, on=keys, suffix="_exact")
+    difference = pl.col("dice") - pl.col("dice_exact")
+    paired = paired.with_columns(difference.alias("difference")).drop_nulls("difference")
     if not paired.height:
         return Value(mean=math.nan)
-    mean = look_up_mean(average_common_targets(paired, "difference"))
-    return Value(mean=mean.mean, low=mean.low, high=mean.high, is_signed=True)
+    averages = average_common_targets(paired, "difference")
+    mean = look_up_mean(averages)
+    return Value(
+        mean=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        is_signed=True,
+    )

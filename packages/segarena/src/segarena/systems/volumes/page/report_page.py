@@ -1,4 +1,4 @@
-"""The report page of runs over volumes: its sections, tables and figures."""
+"""The report page for runs on volumes: its sections, tables and figures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_c
 from segarena.systems.volumes.page.effort_figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet
 from segarena.systems.volumes.page.paper_tables import volume_sheets
+from segarena.systems.volumes.page.prompt_wording import describe_user
 from segarena.systems.volumes.page.round_values import (
     collect_round_values,
     is_volume_run,
@@ -29,19 +30,25 @@ from segarena.systems.volumes.page.round_values import (
 
 @page("radioactive", "cvpr2025")
 class VolumesPage(Page):
-    """Report of runs over volumes: quality against the cost of prompts, refinement, kinds of targets, instances."""
+    """Report for runs on volumes: quality against prompt cost, refinement, kinds of targets, instances."""
 
+    shows_person_seconds = True
     leaves_out = frozenset({"curves"})  # the refinement table has the same numbers
     folded = frozenset({"classes", "seconds", "cvpr2025-nsd"})
 
     @classmethod
     def applies(cls, run: Run) -> bool:
-        """Tell whether the run's benchmark is about volumes and its records have Dice."""
+        """Test whether the run's benchmark is about volumes and its records contain Dice."""
         return is_volume_run(run)
+
+    @classmethod
+    def user_words(cls, user: UserRecord) -> str:
+        """Return the prompts of a user in words: "three boxes interpolated, then scribbles"."""
+        return describe_user(user)
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """The challenge's area under Dice where there is one, else Dice after the last round."""
+        """Ranking statistic: the challenge's area under Dice if there is one, else Dice after the last round."""
         last_dice: Statistic | None = None
         for statistic in self.usual_runs[0].summary:
             if statistic.metric != "dice":
@@ -54,8 +61,8 @@ class VolumesPage(Page):
         return last_dice or super().decides
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
-        """Return the summary, whose caption sets it apart from the averages over cases, classes and datasets."""
-        caption = "Plain means over targets: every target counts the same, whatever its case, class and dataset."
+        """Return the summary; its caption distinguishes it from the averages over cases, classes and datasets."""
+        caption = "Plain means over targets: every target has the same weight, regardless of case, class and dataset."
         return [summary_of(self.whole_runs, caption)]
 
     @cached_property
@@ -66,20 +73,20 @@ class VolumesPage(Page):
 
     @cached_property
     def _tables(self) -> tuple[list[Sheet], str]:
-        """All tables, and the reason why the one of instances is missing, if it should be there."""
+        """All tables, and the reason if the expected table of instances is missing."""
         if not list_participants(self.runs):
             return [], ""
         tables: list[Sheet] = []
         if is_cvpr2025(self.runs[0]):
             tables += challenge_sheets(self.runs)
-        tables += volume_sheets(self.runs)
+        tables += volume_sheets(self.runs, self.pace)
         instances, problem = instances_sheet(self.runs)
         if instances is not None:
             tables.append(instances)
         return tables, problem
 
     def sections(self) -> list[Section]:
-        """Return the sections of tables; those of prompts and refinement also have figures."""
+        """Return the table sections; those on prompts and on refinement also contain figures."""
         protocol = [Note(text, is_lead=True) for text in describe_protocol(self.runs)]
         if not self.sheets:
             return [Section("volumes", "Prompts and effort", protocol)]
@@ -100,8 +107,8 @@ class VolumesPage(Page):
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the same tables as files: one CSV each, and one LaTeX file for all but the seconds."""
-        # Seconds differ from run to run, and a repeated run should print the same.
+        """Return the tables as files: one CSV per table, and one LaTeX file with all tables except seconds."""
+        # Seconds differ from run to run, but a repeated run should produce the same file.
         return sheet_files(
             "volumes",
             list(self.sheets.values()),
@@ -111,7 +118,7 @@ class VolumesPage(Page):
 
 
 def describe_protocol(runs: Sequence[Run]) -> list[str]:
-    """Describe the rules of the prompts, their spread over slices, and how slices become pictures."""
+    """Describe the prompt rules, how prompts spread over slices, and how slices are converted to images."""
     users: dict[str, tuple[UserRecord, bool]] = {}
     for run in runs:
         for user in run.config.users:
@@ -133,14 +140,14 @@ def _segmenter_text(run: Run) -> str:
     if adapter is not None and segmenter.name == adapter.name:
         adapter = segmenter
     elif adapter is None or _takes_volumes(segmenter.name, trust=run.trust):
-        return f"{run.segmenter} takes volumes and is given prompts as they are."
+        return f"{run.segmenter} segments whole volumes and receives the prompts unchanged."
     intensity = str(adapter.options.get("intensity"))
     percentiles = adapter.options.get("percentiles")
     uses_percentiles = intensity == "auto" or "percentiles" in intensity
     window = ""
     if percentiles and uses_percentiles:
         window = f" with percentiles {percentiles[0]:g} to {percentiles[1]:g}"
-    return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
+    return f"{run.segmenter} segments images: {adapter.name} calls it slice by slice, intensity={intensity!r}{window}."
 
 
 _SPREAD_TEXTS = {
@@ -152,8 +159,8 @@ _SPREAD_TEXTS = {
 
 
 def _spread_text(recorded: UserRecord, *, trust: bool) -> str:
-    """Return how a user spreads prompts over other slices; empty for a user without a lift."""
-    # A user is foreign code, which may raise anything; the report can do without this line.
+    """Describe how a user spreads prompts over other slices; empty for a user without a lift."""
+    # A user is third-party code, which may raise anything; the report can omit this line.
     try:
         lift = user_capabilities(rebuild_plugin("user", recorded, trust=trust)).lift
     except Exception:
@@ -163,11 +170,11 @@ def _spread_text(recorded: UserRecord, *, trust: bool) -> str:
     text = _SPREAD_TEXTS[lift.spread]
     if lift.keeps_prompts:
         return text
-    return f"{text}; later prompts are shown alone"
+    return f"{text}; later prompts are passed without earlier ones"
 
 
 def _takes_volumes(name: str, *, trust: bool) -> bool:
-    # A segmenter is foreign code too.
+    # A segmenter is third-party code too.
     try:
         with restrict_plugins(trust=trust):
             return "volume" in segmenter_capabilities(find("segmenter", name)).sample_kinds

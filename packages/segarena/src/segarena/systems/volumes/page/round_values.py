@@ -1,4 +1,4 @@
-"""Recorded values of runs over volumes as one data frame, and their means at each level."""
+"""Recorded values of runs on volumes as one data frame, and their means at each level."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _TEXT_COLUMNS = (
 
 
 def is_volume_run(run: Run) -> bool:
-    """Return whether the run's benchmark is about volumes and its records have Dice."""
+    """Return whether the run's benchmark is about volumes and its records contain Dice."""
     has_dice = any("dice" in dialogue.values for dialogue in run.dialogues)
     return run.config.benchmark.sample_kind == "volume" and has_dice
 
 
 def collect_round_values(runs: Sequence[Run]) -> pl.DataFrame:
-    """Return one row per dialogue and round: user, segmenter, target, "effort" so far, and each metric.
+    """Return one row per dialogue and round: user, segmenter, target, cumulative "effort", and each metric.
 
-    A dialogue that ended early repeats its last values. A failed dialogue has null in all its rounds, so means leave it
-    out. Samples that could not be used at all have no rows.
+    A dialogue that ended early repeats its last values. A failed dialogue has null in all rounds,
+    so means omit it. Samples that could not be loaded have no rows.
     """
     lines: list[tuple[Any, ...]] = []
     for run in runs:
@@ -59,7 +59,7 @@ def collect_round_values(runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def collect_statistic(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame:
-    """Return one row per dialogue with its value of `statistic` as "value"; null where a dialogue failed."""
+    """Return one row per dialogue with the value of `statistic` in "value", or null if the dialogue failed."""
     lines: list[dict[str, Any]] = []
     for run in runs:
         for dialogue in run.dialogues:
@@ -74,7 +74,8 @@ def collect_statistic(runs: Sequence[Run], statistic: Statistic) -> pl.DataFrame
 
 
 def select_round(values: pl.DataFrame, number: int) -> pl.DataFrame:
-    """Return the rows of round `number`, or of the last round if there are fewer."""
+    """Return the rows of round `number`, or of the last round if there are fewer rounds."""
+    # Runs without corrections have a single round.
     last = max(values["round"].to_list())
     return values.filter(pl.col("round") == min(number, last))
 
@@ -86,31 +87,41 @@ def average_common_targets(
     rows: Sequence[str] = PARTICIPANT_COLUMNS,
     split: Sequence[str] = (),
 ) -> Averages:
-    """Return the means of `column` over the targets that all rows have."""
+    """Return the means of `column` over the targets that all rows share."""
     return average(values, column, rows=rows, split=split, over="common")
 
 
-def look_up_mean(averages: Averages, level: str = "all", **where: Any) -> Value:
-    """Return one mean of a table of averages with its interval; NaN if the row is missing."""
+def look_up_mean(
+    averages: Averages,
+    level: str = "all",
+    **where: Any,
+) -> Value:
+    """Return one mean and its interval from a table of averages; NaN if the row is missing."""
     found = averages.table.filter(level=level, **where)
     if not found.height:
         return Value(mean=math.nan)
     row = found.row(0, named=True)
-    mean, low, high = (_float_or_nan(row[name]) for name in ("mean", "low", "high"))
-    return Value(mean=mean, low=low, high=high)
+    return Value(
+        mean=_float_or_nan(row["mean"]),
+        low=_float_or_nan(row["low"]),
+        high=_float_or_nan(row["high"]),
+    )
 
 
 def list_participants(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return the (user, segmenter) pairs that finished a dialogue, sorted by user in the order of the runs."""
+    """Return the (user, segmenter) pairs with a completed dialogue, sorted by user in the order of the runs."""
     finished: set[tuple[str, str]] = set()
     for run in runs:
-        finished.update((user, run.segmenter) for user in run.users if run.finished(user))
+        for user in run.users:
+            if run.finished(user):
+                finished.add((user, run.segmenter))
     segmenters = dict.fromkeys(run.segmenter for run in runs)
-    return [pair for pair in product(user_names(runs), segmenters) if pair in finished]
+    pairs = product(user_names(runs), segmenters)
+    return [pair for pair in pairs if pair in finished]
 
 
 def describe_coverage(averages: Averages) -> str:
-    """Describe the targets that the means cover, and how many each row lacks."""
+    """Describe the targets covered by the means, and how many targets each row lacks."""
     overall = averages.table.filter(level="all")
     targets = max(overall["targets"].to_list())
     cases = max(overall["cases"].to_list())
@@ -122,7 +133,7 @@ def describe_coverage(averages: Averages) -> str:
     counts: list[str] = []
     for *participant, lacking in missing.iter_rows():
         counts.append(f"{' · '.join(participant)}: {lacking}")
-    return f"{text}, those that every row has. Missing targets: {'; '.join(counts)}."
+    return f"{text}, which are in every row. Missing targets: {'; '.join(counts)}."
 
 
 def _float_or_nan(value: float | None) -> float:
@@ -130,20 +141,23 @@ def _float_or_nan(value: float | None) -> float:
 
 
 def _round_rows(
-    run: Run, dialogue: DialogueRecord, metrics: Sequence[str]
+    run: Run,
+    dialogue: DialogueRecord,
+    metrics: Sequence[str],
 ) -> list[tuple[Any, ...]]:
     description = _describe_dialogue(run, dialogue)
     efforts = _effort_curve(dialogue, run.rounds)
     curves = [_metric_curve(dialogue, metric, run.rounds) for metric in metrics]
     lines: list[tuple[Any, ...]] = []
     for number, (effort, *values) in enumerate(zip(efforts, *curves, strict=True), 1):
+        # Null rather than NaN, because polars includes NaN in means.
         known = [float(value) if math.isfinite(value) else None for value in values]
         lines.append((*description.values(), number, effort, *known))
     return lines
 
 
 def _effort_curve(dialogue: DialogueRecord, rounds: int) -> list[float | None]:
-    """Return the effort up to each round; null without a record, and for a failed dialogue."""
+    """Return the cumulative effort after each round; null without a record, and for a failed dialogue."""
     if dialogue.failure is not None or not dialogue.efforts:
         return [None] * rounds
     last = len(dialogue.efforts) - 1
@@ -166,8 +180,12 @@ def _describe_dialogue(run: Run, dialogue: DialogueRecord) -> dict[str, Any]:
     }
 
 
-def _metric_curve(dialogue: DialogueRecord, metric: str, rounds: int) -> Any:
-    """Return a metric after each round, the last value repeated; all NaN for a failed dialogue."""
+def _metric_curve(
+    dialogue: DialogueRecord,
+    metric: str,
+    rounds: int,
+) -> Any:
+    """Return a metric after each round, with the last value repeated; all NaN for a failed dialogue."""
     values = dialogue.values.get(metric, ())
     if dialogue.failure is not None or not values:
         return np.full(rounds, np.nan)

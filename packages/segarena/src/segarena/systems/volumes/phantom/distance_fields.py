@@ -1,6 +1,6 @@
-"""Shapes as signed distances in mm: negative inside, exact near the surface, else approximate.
+"""Shapes as signed distances in mm: negative inside, exact near the surface, approximate elsewhere.
 
-A point is (plane, row, column) in millimetres from the middle of the field of view.
+A point is (plane, row, column) in millimetres from the centre of the field of view.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ class VoxelSpace:
 
     @property
     def axes_mm(self) -> tuple[DistanceField, DistanceField, DistanceField]:
-        """Positions of voxel centres along each axis, ready for broadcasting."""
-        plane, row, column = (
-            ((np.arange(count) - (count - 1) / 2) * edge).astype(np.float32)
-            for count, edge in zip(self.shape, self.spacing_mm, strict=True)
-        )
+        """Positions of voxel centres along each axis, shaped for broadcasting."""
+        positions: list[DistanceField] = []
+        for count, edge in zip(self.shape, self.spacing_mm, strict=True):
+            from_centre = np.arange(count) - (count - 1) / 2
+            positions.append((from_centre * edge).astype(np.float32))
+        plane, row, column = positions
         return plane[:, None, None], row[None, :, None], column[None, None, :]
 
     def ellipsoid(self, centre: PointMm, radii_mm: PointMm) -> DistanceField:
-        """Return the distance to an ellipsoid; an infinite radius makes a cylinder along that axis."""
+        """Return the distance to an ellipsoid; an infinite radius gives a cylinder along that axis."""
         squares = np.float32(0)
+        # float32 halves the memory of every field.
         gradient_squares = np.float32(0)
         for axis, middle, radius in zip(self.axes_mm, centre, radii_mm, strict=True):
             offset = axis - np.float32(middle)
@@ -54,13 +56,14 @@ class VoxelSpace:
         return np.broadcast_to(distance, self.shape).astype(np.float32)
 
     def balls(self, balls: Iterable[Ball]) -> DistanceField:
-        """Return the distance to the union of many balls; balls in a row make a tube.
+        """Return the distance to the union of many balls; a row of balls forms a tube.
 
-        It is exact up to 8 mm and may be `FAR_MM` beyond.
+        Distances up to 8 mm are exact; larger ones may be replaced by `FAR_MM`.
         """
         distance = np.full(self.shape, FAR_MM, dtype=np.float32)
         planes, rows, columns = self.axes_mm
         for (z, y, x), radius_mm in balls:
+            # Only nearby voxels are computed, because a vessel has hundreds of balls.
             window = self._window_around((z, y, x), radius_mm + 8.0)
             dz = planes[window[0]] - np.float32(z)
             dy = rows[:, window[1]] - np.float32(y)
@@ -70,17 +73,19 @@ class VoxelSpace:
         return distance
 
     def noise(self, rng: np.random.Generator, scale_mm: float) -> DistanceField:
-        """Return smooth noise of mean 0 and standard deviation 1, with bumps about `scale_mm` wide."""
+        """Return smooth noise with mean 0 and standard deviation 1, and bumps about `scale_mm` wide."""
         # Imported late because SciPy makes `import segarena` slower.
         from scipy.ndimage import gaussian_filter
 
         sigmas = [scale_mm / edge for edge in self.spacing_mm]
         white = rng.standard_normal(self.shape, dtype=np.float32)
+        # Filtered with wrap-around, so that the noise is as strong at the borders as inside.
         field = gaussian_filter(white, sigmas, mode="wrap")
-        return (field - field.mean()) / max(float(field.std()), 1e-6)
+        deviation = max(float(field.std()), 1e-6)
+        return (field - field.mean()) / deviation
 
     def occupancy(self, distance: DistanceField) -> DistanceField:
-        """Return the share of each voxel that lies inside."""
+        """Return the share of each voxel that lies inside the shape."""
         width_mm = np.float32(np.mean(self.spacing_mm))
         return np.clip(np.float32(0.5) - distance / width_mm, 0, 1)
 
@@ -95,15 +100,17 @@ class VoxelSpace:
 
     def place(self, voxel: Sequence[int]) -> PointMm:
         """Return the centre of a voxel."""
-        plane, row, column = (
-            float((int(index) - (count - 1) / 2) * edge)
-            for index, count, edge in zip(voxel, self.shape, self.spacing_mm, strict=True)
-        )
+        centre: list[float] = []
+        for index, count, edge in zip(voxel, self.shape, self.spacing_mm, strict=True):
+            from_centre = int(index) - (count - 1) / 2
+            centre.append(float(from_centre * edge))
+        plane, row, column = centre
         return plane, row, column
 
     def draw(self, where: Mask, rng: np.random.Generator) -> PointMm | None:
-        """Return the centre of a random voxel of `where`; None when it has none."""
+        """Return the centre of a random voxel of `where`, or None if it is empty."""
         voxels = np.flatnonzero(where)
+        # Lesions may already fill the liver.
         if not len(voxels):
             return None
         voxel = np.unravel_index(int(rng.choice(voxels)), self.shape)
@@ -130,11 +137,12 @@ def branching_tube(
     space: VoxelSpace,
     inside: DistanceField | None = None,
 ) -> list[Ball]:
-    """Return a curved tube that divides in two after each stretch, as balls half a millimetre apart.
+    """Return a curved tube that divides in two after each section, as balls half a millimetre apart.
 
-    The first stretch has `length_mm`, each next one 4/5 of it; `radii_mm` are those of the first stretch, of the two
-    that it divides into, and so on. Less than 2 mm below the surface of `inside`, a distance field on `space`, the tube
-    bends back to its start; None lets it go.
+    The first section has `length_mm`, each following one 4/5 of the previous length. `radii_mm`
+    lists the radius of the first section, of the two into which it divides, and so on. Where the
+    tube comes within 2 mm of the surface of `inside`, a distance field on `space`, it bends back
+    towards its start; None disables this limit.
     """
     position = np.array(start)
     home = np.array(start)
@@ -142,9 +150,9 @@ def branching_tube(
     bend = rng.normal(size=3) * 0.02
     balls: list[Ball] = []
     for _ in range(int(length_mm / 0.5)):
-        balls.append((_place(position), radii_mm[0]))
+        balls.append((as_point(position), radii_mm[0]))
         bend = 0.9 * bend + rng.normal(size=3) * 0.01
-        if inside is not None and inside[space.voxel(_place(position))] > -2.0:
+        if inside is not None and inside[space.voxel(as_point(position))] > -2.0:
             bend = bend + 0.1 * (home - position) / max(1.0, float(np.linalg.norm(home - position)))
         direction = direction + bend
         direction /= np.linalg.norm(direction)
@@ -155,8 +163,8 @@ def branching_tube(
         for turned in (direction + side, direction - side):
             balls += branching_tube(
                 rng,
-                _place(position),
-                _place(turned),
+                as_point(position),
+                as_point(turned),
                 length_mm=0.8 * length_mm,
                 radii_mm=radii_mm[1:],
                 space=space,
@@ -165,5 +173,6 @@ def branching_tube(
     return balls
 
 
-def _place(vector: NDArray[np.float64]) -> PointMm:
+def as_point(vector: NDArray[np.float64]) -> PointMm:
+    """Return a vector of three numbers as a point of Python floats."""
     return float(vector[0]), float(vector[1]), float(vector[2])

@@ -1,4 +1,4 @@
-"""The ten sets of Table 1 of RadioActive, by name."""
+"""The ten datasets in Table 1 of RadioActive, by name."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from segarena.systems.volumes.preparation.sets.segrap import SEGRAP
 
 _ALL = (MS_FLAIR, HANSEG, HNTSMRG, RIDER_LUNG, LNQ, COLORECTAL, ADRENAL, HCC_TACE, PENGWIN, SEGRAP)
 SETS: dict[str, PublishedSet] = {published.name: published for published in _ALL}
-"""In the order of the paper, D1 to D10."""
+"""All datasets in the order of the paper, D1 to D10."""
 
 
 def find_set(name: str) -> PublishedSet:
-    """Return the set of this name.
+    """Return the dataset with this name.
 
     Raises:
-        InvalidInput: the set is unknown; the message suggests a similar name.
+        InvalidInput: the name is unknown; the message suggests a similar name.
     """
     if name in SETS:
         return SETS[name]
     similar = difflib.get_close_matches(name, SETS, n=1)
     hint = f"did you mean {similar[0]!r}?" if similar else f"known: {', '.join(SETS)}"
-    raise InvalidInput(f"no radiology set is called {name!r}; {hint}")
+    raise InvalidInput(f"there is no radiology dataset {name!r}; {hint}")

@@ -1,10 +1,9 @@
-"""Cases of DICOM sets: a CT with its segmentation, as image and instances."""
+"""Cases of DICOM datasets: a CT with its segmentation, converted to an image with instances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries
+from segarena.systems.volumes.preparation.optional_packages import sitk
 from segarena.systems.volumes.preparation.published_set import (
     ConvertedCase,
     LabelArray,
@@ -20,15 +20,17 @@ from segarena.systems.volumes.preparation.published_set import (
     SkippedCase,
 )
 
-if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
 SegmentSelector = Callable[[tuple[str, ...]], Iterable[int]]
 ConvertPair = Callable[[DicomSeries, DicomSeries], ConvertedCase | SkippedCase]
 
 
-def make_case(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
-    """Return the case that `convert` makes from a CT and its segmentation."""
+def make_case(
+    case: str,
+    ct: DicomSeries,
+    seg: DicomSeries,
+    convert: ConvertPair,
+) -> RawCase:
+    """Return the case that `convert` creates from a CT and its segmentation."""
     return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(convert, ct, seg))
 
 
@@ -40,7 +42,7 @@ def make_single_case(
     *,
     expected: str,
 ) -> RawCase | SkippedCase:
-    """Return the case of one CT and one SEG; it is skipped without exactly one of each, as `expected` describes."""
+    """Return the case of one CT and one SEG; if there is not exactly one of each, skip it and report `expected`."""
     if len(cts) == len(segs) == 1:
         return make_case(case, cts[0], segs[0], convert)
     reason = f"expected {expected}, found {len(cts)} and {len(segs)}"
@@ -48,12 +50,15 @@ def make_single_case(
 
 
 def read_ct_and_segmentation(
-    ct: DicomSeries, seg: DicomSeries, *, wanted: SegmentSelector | None = None
+    ct: DicomSeries,
+    seg: DicomSeries,
+    *,
+    wanted: SegmentSelector | None = None,
 ) -> tuple[sitk.Image, Segmentation, tuple[str, ...]]:
-    """Return the CT, its segmentation, and notes on their series and on lost frames.
+    """Return the CT, its segmentation, and notes about their series and lost frames.
 
     Raises:
-        SampleInvalid: either cannot be used, or the SEG consists of several files.
+        SampleInvalid: the CT or the SEG cannot be used, or the SEG consists of several files.
     """
     if len(seg.files) != 1:
         raise SampleInvalid(f"SEG series {seg.uid}: expected one file, got {len(seg.files)}")
@@ -68,7 +73,7 @@ def read_ct_and_segmentation(
 
 
 def describe_shape_mismatch(segmentation: Segmentation, image: sitk.Image) -> str:
-    """Return how the shape of the SEG's own grid differs from the CT's; "" when it is the same."""
+    """Return how the shape of the SEG's own grid differs from the CT's shape, or "" if they are equal."""
     shape = image.GetSize()[::-1]
     if segmentation.own_shape == shape:
         return ""
@@ -83,10 +88,10 @@ def convert_union(
     wanted: SegmentSelector | None = None,
     same_shape_or: str | None = None,
 ) -> ConvertedCase | SkippedCase:
-    """Return a CT with the instances that `label` makes from the union of its segments.
+    """Return a CT with the instances that `label` derives from the union of its segments.
 
-    `wanted` selects segments by their names, None takes all. With `same_shape_or`, the case of this name is left out
-    when the SEG's own shape is not the CT's.
+    `wanted` selects segments by name; None selects all. If `same_shape_or` is given, it is the name
+    of the case, which is skipped if the SEG's own shape differs from the CT's.
 
     Raises:
         SampleInvalid: as `read_ct_and_segmentation`.

@@ -1,4 +1,4 @@
-"""CT series in DICOM: slices in order of position, in Hounsfield units, and the grid of their voxels."""
+"""DICOM CT series: slices sorted by position, in Hounsfield units, and the grid of their voxels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, read_dicom, report_damage
-
-if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.optional_packages import sitk
+from segarena.systems.volumes.preparation.optional_packages import encaps, sitk, uid
 
 _REQUIRED_TAGS = [
     "ImagePositionPatient",
@@ -29,21 +27,27 @@ _REQUIRED_TAGS = [
 ]
 _SINGLE_FRAME_TAGS = ["SamplesPerPixel", "NumberOfFrames"]
 _MOST_UNEVEN = 0.1
-"""Slices may deviate by this share of their distance from even positions."""
+"""Maximum deviation of slices from evenly spaced positions, as a share of their distance."""
 
+# The expansion limit of Deflate, which is higher than that of the other compressions.
 _MOST_COMPRESSION = 1032
-"""No compression of CT slices makes more bytes of one."""
+"""Maximum expansion of one compressed byte in any compression used for CT slices."""
 
 _RLE_HEADER_BYTES = 64
 
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class SliceGrid:
-    """Positions of the voxels of a stack of parallel slices, in millimetres, in DICOM's LPS."""
+    """Positions of the voxels of a stack of parallel slices, in millimetres in DICOM's LPS coordinates."""
 
-    # Unit vectors; the first leads to the next column, the second to the next row.
+    # Unit vectors; the first points to the next column, the second to the next row.
     along_row: Vector
     along_column: Vector
     origins: NDArray[np.float64]  # (planes, 3), the centre of each slice's first pixel
@@ -57,12 +61,12 @@ class SliceGrid:
 
     @property
     def heights(self) -> NDArray[np.float64]:
-        """(planes,), position of each along the normal; ascending."""
+        """Position of each plane along the normal, (planes,), ascending."""
         return self.origins @ self.normal
 
     @property
     def plane_spacing(self) -> float:
-        """Mean distance of neighbouring planes; 1 for a single plane."""
+        """Mean distance between neighbouring planes; 1 for a single plane."""
         heights = self.heights
         if len(heights) < 2:
             return 1.0
@@ -73,11 +77,9 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
     """Return a CT series as a volume and its grid; rescale slope and intercept are applied.
 
     Raises:
-        SampleInvalid: slices of different grids, two at one position, missing ones, a tilted gantry, or unreadable
-            pixels.
+        SampleInvalid: the slices have different grids, two slices have the same position, slices
+            are missing, the gantry was tilted, or pixels are unreadable.
     """
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     files, grid = _sort_slices(series)
     reader = sitk.ImageSeriesReader()
     reader.SetFileNames([str(path) for path in files])
@@ -88,6 +90,7 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
         raise SampleInvalid(f"CT series {series.uid}: pixels cannot be read: {reason}") from error
     row_spacing, column_spacing = grid.spacing
     direction = np.stack((grid.along_row, grid.along_column, grid.normal), axis=1)
+    # Set from the checked headers, so that the image and the returned grid agree exactly.
     image.SetOrigin(grid.origins[0].tolist())
     image.SetSpacing((column_spacing, row_spacing, grid.plane_spacing))
     image.SetDirection(direction.ravel().tolist())
@@ -95,7 +98,7 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
 
 
 def _sort_slices(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
-    """Return the files in order of position along the normal, and their grid."""
+    """Return the files in order of their position along the normal, and their grid."""
     slices = [_read_slice(path) for path in series.files]
     first = slices[0]
     if not all(other.is_parallel_to(first) for other in slices[1:]):
@@ -108,6 +111,7 @@ def _sort_slices(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
     along_column = first.cosines[3:]
     positions = np.array([one.position for one in slices])
     heights = positions @ np.cross(along_row, along_column)
+    # Sorted by position, because file names and instance numbers need not follow the position.
     order = np.argsort(heights, kind="stable")
     grid = SliceGrid(
         along_row=along_row,
@@ -120,7 +124,12 @@ def _sort_slices(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
     return [series.files[index] for index in order], grid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class _Slice:
     position: Vector
     cosines: Vector
@@ -142,7 +151,7 @@ def _read_slice(path: Path) -> _Slice:
         is_single_frame = all(int(header.get(tag) or 1) == 1 for tag in _SINGLE_FRAME_TAGS)
         if missing or not is_single_frame:
             raise SampleInvalid(
-                f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}"
+                f"{path.name}: expected one CT slice with its position, but it lacks {missing or 'a single frame'}"
             )
         _check_pixel_data(header)
         return _Slice(
@@ -154,21 +163,19 @@ def _read_slice(path: Path) -> _Slice:
 
 
 def parse_vector(values: Any, count: int) -> Vector:
-    """Return `count` finite numbers as float64; raise ValueError for other values."""
+    """Return `count` finite numbers as float64; raise ValueError for any other values."""
     found = np.array(values, dtype=float)
     if found.shape != (count,) or not np.isfinite(found).all():
-        raise ValueError(f"{values} for {count} numbers")
+        raise ValueError(f"{values} instead of {count} numbers")
     return found
 
 
 def _check_pixel_data(header: Any) -> None:
-    """Raise ValueError unless a file of one frame holds the promised bytes of pixels; ITK trusts the header.
+    """Raise ValueError unless a single-frame file has as many pixel bytes as its header states; ITK trusts it.
 
     Args:
-        header: with its file meta, Rows, Columns, BitsAllocated and PixelData.
+        header: the header with its file meta, Rows, Columns, BitsAllocated and PixelData.
     """
-    from segarena.systems.volumes.preparation.optional_packages import RLELossless, generate_frames
-
     bits = int(header.BitsAllocated)
     data = bytes(header.PixelData)
     if bits not in (8, 16, 32):
@@ -176,19 +183,20 @@ def _check_pixel_data(header: Any) -> None:
     expected = int(header.Rows) * int(header.Columns) * bits // 8
     syntax = header.file_meta.TransferSyntaxUID
     if syntax.is_compressed:
-        (frame,) = generate_frames(data, number_of_frames=1)
-        if syntax == RLELossless:
+        (frame,) = encaps.generate_frames(data, number_of_frames=1)
+        if syntax == uid.RLELossless:
             _check_run_lengths(frame, bits // 8)
         most_bytes = len(frame) * _MOST_COMPRESSION
     else:
         most_bytes = len(data)
     if not 0 < expected <= most_bytes:
-        raise ValueError(f"{len(data)} bytes for {expected} of pixels")
+        raise ValueError(f"{len(data)} bytes of pixel data instead of {expected}")
 
 
 def _check_run_lengths(frame: bytes, count: int) -> None:
-    """Raise ValueError unless the frame has `count` segments, one after the other within it."""
-    # A frame's header: the number of segments and 15 offsets; an empty one means a short frame.
+    """Raise ValueError unless the frame has `count` segments, one after the other, within its bytes."""
+    # The RLE header consists of the number of segments and 15 offsets; with an empty header, the
+    # frame is too short.
     header = struct.unpack_from("<16I", frame) if len(frame) >= _RLE_HEADER_BYTES else (0,)
     segments, *offsets = header
     starts = offsets[:segments]
@@ -199,17 +207,20 @@ def _check_run_lengths(frame: bytes, count: int) -> None:
 
 
 def _check_even(uid: str, grid: SliceGrid) -> None:
-    """Raise unless the slices have equal distances along the normal."""
+    """Raise an error unless the slices are evenly spaced along the normal."""
     if len(grid.origins) == 1:
         return
     step = grid.plane_spacing
     offsets = np.arange(len(grid.origins))[:, None] * step * grid.normal
+    # Measured in 3D, so that slices shifted sideways by a tilted gantry are found as well.
     deviations = np.linalg.norm(grid.origins - (grid.origins[0] + offsets), axis=1)
     gaps = np.diff(grid.heights)
     if gaps.min() < 1e-3:
-        raise SampleInvalid(f"CT series {uid}: several slices at one position; expected one stack")
+        raise SampleInvalid(
+            f"CT series {uid}: expected one stack of slices, got several slices at one position"
+        )
     if deviations.max() > _MOST_UNEVEN * step:
         raise SampleInvalid(
-            f"CT series {uid}: expected even slices, got gaps of {gaps.min():.3f} to {gaps.max():.3f} mm and up to "
-            f"{deviations.max():.3f} mm off; slices are missing, or the gantry was tilted"
+            f"CT series {uid}: expected evenly spaced slices, got gaps of {gaps.min():.3f} to "
+            f"{gaps.max():.3f} mm, up to {deviations.max():.3f} mm off; slices are missing, or the gantry was tilted"
         )

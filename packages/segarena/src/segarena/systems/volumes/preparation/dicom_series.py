@@ -1,4 +1,4 @@
-"""DICOM series in a folder of any layout, found by their headers and not by names of folders."""
+"""DICOM series in a folder of any layout, identified by their headers instead of folder names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import DatasetMissing, SampleInvalid, SegarenaError
+from segarena.systems.volumes.preparation.optional_packages import filereader, pydicom, uid
 
 _TAGS = [
     "SeriesInstanceUID",
@@ -54,47 +55,45 @@ def find_series(folder: Path) -> list[DicomSeries]:
         files.setdefault(uid, []).append(path)
     if not files:
         raise DatasetMissing(
-            f"{folder}: expected DICOM files there, found none; fetch the set or give its folder"
+            f"{folder}: expected DICOM files, found none; download the dataset or pass its folder"
         )
     found = [_series(uid, header, files[uid]) for uid, header in headers.items()]
     return sorted(found, key=lambda series: (series.patient, series.study, series.uid))
 
 
 def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
-    """Return the data elements of a DICOM file, or those of `tags`, without pixels unless `tags` name them.
+    """Return the data elements of a DICOM file, optionally only `tags`; pixels are read only if `tags` name them.
 
     Raises:
-        SampleInvalid: the file cannot be read, or is deflated as a whole.
+        SampleInvalid: the file cannot be read, or its whole data set is deflated.
     """
-    from segarena.systems.volumes.preparation.optional_packages import (
-        DeflatedExplicitVRLittleEndian,
-        pydicom,
-        read_file_meta_info,
-    )
-
+    # Outside of `try`, so that a missing pydicom is not reported as a damaged file.
+    deflated = uid.DeflatedExplicitVRLittleEndian
     try:
-        # pydicom and ITK inflate such a file without a limit, and ten megabytes of it can hold ten gigabytes.
-        syntax = read_file_meta_info(path).get("TransferSyntaxUID")
-        if syntax != DeflatedExplicitVRLittleEndian:
+        # pydicom and ITK inflate such a file without a limit; ten megabytes can expand to ten
+        # gigabytes.
+        syntax = filereader.read_file_meta_info(path).get("TransferSyntaxUID")
+        if syntax != deflated:
             only_header = tags is not None and "PixelData" not in tags
             found = pydicom.dcmread(path, stop_before_pixels=only_header, specific_tags=tags)
-            # pydicom converts values on first access, and reports damage then. ITK, which reads the file afterwards,
-            # would take a damaged word for a length, and allocate that much.
+            # pydicom converts values on first access and reports damage only then. ITK, which reads
+            # the file afterwards, would interpret a damaged value as a length and allocate that
+            # much memory.
             list(found.file_meta)
             list(found.iterall())
             return found
     except Exception as error:  # pydicom raises many types of exceptions on damaged files
         raise SampleInvalid(
-            f"{path}: expected a DICOM file, got: {error}; fetch it again"
+            f"{path}: expected a DICOM file, got: {error}; download it again"
         ) from error
     raise SampleInvalid(
-        f"{path}: expected a DICOM file that is not deflated; write it anew, as with dcmconv +te"
+        f"{path}: expected a DICOM file that is not deflated; convert it, for example with dcmconv +te"
     )
 
 
 @contextmanager
 def report_damage(path: Path) -> Generator[None]:
-    """Turn exceptions from values that do not fit their DICOM tags into `SampleInvalid`."""
+    """Convert exceptions from values that do not fit their DICOM tags to `SampleInvalid`."""
     try:
         yield
     except SegarenaError:
@@ -108,7 +107,7 @@ def report_damage(path: Path) -> Generator[None]:
         struct.error,
     ) as error:
         raise SampleInvalid(
-            f"{path.name}: expected a whole DICOM file, got: {error}; fetch it again"
+            f"{path.name}: expected a complete DICOM file, got: {error}; download it again"
         ) from error
 
 
@@ -128,7 +127,7 @@ def select_modality(series: Iterable[DicomSeries], modality: str) -> list[DicomS
 
 
 def _is_dicom(path: Path, folder: Path) -> bool:
-    # Leftovers of a download or an unpacking that was stopped.
+    # Temporary files of an interrupted download or unpacking.
     parts = path.relative_to(folder).parts
     is_unfinished = any(part.endswith((".part", ".unpacking")) for part in parts)
     if is_unfinished or not path.is_file():
@@ -137,7 +136,11 @@ def _is_dicom(path: Path, folder: Path) -> bool:
         return file.read(132)[128:] == b"DICM"
 
 
-def _series(uid: str, header: Any, files: list[Path]) -> DicomSeries:
+def _series(
+    uid: str,
+    header: Any,
+    files: list[Path],
+) -> DicomSeries:
     referenced = header.get("ReferencedSeriesSequence") or []
     refers_to = str(referenced[0].get("SeriesInstanceUID", "")) if referenced else ""
     return DicomSeries(

@@ -1,4 +1,4 @@
-"""HTTP client that downloads one file at a time: resumed, verified, and renamed once it is complete."""
+"""HTTP client that downloads one file at a time: resumable, verified, and renamed once it is complete."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ try:
     import tenacity
 except ImportError as error:
     raise MissingExtra(
-        f"fetching radiology data needs {error.name}: pip install 'segarena[radiology]'"
+        f"downloading radiology data needs {error.name}: pip install 'segarena[radiology]'"
     ) from error
 
+# Statuses that describe a temporary state of the server: timeouts, overload and failing gateways.
 _RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+# A server may ask for hours in Retry-After; a download that waits so long looks as if it hung.
 _LONGEST_WAIT_S = 300.0
 
 _Result = TypeVar("_Result")
 
 
 def _client() -> httpx2.Client:
-    # Compressed bytes would not add up to the stated size, and a transfer of them could not be resumed.
+    # A compressed transfer would not match the stated size and could not be resumed.
     headers = {"User-Agent": f"segarena/{__version__}", "Accept-Encoding": "identity"}
     return httpx2.Client(headers=headers, follow_redirects=True)
 
@@ -46,26 +48,27 @@ class DownloadClient:
     wait_s: float = 2.0  # before the second attempt; doubled before each further one
     timeout_s: float = 60.0  # without an answer
     most_bytes: int = 60 * 10**9  # refuse a larger file
-    # Called with name, bytes so far, and total bytes when known.
+    # Callback with the name, the bytes so far, and the total bytes if known.
     on_progress: Callable[[str, int, int | None], None] | None = None
     sleep: Callable[[float], None] = time.sleep
     client: httpx2.Client = field(default_factory=_client, init=False, repr=False)
 
     def with_progress(self, on_progress: Callable[[str, int, int | None], None]) -> DownloadClient:
-        """Return a client that reports progress; this one if it already does."""
+        """Return a client that reports progress, or this client if it already does."""
         return self if self.on_progress else replace(self, on_progress=on_progress)
 
     def __reduce__(self) -> tuple[Callable[[], DownloadClient], tuple[()]]:
-        """Pickle the options alone: open connections and callbacks belong to this process."""
+        """Pickle only the options, because open connections and callbacks belong to this process."""
         names = ("attempts", "wait_s", "timeout_s", "most_bytes")
         options = {name: getattr(self, name) for name in names}
         return partial(DownloadClient, **options), ()
 
     def read(self, url: str, *, most_bytes: int = 200_000_000) -> bytes:
-        """Return a small document.
+        """Return the content of a small document.
 
         Raises:
-            DatasetError: an HTTP error, no answer, or more than `most_bytes`.
+            DatasetError: there is an HTTP error or no response, or the document is larger than
+                `most_bytes`.
         """
 
         def read_once() -> bytes:
@@ -75,13 +78,14 @@ class DownloadClient:
         return self._retry(url, read_once)
 
     def download(self, file: RemoteFile, folder: Path) -> Path:
-        """Return `folder / file.path`, downloaded unless it already exists with the right size.
+        """Return `folder / file.path`; download it unless it already exists with the right size.
 
-        Partial downloads stay in `NAME.part` between attempts and runs, and resume there. Only a file of the stated
-        size and checksum gets its own name.
+        Partial downloads remain in `NAME.part` between attempts and runs, and resume from there. A
+        file is renamed to its final name only if it has the stated size and checksum.
 
         Raises:
-            DatasetError: an HTTP error, no answer, too large, or another checksum than stated, after all attempts.
+            DatasetError: after all attempts there is an HTTP error or no response, or the file is
+                too large or has a different checksum than stated.
             OSError: the disk is full or cannot be written.
         """
         target = folder / file.path
@@ -115,15 +119,16 @@ class DownloadClient:
             raise _download_error(url, str(error)) from error
 
     def _pause_s(self, state: tenacity.RetryCallState) -> float:
-        """Return the wait before the next attempt: doubled each time, and at least what the server asks for."""
+        """Return the delay before the next attempt: doubled each time, and at least as long as the server requests."""
         failure = state.outcome.exception() if state.outcome else None
         server_wait_s = failure.wait_s if isinstance(failure, _TransientError) else 0.0
+        # Doubled, so that a busy server gets time to recover.
         own_wait_s = self.wait_s * 2 ** (state.attempt_number - 1)
         return max(own_wait_s, server_wait_s)
 
     @contextmanager
     def _open(self, url: str, headers: dict[str, str] | None = None) -> Generator[httpx2.Response]:
-        """Yield the response to a request; raise `_TransientError` for failures that may pass, also in the body."""
+        """Yield the response to a request; raise `_TransientError` for temporary failures, also in the body."""
         try:
             with self.client.stream(
                 "GET", url, headers=headers, timeout=self.timeout_s
@@ -141,6 +146,8 @@ class DownloadClient:
         received = part.stat().st_size if part.exists() else 0
         if received == file.size_bytes:
             return
+        # A partial file that is too long belongs to another version of the file, so it cannot be
+        # resumed.
         if file.size_bytes is not None and received > file.size_bytes:
             received = 0
         start = f"bytes {received}-"
@@ -150,20 +157,27 @@ class DownloadClient:
                 is_rest = response.status_code == http.HTTPStatus.PARTIAL_CONTENT
                 content_range = response.headers.get("Content-Range", "")
                 if is_rest and not content_range.startswith(start):
-                    raise _UnusablePartError("another part of the file than was asked for")
-                # A server without support for ranges sends the file from its first byte.
+                    raise _UnusablePartError("a different part of the file than requested")
+                # A server that does not support range requests sends the file from its first byte.
                 self._append(response, file, part, received if is_rest else 0)
         except _UnusablePartError:
             part.unlink(missing_ok=True)
             raise
 
     def _append(
-        self, response: httpx2.Response, file: RemoteFile, part: Path, received: int
+        self,
+        response: httpx2.Response,
+        file: RemoteFile,
+        part: Path,
+        received: int,
     ) -> None:
         total = file.size_bytes or _total_bytes(response, received)
+        # Reported before the transfer instead of after hours of it.
         if total is not None and total - received > shutil.disk_usage(part.parent).free:
             raise OSError(
-                errno.ENOSPC, f"{total - received} bytes to come, and less is free", str(part)
+                errno.ENOSPC,
+                f"{total - received} bytes remain, and less disk space is free",
+                str(part),
             )
         most = self.most_bytes if file.size_bytes is None else file.size_bytes
         with part.open("ab" if received else "wb") as out:
@@ -177,10 +191,10 @@ class DownloadClient:
 
 
 class _TransientError(Exception):
-    """A failure worth another attempt: no answer, a broken connection, another size or checksum than stated.
+    """A failure for which a retry is worthwhile: no response, a lost connection, a wrong size or checksum.
 
     Attributes:
-        wait_s: the pause that the server asks for.
+        wait_s: the delay that the server requests.
     """
 
     def __init__(self, text: str, *, wait_s: float = 0.0) -> None:
@@ -189,7 +203,7 @@ class _TransientError(Exception):
 
 
 class _UnusablePartError(_TransientError):
-    """The partial file on the disk cannot be resumed; the next attempt starts from the first byte."""
+    """The partial file on disk cannot be resumed; the next attempt starts from the first byte."""
 
 
 def _chunks(response: httpx2.Response, *, most_bytes: int) -> Iterator[bytes]:
@@ -198,7 +212,7 @@ def _chunks(response: httpx2.Response, *, most_bytes: int) -> Iterator[bytes]:
         remaining -= len(chunk)
         if remaining < 0:
             raise DatasetError(
-                f"{response.url}: more than the {most_bytes} bytes that were expected; not fetched"
+                f"{response.url}: expected at most {most_bytes} bytes, got more; download cancelled"
             )
         yield chunk
 
@@ -207,11 +221,13 @@ def _verify_checksum(file: RemoteFile, part: Path) -> None:
     if file.md5 is None:
         return
     with part.open("rb") as stream:
+        # MD5 only detects transfer errors here, so systems that forbid it for security (FIPS) must
+        # allow it.
         digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False))
     found = digest.hexdigest()
     if found != file.md5.lower():
         part.unlink()
-        raise _TransientError(f"a file of the checksum {found} instead of {file.md5} (md5)")
+        raise _TransientError(f"a file with the MD5 checksum {found} instead of {file.md5}")
 
 
 def _total_bytes(response: httpx2.Response, received: int) -> int | None:
@@ -231,7 +247,7 @@ def _check_status(response: httpx2.Response) -> None:
 
 def _download_error(url: str, found: str) -> DatasetError:
     return DatasetError(
-        f"{url}: expected the file, got: {found}; run it again later, or fetch it by hand"
+        f"{url}: expected the file, got: {found}; run the command again later, or download the file manually"
     )
 
 

@@ -1,4 +1,4 @@
-"""Sources of a set's files: Zenodo, TCIA, IDC or plain addresses, or a page from which people download by hand."""
+"""Sources of a dataset's files: Zenodo, TCIA, IDC or plain URLs, or a web page for manual download."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from segarena.files.xml import parse_xml
 NBIA_API_URL = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
 _PAGE_BYTES = 16_000_000
-"""Size limit of a page of a bucket's listing: it names at most 1000 files, each by at most 1024 bytes."""
+"""Size limit for one page of a bucket listing, which contains at most 1000 names of at most 1024 bytes each."""
 _MOST_PAGES = 1000
-"""Page limit of one series, for a million files."""
+"""Maximum number of listing pages for one series; enough for a million files."""
 
 _Answer = TypeVar("_Answer")
 
@@ -51,7 +51,8 @@ class RemoteFile:
     path: str  # below the download folder
     size_bytes: int | None = None  # None when the server does not state it
     md5: str | None = None  # hexadecimal; None when the source does not state it
-    # For a zip: unpack it to this folder below the download folder, and delete the zip.
+    # For a zip file: the folder below the download folder to which it is unpacked; the zip is then
+    # deleted.
     folder: str | None = None
 
 
@@ -73,14 +74,14 @@ class DownloadSource(Protocol):
 
     @property
     def needs(self) -> str:
-        """Files that a person must save first; "" when none."""
+        """Files that you must save manually before the download; "" if none."""
         ...
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
         """Return every file to download to `folder`.
 
         Raises:
-            DatasetMissing: a file must be put into `folder` by hand first; the message names it.
+            DatasetMissing: a file must first be put into `folder` manually; the message names it.
             DatasetError: the list of files cannot be read.
         """
         ...
@@ -88,7 +89,7 @@ class DownloadSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZenodoRecord:
-    """A record of Zenodo; sizes and md5 come from its REST API."""
+    """A Zenodo record; sizes and MD5 checksums come from its REST API."""
 
     record: int
     base_url: str = "https://zenodo.org"
@@ -129,14 +130,15 @@ class TciaCollection:
         """Return one zip per series."""
         query = urllib.parse.urlencode({"Collection": self.collection, "format": "json"})
         url = f"{self.base_url}/getSeries?{query}"
+        document = reader.read(url)
         expected = "a list of series with their SeriesInstanceUID"
-        listed = _decode_json(reader.read(url), list[_TciaSeries], url, expected)
+        listed = _decode_json(document, list[_TciaSeries], url, expected)
         return [_series_archive(self.base_url, series.uid) for series in listed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TciaManifests:
-    """The series in the .tcia manifests of the download folder."""
+    """The series listed in the .tcia manifests of the download folder."""
 
     page: str
     manifests: int
@@ -153,9 +155,9 @@ class TciaManifests:
         if len(manifests) < self.manifests:
             raise DatasetMissing(
                 f"{folder}: expected {self.manifests} .tcia manifests, found {len(manifests)}; "
-                f"save those of images and segmentations from {self.page} there"
+                f"save the manifests for images and for segmentations from {self.page} there"
             )
-        # Images and segmentations may list the same series.
+        # The manifests for images and for segmentations may list the same series.
         uids: dict[str, None] = {}
         for manifest in manifests:
             uids.update(dict.fromkeys(_listed_series(manifest)))
@@ -164,7 +166,7 @@ class TciaManifests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdcManifest:
-    """The series in an s5cmd manifest of the Imaging Data Commons, over HTTPS from its public buckets."""
+    """The series in an s5cmd manifest of the Imaging Data Commons, downloaded from its public buckets by HTTPS."""
 
     collection: str  # IDC's name of the collection
     bucket_url: str = "https://{bucket}.s3.amazonaws.com"  # with `{bucket}` for the bucket's name
@@ -178,7 +180,7 @@ class IdcManifest:
         return f"the s5cmd manifest (AWS) of the collection {self.collection} from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
-        """Return every file of every listed series, with md5 where the bucket states it."""
+        """Return every file of every listed series, with its MD5 checksum if the bucket states it."""
         manifests = sorted(folder.glob("*.s5cmd"))
         if not manifests:
             raise DatasetMissing(
@@ -196,9 +198,12 @@ class IdcManifest:
         return files
 
     def _list_prefix(
-        self, bucket: str, prefix: str, reader: DocumentReader
+        self,
+        bucket: str,
+        prefix: str,
+        reader: DocumentReader,
     ) -> Iterator[RemoteFile]:
-        """Yield the files below a prefix of a bucket, page by page of its listing."""
+        """Yield the files below a prefix of a bucket, page by page."""
         base = self.bucket_url.format(bucket=bucket)
         query = {"list-type": "2", "prefix": f"{prefix}/"}
         for _ in range(_MOST_PAGES):
@@ -214,7 +219,8 @@ class IdcManifest:
                     )
                 series = _check_plain_name(prefix.rsplit("/", 1)[-1], url)
                 name = _check_plain_name(key.rsplit("/", 1)[-1], url)
-                # The tag of an object uploaded in pieces has a dash and is not its md5.
+                # The ETag of an object that was uploaded in parts contains a dash and is not its
+                # MD5 checksum.
                 is_md5 = re.fullmatch("[0-9a-f]{32}", tag) is not None
                 yield RemoteFile(
                     url=f"{base}/{urllib.parse.quote(key)}",
@@ -227,13 +233,13 @@ class IdcManifest:
                 return
             query["continuation-token"] = token
         raise DatasetError(
-            f"{base}: expected at most {_MOST_PAGES:,} pages that list {prefix}, got more; not fetched"
+            f"{base}: expected at most {_MOST_PAGES:,} pages that list {prefix}, got more; download cancelled"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManualDownload:
-    """Files that only a person can download, with a browser."""
+    """Files that you can only download manually, with a browser."""
 
     page: str
     wanted: tuple[str, ...]
@@ -244,16 +250,17 @@ class ManualDownload:
         return f"{', '.join(self.wanted)} from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
-        """Return nothing when the files are in the folder.
+        """Return an empty list if the files are in the folder.
 
         Raises:
-            DatasetMissing: they are not; the message names the files and their folder.
+            DatasetMissing: files are missing; the message names them and the folder.
         """
         missing = [pattern for pattern in self.wanted if not any(folder.rglob(pattern))]
         if missing:
             raise DatasetMissing(
-                f"{folder}: this set cannot be fetched automatically; download {', '.join(missing)} from {self.page} "
-                f"with a browser, put it there, and run the same command without --fetch"
+                f"{folder}: this dataset cannot be downloaded automatically; download "
+                f"{', '.join(missing)} from {self.page} with a browser, put it "
+                "there, and run the same command without --fetch"
             )
         return []
 
@@ -282,7 +289,12 @@ def _read_manifest(file: Path) -> str:
         raise DatasetError(f"{file}: expected a manifest as text, got: {error}") from error
 
 
-def _decode_json(text: bytes, kind: type[_Answer], url: str, expected: str) -> _Answer:
+def _decode_json(
+    text: bytes,
+    kind: type[_Answer],
+    url: str,
+    expected: str,
+) -> _Answer:
     """Return the fields of `kind` from a JSON document; its other fields are ignored."""
     try:
         return msgspec.json.decode(text, type=kind, strict=False)

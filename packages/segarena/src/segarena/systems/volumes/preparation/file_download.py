@@ -1,4 +1,4 @@
-"""Download of all files of a source; one that fails does not stop the others."""
+"""Download of all files of a source; a failed file does not stop the others."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ def download_files(
     workers: int = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> int:
-    """Download the files of a source, and return their number; files with their own name are complete and skipped.
+    """Download the files of a source, and return how many; files with their final name are complete and skipped.
 
-    With no `workers`, `on_progress` is also called within files; `counts["MB"]` is the amount received.
+    If `workers` is 0, `on_progress` is also called within files; `counts["MB"]` is the amount
+    received.
 
     Raises:
-        DatasetMissing: a file has to be put into `folder` by hand first.
-        DatasetError: the list of files cannot be read, or some files failed after the others were downloaded; running
-            it again continues from there.
+        DatasetMissing: a file must first be put into `folder` manually.
+        DatasetError: the list of files cannot be read, or some files failed after the others were
+            downloaded; calling the function again continues from there.
         StoreError: the disk is full, or `folder` cannot be written.
     """
     client = web or DownloadClient()
@@ -52,19 +53,19 @@ def download_files(
     if failures:
         first_failure = next(iter(failures.values()))
         raise DatasetError(
-            f"{len(failures)} of {len(files)} files could not be fetched, the others are in {folder}; "
-            f"run it again to go on. The first: {first_failure}"
+            f"{len(failures)} of {len(files)} files could not be downloaded, the others are in {folder}; "
+            f"run the command again to continue. The first failure: {first_failure}"
         )
     return len(files)
 
 
 class _ByteProgress:
-    """Adds the bytes of unfinished files to the progress of all files."""
+    """Progress callback that adds the bytes of unfinished files to the progress of all files."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress = on_progress
         self._progress = Progress(units=0)
-        # A resumed file starts with the bytes of earlier runs.
+        # A resumed file starts with the bytes received in earlier runs.
         self._first_bytes: dict[str, int] = {}
         self._last_bytes: dict[str, int] = {}
 
@@ -72,7 +73,13 @@ class _ByteProgress:
         self._progress = progress
         self._on_progress(progress)
 
-    def update_bytes(self, file: str, so_far: int, _total: int | None) -> None:
+    def update_bytes(
+        self,
+        file: str,
+        so_far: int,
+        _total: int | None,
+    ) -> None:
+        # A resumed download starts above 0, but those bytes were not received in this run.
         self._first_bytes.setdefault(file, so_far)
         self._last_bytes[file] = so_far
         received = sum(self._last_bytes.values()) - sum(self._first_bytes.values())
@@ -80,7 +87,12 @@ class _ByteProgress:
         self._on_progress(self._progress)
 
 
-def _download_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> None:
+def _download_one(
+    file: RemoteFile,
+    *,
+    folder: Path,
+    web: DownloadClient,
+) -> None:
     try:
         if file.folder is None:
             web.download(file, folder)
@@ -90,14 +102,19 @@ def _download_one(file: RemoteFile, *, folder: Path, web: DownloadClient) -> Non
         raise write_error(folder / file.path, error) from error
 
 
-def _download_folder(file: RemoteFile, folder: Path, web: DownloadClient) -> None:
+def _download_folder(
+    file: RemoteFile,
+    folder: Path,
+    web: DownloadClient,
+) -> None:
     archive = web.download(replace(file, folder=None), folder)
     target = folder / str(file.folder)
     part = target.with_name(target.name + ".unpacking")
     try:
         extract_zip(archive, part)
     except DatasetError:
-        # The server makes it on the fly, without a stated size: only unpacking shows that it ended early.
+        # The server creates the zip on the fly, without a stated size, so only unpacking reveals a
+        # truncated file.
         archive.unlink()
         raise
     part.replace(target)

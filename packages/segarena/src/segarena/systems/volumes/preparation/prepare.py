@@ -1,4 +1,4 @@
-"""Preparation of a set from its download folder: unpack, convert case by case, count, and list missing cases."""
+"""Preparation of a dataset from its download folder: unpack, convert each case, count, and list skipped cases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.atomic_write import clear_leftovers, write_error
 from segarena.files.zip_archives import extract_zip
 from segarena.systems.volumes.files.nifti import import_nibabel
+from segarena.systems.volumes.preparation.optional_packages import check_packages
 from segarena.systems.volumes.preparation.published_set import (
     ConvertedCase,
     DatasetOutput,
@@ -43,8 +43,8 @@ from segarena.work.progress import OnProgress, ignore_progress
 from segarena.work.resumable_work import do_pending
 
 _FOREIGN_RESULT = (
-    "an earlier result lies in the folder and is not of this download; "
-    "delete it, or fetch its files again"
+    "the folder contains an earlier result from a different download; "
+    "delete it, or download its files again"
 )
 
 
@@ -58,28 +58,30 @@ def prepare_set(
     workers: int = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> PreparationResult:
-    """Convert the content of a download folder to dataset folders, and return the result.
+    """Convert the contents of a download folder to dataset folders, and return the result.
 
-    Existing cases whose input files have the recorded sizes are not converted again, so that a repeated call resumes a
-    stopped one. Cases that cannot be used are counted and named in `prepared.json`; the others go on.
+    Existing cases whose input files have the recorded sizes are not converted again, so that
+    calling the function again resumes after an interruption. Unusable cases are counted and listed
+    in `prepared.json`; the other cases are still converted.
 
     Args:
-        published: the set.
-        download: the folder with its archives, or with their content, in any layout.
-        out: becomes the dataset folder, or holds one for each of the set's outputs.
-        password: of encrypted archives.
+        published: the dataset to prepare.
+        download: the folder with the dataset's archives, or with their contents, in any layout.
+        out: the dataset folder to write, or its parent folder if the dataset has several outputs.
+        password: password of encrypted archives.
         limit: convert only this many cases, for a trial.
-        workers: number of processes; 0 works in this one.
-        on_progress: called at the start and after each case.
+        workers: number of processes; 0 converts in this process.
+        on_progress: callback, called at the start and after each case.
 
     Raises:
-        DatasetMissing: the folder, or everything in it, is missing.
-        DatasetError: an archive is damaged or its password wrong, or `out` holds another set.
+        DatasetMissing: the folder is missing or empty.
+        DatasetError: an archive is damaged or its password wrong, or `out` contains a different
+            dataset.
         StoreError: the disk is full, or `out` cannot be written or is in use.
         MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
-    # Report a missing package before hours of unpacking, not after.
-    import_module("segarena.systems.volumes.preparation.optional_packages")
+    # Reports a missing package before hours of unpacking instead of afterwards.
+    check_packages()
     import_nibabel()
     if not download.is_dir():
         hint = describe_access(published)
@@ -96,16 +98,19 @@ def prepare_set(
 
 
 def describe_access(published: PublishedSet) -> str:
-    """Return one line on how to obtain the files of a set."""
+    """Return one line that explains how to obtain the files of a dataset."""
     if published.source.needs:
         return f"save {published.source.needs} there"
-    return f"fetch it with --fetch ({published.size_gb:g} GB from {published.source.page})"
+    return f"download it with --fetch ({published.size_gb:g} GB from {published.source.page})"
 
 
 def unpack_archives(
-    published: PublishedSet, download: Path, *, password: str | None = None
+    published: PublishedSet,
+    download: Path,
+    *,
+    password: str | None = None,
 ) -> list[Path]:
-    """Unpack each archive of a set to a folder of its name beside it, and return these folders."""
+    """Unpack each archive of a dataset to a folder next to it with the same name, and return these folders."""
     archives: set[Path] = set()
     for pattern in published.archives:
         archives.update(download.glob(pattern))
@@ -167,14 +172,14 @@ def _select_cases(
     journal: PreparationJournal,
     limit: int | None,
 ) -> dict[str, RawCase]:
-    """Return the cases to convert or to keep, by name; the ledger then holds the entries of kept ones alone."""
+    """Return the cases to convert or keep, by name, and reduce the journal to the entries of kept cases."""
     selected: dict[str, RawCase] = {}
     done = journal.ledger.done
     for place, case in enumerate(raw):
         record = journal.find_record(case, download, published.outputs)
         if record is not None or limit is None or place < limit:
             selected[case.id] = case
-        # An entry counts only as long as inputs and results are as recorded.
+        # An entry is valid only as long as inputs and results are as recorded.
         done.pop(case.id, None)
         if record is not None:
             done[case.id] = asdict(record)
@@ -182,9 +187,13 @@ def _select_cases(
 
 
 def _convert_one(
-    case: RawCase, *, outputs: tuple[DatasetOutput, ...], download: Path, out: Path
+    case: RawCase,
+    *,
+    outputs: tuple[DatasetOutput, ...],
+    download: Path,
+    out: Path,
 ) -> dict[str, Any]:
-    """Write the results of a case, and return its record as a dictionary, or why the rule leaves it out."""
+    """Write the results of a case, and return its record as a dictionary, or the reason why it is skipped."""
     converted = case.convert()
     if isinstance(converted, SkippedCase):
         if not converted.by_rule:
@@ -203,10 +212,15 @@ def _convert_one(
             write_image(converted.image, image)
             first_image = image
         else:
-            # Several outputs of a set share the scan.
+            # All outputs of a dataset share the scan.
             link_or_copy(first_image, image)
     inputs = describe_inputs(case, download)
-    record = CaseRecord(id=case.id, inputs=inputs, objects=counts, notes=converted.notes)
+    record = CaseRecord(
+        id=case.id,
+        inputs=inputs,
+        objects=counts,
+        notes=converted.notes,
+    )
     return asdict(record)
 
 
@@ -218,13 +232,13 @@ def _finish(
     *,
     is_partial: bool,
 ) -> PreparationResult:
-    """Write dataset.json and prepared.json, and return the result."""
+    """Write dataset.json and prepared.json, and return the preparation result."""
     by_id = {case.id: case for case in skipped}
     prepared_ids = [record.id for record in records]
     for case in journal.find_other_cases(prepared_ids, published.outputs):
         earlier = by_id.pop(case, None)
         reason = f"{earlier.reason}; {_FOREIGN_RESULT}" if earlier else _FOREIGN_RESULT
-        # Added at the end, after the cases of this download.
+        # Cases of earlier downloads come after the cases of this download.
         by_id[case] = SkippedCase(id=case, reason=reason, by_rule=False)
     prepared = PreparationResult(
         name=published.name,
@@ -241,8 +255,12 @@ def _finish(
     return prepared
 
 
-def _count_objects(case: str, converted: ConvertedCase, folder: str) -> int:
-    """Return the number of instances or classes of a case; raise `SampleInvalid` where there are none."""
+def _count_objects(
+    case: str,
+    converted: ConvertedCase,
+    folder: str,
+) -> int:
+    """Return the number of instances or classes of a case; raise `SampleInvalid` if there are none."""
     labels = converted.labels[folder]
     if isinstance(labels, Mapping):
         count = len(labels)
@@ -250,12 +268,12 @@ def _count_objects(case: str, converted: ConvertedCase, folder: str) -> int:
         count = int(np.count_nonzero(np.unique(labels)))
     if not count:
         where = f" for {folder}" if folder else ""
-        raise SampleInvalid(f"{case}: expected something labelled{where}, found nothing")
+        raise SampleInvalid(f"{case}: expected at least one labelled voxel{where}, found none")
     return count
 
 
 def _check_names(cases: Iterable[RawCase | SkippedCase]) -> Iterator[RawCase | SkippedCase]:
-    """Yield cases; one with a repeated name, or a name that cannot be a file name, becomes a failed case."""
+    """Yield cases; a case with a repeated name, or a name that cannot be a file name, becomes a failed case."""
     names: set[str] = set()
     for case in cases:
         if not re.fullmatch(r"\w[\w.+-]*", case.id):
@@ -264,7 +282,7 @@ def _check_names(cases: Iterable[RawCase | SkippedCase]) -> Iterator[RawCase | S
             )
         elif case.id in names:
             yield SkippedCase(
-                id=f"{case.id} (again)", reason="a second case of this name", by_rule=False
+                id=f"{case.id} (again)", reason="a second case with this name", by_rule=False
             )
         else:
             names.add(case.id)

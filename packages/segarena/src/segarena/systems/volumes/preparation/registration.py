@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from segarena.errors import SampleInvalid
-
-if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.optional_packages import sitk
+from segarena.systems.volumes.preparation.optional_packages import sitk
 
 METRIC_SAMPLES = 100_000
 METRIC_SEED = 1
@@ -15,20 +11,19 @@ _SHRINKS = (4, 2, 1)
 
 
 def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
-    """Return the rigid transform from points of `fixed` to points of `moving`, for resampling onto the fixed grid.
+    """Return the rigid transform from points of `fixed` to points of `moving`, for resampling to the fixed grid.
 
-    The start aligns the centres of gravity, where the lowest intensity of each image weighs nothing. The metric is
-    Mattes' mutual information of 50 bins at up to 100 000 voxels, the optimizer regular-step gradient descent at three
-    resolutions. The sample of voxels is the same in every run.
+    The initial transform aligns the centres of gravity, computed with the lowest intensity of each
+    image as zero weight. The metric is Mattes mutual information with 50 bins at up to 100 000
+    voxels; the optimizer is regular-step gradient descent at three resolutions. The sample of
+    voxels is the same in every run.
 
     Raises:
         SampleInvalid: the images do not overlap, or the optimizer fails.
 
-    Source: facts of the published preparation; it registers with elastix ("rigid", centre of gravity), which
-        SimpleITK's wheels do not contain.
+    Source: the published preparation registers with elastix ("rigid", centre of gravity), which
+    SimpleITK's wheels do not contain.
     """
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     # Air of -1000 Hounsfield units would pull the centre of gravity away from the head.
     fixed = _shift_to_zero(fixed)
     moving = _shift_to_zero(moving)
@@ -36,7 +31,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     method.SetMetricAsMattesMutualInformation(numberOfHistogramBins=50)
     method.SetMetricSamplingStrategy(method.RANDOM)
     voxels = fixed.GetNumberOfPixels()
-    # A level shrunk by `shrink` has that many times fewer voxels along each axis.
+    # A level reduced by `shrink` has that many times fewer voxels along each axis.
     shares = [min(1.0, METRIC_SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS]
     method.SetMetricSamplingPercentagePerLevel(shares, METRIC_SEED)
     method.SetInterpolator(sitk.sitkLinear)
@@ -59,9 +54,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
 
 
 def _shift_to_zero(image: sitk.Image) -> sitk.Image:
-    """Return an image as float32 with a minimum of 0."""
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
+    """Return an image as float32, shifted to a minimum of 0."""
     image = sitk.Cast(image, sitk.sitkFloat32)
     lowest = sitk.GetArrayViewFromImage(image).min().item()
     return image - lowest

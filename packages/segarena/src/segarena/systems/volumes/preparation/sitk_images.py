@@ -1,11 +1,11 @@
-"""Volume files as SimpleITK images and label arrays in their stored grid, and the files of prepared cases."""
+"""Volume files as SimpleITK images and label arrays in their stored grid, and writing of prepared cases."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
 from segarena.systems.volumes.files.nrrd_metaimage import read_itk
 from segarena.systems.volumes.files.volume_header import check_size
 from segarena.systems.volumes.files.volume_io import read_header, volume_suffix
+from segarena.systems.volumes.preparation.optional_packages import sitk
 from segarena.systems.volumes.preparation.published_set import LabelArray
-
-if TYPE_CHECKING:
-    from segarena.systems.volumes.preparation.optional_packages import sitk
 
 ENDING = ".nii.gz"
 _TOLERANCE = 1e-3
@@ -31,18 +29,18 @@ _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 def read_image(path: Path) -> sitk.Image:
     """Read a 3D volume file in its stored grid.
 
-    The numbers come from the project's own readers, because ITK accepts a truncated NIfTI file without an error.
+    Voxel values are read by the project's own readers, because ITK accepts a truncated NIfTI file
+    without an error.
 
     Raises:
-        InvalidImage: unreadable, truncated, not 3D, several values per voxel, too large, or with sheared axes.
+        InvalidImage: the file is unreadable, truncated, not 3D, too large, or has several values
+            per voxel or sheared axes.
     """
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     header = read_header(path)
     if header.groups != 1:
         raise InvalidImage(f"{path}: expected one value per voxel, got {header.groups}")
     if not header.grid.is_orthogonal:
-        raise InvalidImage(f"{path}: expected axes at right angles, got a sheared grid")
+        raise InvalidImage(f"{path}: expected orthogonal axes, got a sheared grid")
     check_size(header)
     is_nifti = volume_suffix(path).lower().startswith(".nii")
     voxels = read_nifti(header) if is_nifti else read_itk(header)
@@ -62,15 +60,13 @@ def image_to_labels(image: sitk.Image, name: str) -> LabelArray:
     Raises:
         SampleInvalid: a value is negative or not a whole number.
     """
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     array: NDArray[Any] = sitk.GetArrayFromImage(image)
     if array.dtype.kind == "f":
         whole = np.rint(array)
         if not np.array_equal(whole, array):
             odd = float(array[array != whole].flat[0])
             raise SampleInvalid(
-                f"{name}: expected whole numbers as labels, got others, such as {odd}"
+                f"{name}: expected whole numbers as labels, got other values, such as {odd}"
             )
         array = whole.astype(np.int32)
     if array.size and array.min() < 0:
@@ -79,7 +75,7 @@ def image_to_labels(image: sitk.Image, name: str) -> LabelArray:
 
 
 def has_same_grid(image: sitk.Image, other: sitk.Image) -> bool:
-    """Tell whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
+    """Test whether two volumes have the same size, spacing, origin and direction, with a tolerance of 0.001."""
     if image.GetSize() != other.GetSize():
         return False
     pairs = (
@@ -90,8 +86,12 @@ def has_same_grid(image: sitk.Image, other: sitk.Image) -> bool:
     return all(np.allclose(one, two, atol=_TOLERANCE) for one, two in pairs)
 
 
-def check_label_grid(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
-    """Return a note when a label's header gives another position than its image's, which then applies.
+def check_label_grid(
+    label: sitk.Image,
+    image: sitk.Image,
+    name: str,
+) -> tuple[str, ...]:
+    """Return a note if a label's header gives a different position than its image's, which is then used.
 
     Raises:
         SampleInvalid: the sizes differ.
@@ -102,11 +102,11 @@ def check_label_grid(label: sitk.Image, image: sitk.Image, name: str) -> tuple[s
         )
     if has_same_grid(label, image):
         return ()
-    return (f"{name}: the header differs from the image's; the image's is written",)
+    return (f"{name}: the header differs from the image's, which is used instead",)
 
 
 def to_smallest_type(labels: NDArray[Any]) -> LabelArray:
-    """Return labels as the smallest unsigned type that holds them."""
+    """Return labels in the smallest sufficient unsigned type."""
     highest = int(labels.max(initial=0))
     for dtype in (np.uint8, np.uint16):
         if highest <= np.iinfo(dtype).max:
@@ -115,28 +115,28 @@ def to_smallest_type(labels: NDArray[Any]) -> LabelArray:
 
 
 def write_image(image: sitk.Image, path: Path) -> None:
-    """Write a volume as NIfTI; the file gets its name once it is complete.
+    """Write a volume as NIfTI; the file gets its final name once it is complete.
 
-    ITK does not write it, because it reports no error when the disk is full.
+    It is not written by ITK, which reports no error when the disk is full.
 
     Raises:
         StoreError: the file cannot be written.
     """
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     affine = np.eye(4)
+    # Columns of the affine are direction cosines times spacing.
     affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
     affine[:3, 3] = image.GetOrigin()
     grid = Grid(image.GetSize(), _LPS_TO_RAS @ affine)
+    # An interrupted preparation therefore leaves no incomplete file with the final name.
     with atomic_path(path, ending=ENDING) as part:
         write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
 
 
 def link_or_copy(file: Path, path: Path) -> None:
-    """Create a hard link to a file, or a copy where the file system has no links.
+    """Create a hard link to a file, or a copy if the file system does not support links.
 
     Raises:
-        StoreError: neither can be written.
+        StoreError: neither the link nor the copy can be written.
     """
     with atomic_path(path) as part:
         try:
@@ -146,12 +146,14 @@ def link_or_copy(file: Path, path: Path) -> None:
 
 
 def write_labels(
-    labels: LabelArray | Mapping[str, LabelArray], image: sitk.Image, path: Path
+    labels: LabelArray | Mapping[str, LabelArray],
+    image: sitk.Image,
+    path: Path,
 ) -> None:
-    """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, in the grid of `image`.
+    """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, on the grid of `image`.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: a file cannot be written.
     """
     if not isinstance(labels, Mapping):
         write_image(_as_image(labels, image), path.with_name(path.name + ENDING))
@@ -164,7 +166,7 @@ def write_labels(
 def read_image_and_labels(
     image_path: Path, label_path: Path
 ) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
-    """Read an image and its labels, and return them with notes.
+    """Read an image and its labels, and return both with notes.
 
     Raises:
         InvalidImage: as `read_image`.
@@ -176,16 +178,16 @@ def read_image_and_labels(
     return image, image_to_labels(label, label_path.name), notes
 
 
-def resample_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
-    """Return labels on the grid of another volume, by nearest neighbours; 0 outside."""
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
+def resample_labels(
+    labels: sitk.Image,
+    grid: sitk.Image,
+    transform: sitk.Transform,
+) -> sitk.Image:
+    """Return labels resampled to the grid of another volume by nearest neighbour; 0 outside."""
     return sitk.Resample(labels, grid, transform, sitk.sitkNearestNeighbor, 0.0)
 
 
 def _as_image(labels: LabelArray, grid: sitk.Image) -> sitk.Image:
-    from segarena.systems.volumes.preparation.optional_packages import sitk
-
     image = sitk.GetImageFromArray(to_smallest_type(labels))
     image.CopyInformation(grid)
     return image

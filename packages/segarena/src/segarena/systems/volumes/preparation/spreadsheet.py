@@ -1,8 +1,9 @@
-"""Reader of the spreadsheet beside the volumes of a set: .xlsx or .csv."""
+"""Reader for the .xlsx or .csv spreadsheet that accompanies the volumes of a dataset."""
 
 from __future__ import annotations
 
 import csv
+import lzma
 import re
 import struct
 import zipfile
@@ -20,6 +21,7 @@ _DAMAGE = (
     csv.Error,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     struct.error,
 )
 MOST_CELLS = 5_000_000
@@ -28,7 +30,7 @@ _CELL_REFERENCE = re.compile(rb"""r\s*=\s*["']([A-Za-z]{0,3})(\d{1,9})["']""")
 
 
 def read_spreadsheet(path: Path) -> list[list[str]]:
-    """Return the cells of a .csv file, or of the first sheet of an .xlsx file, as texts; "" where empty.
+    """Return the cells of a .csv file, or of the first sheet of an .xlsx file, as text; "" if empty.
 
     Raises:
         DatasetError: the file cannot be read as a table.
@@ -44,11 +46,16 @@ def read_spreadsheet(path: Path) -> list[list[str]]:
         ) from error
 
 
-def find_column(table: list[list[str]], name: str, *, group: str | None = None) -> list[str]:
-    """Return the cells of a column below its name; the header is the row with "ID".
+def find_column(
+    table: list[list[str]],
+    name: str,
+    *,
+    group: str | None = None,
+) -> list[str]:
+    """Return the cells of a column below its name; the header is the row that contains "ID".
 
-    Names are compared without case and spaces. `group` is a name in the row above that spans several columns; None
-    takes the first column called `name`.
+    Names are compared without regard to case and spaces. `group` is a heading in the row above that
+    spans several columns; None takes the first column called `name`.
 
     Raises:
         DatasetError: the column is missing.
@@ -59,6 +66,7 @@ def find_column(table: list[list[str]], name: str, *, group: str | None = None) 
     if header_row:
         groups = _fill_spans(table[header_row - 1], len(header))
     for column, title in enumerate(header):
+        # A spreadsheet may use one column name under several headings.
         is_in_group = group is None or not groups or _plain(groups[column]) == _plain(group)
         if _plain(title) == _plain(name) and is_in_group:
             rows = table[header_row + 1 :]
@@ -80,7 +88,7 @@ def _plain(text: str) -> str:
 
 
 def _fill_spans(row: list[str], columns: int) -> list[str]:
-    """Return a row in which a cell that spans several columns is repeated in each of them."""
+    """Return a row in which a cell that spans several columns is repeated in each of these columns."""
     filled: list[str] = []
     last = ""
     padding = [""] * (columns - len(row))
@@ -91,7 +99,7 @@ def _fill_spans(row: list[str], columns: int) -> list[str]:
 
 
 def _first_sheet(path: Path) -> list[list[str]]:
-    # The catalogue of sets imports this module, and must work without the extra.
+    # The catalogue of datasets imports this module, and must work without the extra.
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
@@ -101,12 +109,13 @@ def _first_sheet(path: Path) -> list[list[str]]:
     _check_workbook(path)
     try:
         sheet = CalamineWorkbook.from_path(path).get_sheet_by_index(0)
-        # From the first row and column on, even where they are empty, so that columns stay below their groups.
+        # Reading starts at the first row and column even if they are empty, so that columns stay
+        # below their headings.
         rows = sheet.to_python(skip_empty_area=False)
     except CalamineError as error:
         raise ValueError(error) from error
     except BaseException as error:
-        # A panic of compiled Rust code, which is no subclass of Exception and cannot be imported.
+        # A panic of compiled Rust code is not a subclass of Exception and cannot be imported.
         if type(error).__name__ == "PanicException":
             raise ValueError(f"a damaged workbook ({error})") from error
         raise
@@ -114,7 +123,7 @@ def _first_sheet(path: Path) -> list[list[str]]:
 
 
 def _check_workbook(path: Path) -> None:
-    """Raise unless a workbook is undamaged, small when unpacked, and its cells span a table that fits in memory."""
+    """Raise an error unless a workbook is undamaged, small when unpacked, and small enough for memory as a table."""
     with zipfile.ZipFile(path) as archive:
         unpacked_bytes = sum(entry.file_size for entry in archive.infolist())
         check_pixels(unpacked_bytes, path)
@@ -127,7 +136,7 @@ def _check_workbook(path: Path) -> None:
 
 
 def _check_span(sheet: bytes) -> None:
-    """Raise if the cells of a sheet span too large a table, which the reader allocates from A1 to the last cell."""
+    """Raise an error if a sheet spans too large a table; the reader allocates all cells from A1 to the last one."""
     columns = 1
     rows = 1
     for letters, number in _CELL_REFERENCE.findall(sheet):
@@ -138,7 +147,7 @@ def _check_span(sheet: bytes) -> None:
 
 
 def _column_number(letters: bytes) -> int:
-    """Return the number of a column from its letters: 1 for A, 27 for AA."""
+    """Return the 1-based index of a column from its letters: 1 for A, 27 for AA."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1
@@ -146,7 +155,7 @@ def _column_number(letters: bytes) -> int:
 
 
 def _cell_text(cell: object) -> str:
-    """Return a cell as a text, whole numbers without a decimal point."""
+    """Return a cell as text, with whole numbers without a decimal point."""
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell)

@@ -1,4 +1,4 @@
-"""Files beside the prepared volumes: dataset.json, prepared.json, and the journal from which a stopped run resumes."""
+"""Files written with the prepared volumes: dataset.json, prepared.json, and the journal for resuming a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from segarena.errors import DatasetError
 from segarena.files.atomic_write import write_atomic
@@ -23,7 +25,7 @@ JOURNAL_NAME = "prepared.partial.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file from which a case was made; `path` is relative to the download folder."""
+    """An input file of a case; `path` is relative to the download folder."""
 
     path: str
     bytes: int
@@ -32,7 +34,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRecord:
-    """A prepared case; `objects` counts its instances, or classes, by folder of the output."""
+    """A prepared case; `objects` counts its instances, or classes, by output folder."""
 
     id: str
     inputs: tuple[InputFile, ...]
@@ -40,21 +42,20 @@ class CaseRecord:
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> CaseRecord:
-        """Return a record from its JSON form."""
-        return cls(
-            id=record["id"],
-            inputs=tuple(InputFile(**file) for file in record["inputs"]),
-            objects=record["objects"],
-            notes=tuple(record["notes"]),
-        )
+    def of(cls, record: Any) -> CaseRecord:
+        """Create a record from its JSON form; raise `ValueError` if a field is missing or has another type."""
+        try:
+            return msgspec.convert(record, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparationResult:
-    """Result of a preparation: prepared cases, and cases left out by the published rule or failed, with the reason.
+    """Result of a preparation: prepared cases, skipped cases and failed cases, with the reasons.
 
-    `stated` is the number of cases in Table 1 of the paper; with `is_partial`, a limit kept others from preparation.
+    `stated` is the number of cases in Table 1 of the paper. If `is_partial`, a limit excluded
+    further cases.
     """
 
     name: str
@@ -67,7 +68,7 @@ class PreparationResult:
 
     @property
     def is_as_stated(self) -> bool:
-        """Whether no case failed and the count equals the paper's."""
+        """Whether no case failed and the number of cases equals the paper's."""
         return not self.failed and len(self.cases) == self.stated
 
 
@@ -85,20 +86,20 @@ def describe_inputs(case: RawCase, download: Path) -> tuple[InputFile, ...]:
 
 
 class PreparationJournal:
-    """Journal of the completed cases of a set in a folder.
+    """Journal of the completed cases of a dataset in a folder.
 
     Args:
-        out: the folder of prepared.json.
-        name: of the set.
+        out: the folder that contains prepared.json.
+        name: name of the dataset.
 
     Raises:
-        DatasetError: the folder holds another set, or an invalid prepared.json.
+        DatasetError: the folder contains a different dataset or an invalid prepared.json.
     """
 
     def __init__(self, out: Path, name: str) -> None:
         self.out = out
         finished = self._read_summary(name)
-        # An earlier version kept one case per line.
+        # An earlier version stored one case per line.
         upgrade_ledger(
             out / JOURNAL_NAME,
             lambda lines: ({"set": name}, {record["id"]: record for record in lines}),
@@ -121,20 +122,32 @@ class PreparationJournal:
         self.ledger.close()
 
     def find_record(
-        self, case: RawCase, download: Path, outputs: tuple[DatasetOutput, ...]
+        self,
+        case: RawCase,
+        download: Path,
+        outputs: tuple[DatasetOutput, ...],
     ) -> CaseRecord | None:
         """Return the record of a case if its results exist and its inputs have the recorded sizes."""
         record = self._records.get(case.id)
-        if record is None or not all(self._has_files(case.id, output) for output in outputs):
+        if record is None:
             return None
+        if any(output.folder not in record.objects for output in outputs):
+            return None
+        for output in outputs:
+            if not self._has_files(case.id, output):
+                return None
         sizes = {_relative_name(path, download): path.stat().st_size for path in case.inputs}
         recorded_sizes = {file.path: file.bytes for file in record.inputs}
-        return record if sizes == recorded_sizes else None
+        # Sizes are compared instead of checksums, because hashing all inputs again would take as
+        # long as reading them.
+        if sizes != recorded_sizes:
+            return None
+        return record
 
     def find_other_cases(
         self, known: Iterable[str], outputs: tuple[DatasetOutput, ...]
     ) -> list[str]:
-        """Return the cases of earlier runs whose images are in the folders, without the known ones."""
+        """Return the cases of earlier runs whose images are in the folders, except the known ones."""
         found: set[str] = set()
         for output in outputs:
             images = (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
@@ -142,7 +155,7 @@ class PreparationJournal:
         return sorted(found - set(known))
 
     def close(self) -> None:
-        """Delete the ledger, once prepared.json holds everything."""
+        """Delete the journal once prepared.json contains all cases."""
         self.ledger.close()
         (self.out / JOURNAL_NAME).unlink(missing_ok=True)
 
@@ -163,19 +176,22 @@ class PreparationJournal:
             summary = json.loads(path.read_text(encoding="utf-8"))
             records = [CaseRecord.of(record) for record in summary["cases"]]
             found = summary["name"]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise DatasetError(
                 f"{path}: expected a record of an earlier preparation, got something else"
             ) from error
         if found != name:
             raise DatasetError(
-                f"{self.out}: holds the prepared set {found!r}, expected {name!r}; choose another --out"
+                f"{self.out}: expected the prepared dataset {name!r}, found {found!r}; choose another --out"
             )
         return records
 
 
 def write_dataset_json(
-    published: PublishedSet, output: DatasetOutput, out: Path, cases: int
+    published: PublishedSet,
+    output: DatasetOutput,
+    out: Path,
+    cases: int,
 ) -> None:
     """Write the dataset.json of one output."""
     classes = {name: number for number, name in enumerate(output.classes, start=1)}
@@ -200,14 +216,17 @@ def write_dataset_json(
 
 
 def write_prepared_json(
-    published: PublishedSet, journal: PreparationJournal, prepared: PreparationResult
+    published: PublishedSet,
+    journal: PreparationJournal,
+    prepared: PreparationResult,
 ) -> None:
     """Write prepared.json, and delete the journal."""
     objects: dict[str, int] = {}
     for output in published.outputs:
-        objects[output.folder or "all"] = sum(
-            case.objects[output.folder] for case in prepared.cases
-        )
+        total = 0
+        for case in prepared.cases:
+            total += case.objects[output.folder]
+        objects[output.folder or "all"] = total
     _write_json(
         journal.out / SUMMARY_NAME,
         {

@@ -1,1 +1,1 @@
-"""Prompts of a simulated radiologist: pure functions of target, prediction and random generator."""
+"""Prompts of a simulated radiologist, as pure functions of target, prediction and random generator."""

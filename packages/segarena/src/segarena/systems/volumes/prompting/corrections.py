@@ -1,4 +1,4 @@
-"""Clicks and lassos that correct a prediction: at random in the errors, in the middle of one, or around one."""
+"""Clicks and lassos that correct a prediction: at random in the errors, at the centre of an error, or around one."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return a click on one random wrong pixel of each of `slices` that has any, with the right sign; "1PPS Refine".
+    """Return one random click with the right sign on each of `slices` with wrong pixels; "1PPS Refine".
 
-    A number is drawn for every slice with errors; with `one_fraction` a single one for all, and the pixel is the one at
-    that share of each slice's wrong pixels, in raster order. Published code resets its generator for every slice.
+    By default, each slice with errors uses its own random number. With `one_fraction`, a single
+    random fraction is used for all slices, and each click is the wrong pixel at that fraction of
+    the slice's wrong pixels in raster order. This corresponds to the published code, which resets
+    its generator for every slice.
     """
+    # The published generator restarts with the same seed for every slice.
     fraction = rng.random() if one_fraction else None
     clicks: list[Click] = []
     for plane in slices:
@@ -49,38 +52,45 @@ def click_wrong_pixels(
         if fraction is None:
             rank = int(rng.integers(count))
         else:
-            # A fraction is below 1, so its rank is below the count.
+            # A fraction is below 1, so the resulting rank is below the count.
             rank = int(fraction * count)
         clicks.append(_click_at_rank(comparison, plane, errors, rank))
     return tuple(clicks)
 
 
 def click_wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
-    """Return a click on one random wrong voxel of the volume, with the right sign; "1PPV Refine".
+    """Return one random click with the right sign on a wrong voxel of the volume; "1PPV Refine".
 
-    No click where nothing is wrong; published code fails there.
+    Without errors there is no click; the published code fails in this case.
     """
-    planes = range(comparison.window[0].start, comparison.window[0].stop)
+    extent = comparison.window[0]
+    planes = range(extent.start, extent.stop)
     counts = [int(np.count_nonzero(_errors(comparison, plane))) for plane in planes]
     errors_before = list(accumulate(counts, initial=0))
     total = errors_before[-1]
     if not total:
         return ()
+    # Sampled by rank, which avoids a list of all wrong voxels.
     rank = int(rng.integers(total))
-    place = bisect_right(errors_before, rank) - 1
-    errors = _errors(comparison, planes[place])
-    return (_click_at_rank(comparison, planes[place], errors, rank - errors_before[place]),)
+    index = bisect_right(errors_before, rank) - 1
+    plane = planes[index]
+    rank_in_plane = rank - errors_before[index]
+    click = _click_at_rank(comparison, plane, _errors(comparison, plane), rank_in_plane)
+    return (click,)
 
 
 def restrict_to_patch(comparison: Comparison, centre: Position) -> Comparison:
-    """Return the comparison restricted to 96 mm around `centre` along each axis; the rest is empty.
+    """Return the comparison restricted to 96 mm around `centre` along each axis, and empty elsewhere.
 
-    This is the patch of 128 voxels of 1.5 mm that published code cuts out around the first click for models in 3D.
+    This is the patch of 128 voxels of 1.5 mm that the published code cuts out around the first
+    click for 3D models.
     """
     spacing_mm = comparison.spacing_mm or (1.0, 1.0, 1.0)
     sides: list[slice] = []
     for middle, mm in zip(centre, spacing_mm, strict=True):
         half_side = _PATCH_HALF_SIDE_MM / mm
+        # Rounded up at both ends, so that the patch contains exactly the voxels whose centres lie
+        # inside.
         start = max(0, math.ceil(middle - half_side))
         stop = max(0, math.ceil(middle + half_side))
         sides.append(slice(start, stop))
@@ -94,15 +104,17 @@ def restrict_to_patch(comparison: Comparison, centre: Position) -> Comparison:
 
 
 def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
-    """Return a click at the deepest voxel of the largest error, with the right sign.
+    """Return a click at the voxel of the largest error that is deepest inside it, with the right sign.
 
-    Missing and surplus voxels that touch are one error. The largest of its 26-connected components is taken, the first
-    in raster order of equals; of its voxels, a random one of those farthest from its outside, in voxels. No click where
-    nothing is wrong.
+    Missing and surplus voxels that touch belong to the same error. The click is in the largest
+    26-connected component (the first in raster order among equals), at a random one of the voxels
+    with the largest distance, in voxels, from its outside. Without errors there is no click.
 
     Source: CVPR 2025 challenge on interactive 3D segmentation, evaluation script. That script halves the resolution for
     errors of more than 60 million voxels; this function does not.
     """
+    # Remembered, because several users with equal predictions share the comparison, and the
+    # distance transform of a volume is slow.
     deepest = comparison.remember(
         "deepest of the largest error", lambda: _deepest_error_voxels(comparison)
     )
@@ -113,8 +125,9 @@ def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tup
 
 
 def _deepest_error_voxels(comparison: Comparison) -> NDArray[np.int64]:
-    """Return the deepest voxels of the largest error, (n, 3) in raster order; none where nothing is wrong."""
+    """Return the deepest voxels of the largest error, (n, 3) in raster order; empty without errors."""
     none = np.zeros((0, 3), dtype=np.int64)
+    # Missing and surplus voxels may form a common error, as in the challenge's script.
     error = largest_component(comparison.wrong_planes, ties="first")
     if error is None:
         return none
@@ -125,18 +138,21 @@ def _deepest_error_voxels(comparison: Comparison) -> NDArray[np.int64]:
 
 
 def lasso_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
-    """Return a lasso around the largest piece of missing or of surplus voxels in any slice.
+    """Return a lasso around the largest piece of missing or surplus voxels in one slice.
 
-    The larger of the two errors in the volume is corrected, missing if equal. Of its largest 26-connected component,
-    the slice with the most voxels is taken, and in that slice the largest 8-connected piece; first ones of equals.
-    A piece that surrounds pixels to which the lasso would give the wrong sign is cut there, from top to bottom, and
-    the largest part is taken. The outline runs through the outermost pixels. No lasso where nothing is wrong.
+    The lasso corrects the missing or the surplus voxels, whichever are more numerous in the volume
+    (missing if equal). It lies in the slice with the most voxels of their largest 26-connected
+    component, around the largest 8-connected piece in that slice; ties go to the first. If the
+    piece surrounds pixels to which the lasso would give the wrong sign, it is cut there from top to
+    bottom, and the largest part is used. The outline runs through the outermost pixels. Without
+    errors there is no lasso.
     """
     is_missing = comparison.missing_area >= comparison.surplus_area
     errors = comparison.missing_planes if is_missing else comparison.surplus_planes
     component = largest_component(errors, ties="first")
     if component is None:
         return ()
+    # A lasso is drawn in one slice, so the slice where it corrects most is chosen.
     areas = [np.count_nonzero(mask) for mask in component.mask]
     largest = int(np.argmax(areas))
     first, top, left = window_start(from_window(component.window, comparison.window))
@@ -145,14 +161,14 @@ def lasso_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
     target = comparison.target[plane, top : top + height, left : left + width]
     piece = _without_holes(component.mask[largest], target != is_missing)
     contours, _ = cv2.findContours(piece.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    # OpenCV gives (x, y).
+    # OpenCV returns (x, y).
     outline = contours[0][:, 0].tolist()
     points = tuple((plane, row + top, column + left) for column, row in outline)
     return (Lasso(points, is_missing),)
 
 
 def _without_holes(mask: Mask, wrong: Mask) -> Mask:
-    """Return the largest piece of `mask` that surrounds no pixel of `wrong`, with a cut through each such hole."""
+    """Return the largest piece of `mask` that encloses no pixel of `wrong`, after a cut through each such hole."""
     # Imported late because SciPy makes `import segarena` slower.
     from scipy.ndimage import binary_fill_holes
 
@@ -163,6 +179,7 @@ def _without_holes(mask: Mask, wrong: Mask) -> Mask:
         if hole is None:
             return kept
         columns = hole.window[1]
+        # A lasso has no holes, so the piece is cut open.
         middle_column = (columns.start + columns.stop - 1) // 2
         kept[:, middle_column] = False
         kept = _largest_piece(kept)
@@ -177,7 +194,7 @@ def _largest_piece(mask: Mask) -> Mask:
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
-    """Return the slices that have prompts from the first round, in ascending order, given and spread ones."""
+    """Return the slices with prompts from the first round, including spread ones, in ascending order."""
     planes: set[int] = set()
     for prompt in dialogue.rounds[0] if dialogue.rounds else ():
         if isinstance(prompt, Click):
@@ -195,12 +212,19 @@ def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
 
 def _errors(comparison: Comparison, plane: int) -> Mask:
     """Return the wrong pixels of slice `plane`, cropped to the comparison's window."""
-    inside = comparison.window[1:]
-    return comparison.prediction[plane][inside] ^ comparison.target[plane][inside]
+    rows, columns = comparison.window[1:]
+    prediction = comparison.prediction[plane, rows, columns]
+    target = comparison.target[plane, rows, columns]
+    return prediction ^ target
 
 
-def _click_at_rank(comparison: Comparison, plane: int, errors: Mask, rank: int) -> Click:
-    """Return the click on the pixel of `errors` with this rank in raster order."""
+def _click_at_rank(
+    comparison: Comparison,
+    plane: int,
+    errors: Mask,
+    rank: int,
+) -> Click:
+    """Return a click on the pixel of `errors` with this rank in raster order."""
     pixel = int(np.flatnonzero(errors)[rank])
     row, column = divmod(pixel, errors.shape[1])
     _, rows, columns = comparison.window

@@ -1,7 +1,7 @@
-"""Clicks of the first round: in every slice, in a few slices, or in the volume.
+"""Clicks of the first round: in every slice, in a few slices, or in the whole volume.
 
-Random choices follow the published rules, not the published streams of random numbers: those came from one global
-legacy generator, which the published code resets to the same state again and again.
+Random choices follow the published rules, but not the published streams of random numbers: those
+come from one global legacy generator that the published code repeatedly resets to the same state.
 """
 
 from __future__ import annotations
@@ -19,28 +19,34 @@ from segarena.prompts import Click, Limits, Position
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 SliceCentre: TypeAlias = Literal["box", "mean"]
-"""Centre of a slice's largest component: the middle of its box (published code) or its mean pixel (paper)."""
+"""Definition of the centre of a slice's largest component: centre of its box (published code) or mean pixel (paper)."""
 
 CentreOrder: TypeAlias = Literal["plane", "sam-med3d", "segvol"]
-"""Order of the points on the centre line; see `centres_in_volume`."""
+"""Order of the points on the centre line, see `centres_in_volume`."""
 
+# The published prompter builds its centre line from a five-slice point interpolation.
 _CENTRE_LINE_KEYS = 5
 _PROPAGATED_POINTS = 5
-# SAM-Med3D resamples to 1.5 mm and sees a patch of 128 voxels.
+# SAM-Med3D resamples to 1.5 mm and receives a patch of 128 voxels.
 _SAM_MED3D_SPACING_MM = 1.5
 _SAM_MED3D_HALF_PATCH = 64
 
 
 def points_per_slice(
-    target: SlicedTarget, rng: np.random.Generator, count: int, *, repeats_points: bool = False
+    target: SlicedTarget,
+    rng: np.random.Generator,
+    count: int,
+    *,
+    repeats_points: bool = False,
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground pixels of every foreground slice, without repetition; "N PPS".
+    """Return `count` random foreground pixels of every foreground slice, without repeats; "N PPS".
 
-    A slice with fewer pixels gives all of them; with `repeats_points` in raster order, followed by random repetitions
-    up to `count`, as published.
+    If a slice has fewer pixels, all of them are returned. With `repeats_points`, as in the
+    published code, they are in raster order and followed by random repeats up to `count`.
     """
     clicks: list[Click] = []
     for plane, area in target.areas.items():
+        # The published code uses the same number of points for every slice.
         if area < count and repeats_points:
             repetitions = rng.integers(area, size=count - area)
             ranks = np.concatenate((np.arange(area), repetitions))
@@ -51,13 +57,17 @@ def points_per_slice(
 
 
 def points_per_slice_of_both_signs(
-    target: SlicedTarget, rng: np.random.Generator, count: int
+    target: SlicedTarget,
+    rng: np.random.Generator,
+    count: int,
 ) -> tuple[Click, ...]:
-    """Return `count` clicks in every foreground slice, half of them on the background nearby; "N±PPS".
+    """Return `count` clicks in every foreground slice, half of them on nearby background; "N±PPS".
 
-    The larger half is positive. Negative clicks lie in a ring about 3 to 5 pixels outside the slice's foreground. No
-    pixel is clicked twice; there are fewer clicks where there are fewer pixels. All positive clicks come first.
+    If `count` is odd, one more click is positive. Negative clicks lie in a ring about 3 to 5 pixels
+    outside the slice's foreground. No pixel is clicked twice, so slices with fewer pixels get fewer
+    clicks. All positive clicks come before the negative ones.
     """
+    # As in the published prompter, all positive points come first.
     positive = points_per_slice(target, rng, count - count // 2)
     negative: list[Click] = []
     for plane in target.slices:
@@ -74,11 +84,16 @@ def centre_per_slice(target: SlicedTarget) -> tuple[Click, ...]:
 
 
 def key_points(
-    target: SlicedTarget, count: int, *, centre: SliceCentre = "box", repeats_points: bool = False
+    target: SlicedTarget,
+    count: int,
+    *,
+    centre: SliceCentre = "box",
+    repeats_points: bool = False,
 ) -> tuple[Click, ...]:
     """Return the centre in each of `count` slices spread evenly over the object; "nP Inter".
 
-    Each slice is clicked once, even if several of them coincide; `repeats_points` keeps all, as published.
+    If several of these slices coincide, the slice is clicked once; `repeats_points` keeps all
+    clicks, as in the published code.
     """
     planes = key_slices(target.slices, count)
     distinct = planes if repeats_points else dict.fromkeys(planes)
@@ -88,9 +103,10 @@ def key_points(
 def points_to_propagate(
     target: SlicedTarget, rng: np.random.Generator
 ) -> tuple[Click | Limits, ...]:
-    """Return 5 random foreground pixels of the median slice (or all, if fewer), and the limits; "5P Prop"."""
+    """Return 5 random foreground pixels of the median slice (or all if fewer), and the slice limits; "5P Prop"."""
     if not target.slices:
         return ()
+    # The paper's text uses one centre, but its table and code use five random points.
     plane = median_slice(target.slices)
     area = target.areas[plane]
     ranks = rng.choice(area, min(_PROPAGATED_POINTS, area), replace=False)
@@ -101,7 +117,7 @@ def points_to_propagate(
 def centre_to_propagate(
     target: SlicedTarget, *, centre: SliceCentre = "box"
 ) -> tuple[Click | Limits, ...]:
-    """Return the centre of the median slice, and the limits; "P Prop" as in the paper's text."""
+    """Return the centre of the median slice, and the slice limits; "P Prop" as in the paper's text."""
     if not target.slices:
         return ()
     position = _slice_centre(target, median_slice(target.slices), centre)
@@ -109,52 +125,65 @@ def centre_to_propagate(
 
 
 def slice_limits(target: SlicedTarget) -> Limits:
-    """Return the first and last foreground slice of a target that is not empty."""
+    """Return the first and last foreground slice of a nonempty target."""
     return Limits(target.slices[0], target.slices[-1])
 
 
 def points_in_volume(
-    target: SlicedTarget, rng: np.random.Generator, count: int
+    target: SlicedTarget,
+    rng: np.random.Generator,
+    count: int,
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground voxels, without repetition, or all if fewer; "N PPV"."""
-    total = sum(target.areas.values())
+    """Return `count` random foreground voxels without repeats, or all if there are fewer; "N PPV"."""
+    areas = target.areas.values()
+    total = sum(areas)
+    # Sampled by rank, which avoids a list of all foreground voxels.
     ranks = rng.choice(total, min(count, total), replace=False).tolist()
-    voxels_before = list(accumulate(target.areas.values(), initial=0))
+    voxels_before = list(accumulate(areas, initial=0))
     clicks: list[Click] = []
     for rank in ranks:
-        place = bisect_right(voxels_before, rank) - 1
-        rank_in_slice = np.array([rank - voxels_before[place]])
-        clicks += _clicks(_pixels(target, target.slices[place], rank_in_slice))
+        index = bisect_right(voxels_before, rank) - 1
+        plane = target.slices[index]
+        rank_in_slice = np.array([rank - voxels_before[index]])
+        clicks += _clicks(_pixels(target, plane, rank_in_slice))
     return tuple(clicks)
 
 
 def centres_in_volume(
-    target: SlicedTarget, count: int, *, centre: SliceCentre = "box", order: CentreOrder = "plane"
+    target: SlicedTarget,
+    count: int,
+    *,
+    centre: SliceCentre = "box",
+    order: CentreOrder = "plane",
 ) -> tuple[Click, ...]:
-    """Return `count` points at equal steps along the line through the centres of 5 slices; "N center PPV".
+    """Return `count` evenly spaced points on the line through the centres of 5 slices; "N center PPV".
 
-    Neither end of the line is among them; a short line gives fewer, an empty target none. The order "plane" steps from
-    slice to slice. Published code depends on the model: "sam-med3d" first drops points further than 96 mm from the mean
-    point along any axis, "segvol" steps along columns.
+    The ends of the line are excluded. A short line gives fewer points, and an empty target none.
+    The order "plane" follows the line from slice to slice. In the published code the order depends
+    on the model: "sam-med3d" first drops points more than 96 mm from the mean point along any axis,
+    "segvol" follows the line along columns.
     """
     keys = key_points(target, _CENTRE_LINE_KEYS, centre=centre)
     pixels = interpolate_points(key.position for key in keys)
     line = [(plane, *pixel) for plane, pixel in pixels.items()]
     if order == "sam-med3d" and line:
         line = _near_their_mean(line, target.spacing_mm)
+    # SegVol reverses the axes, so its third coordinate runs along columns.
     if order == "segvol":
         line = sorted(line, key=lambda position: position[2])
     if not line:
         return ()
+    # Two extra points, because the ends are dropped.
     inner = spaced_slices(0, len(line) - 1, count + 2)[1:-1]
     return tuple(_clicks(line[index] for index in dict.fromkeys(inner)))
 
 
 def centroid(target: SlicedTarget) -> tuple[Click, ...]:
-    """Return the mean foreground voxel, rounded down; it may lie outside the object."""
+    """Return the mean foreground voxel, rounded down, which may lie outside the object."""
     total = sum(target.areas.values())
     if not total:
         return ()
+    # Summed slice by slice, which avoids a list of all voxels.
     sums = np.zeros(3, dtype=np.int64)
     for plane, area in target.areas.items():
         mask = target.plane(plane)
@@ -168,7 +197,11 @@ def centroid(target: SlicedTarget) -> tuple[Click, ...]:
     return (Click((plane, row + rows.start, column + columns.start)),)
 
 
-def _slice_centre(target: SlicedTarget, plane: int, centre: SliceCentre) -> Position:
+def _slice_centre(
+    target: SlicedTarget,
+    plane: int,
+    centre: SliceCentre,
+) -> Position:
     return target.centre(plane) if centre == "box" else target.mean(plane)
 
 
@@ -176,21 +209,29 @@ def _clicks(positions: Iterable[Position]) -> list[Click]:
     return [Click(position) for position in positions]
 
 
-def _pixels(target: SlicedTarget, plane: int, ranks: NDArray[np.int64]) -> Iterator[Position]:
-    """Return the foreground pixels of a slice that have these ranks in raster order."""
+def _pixels(
+    target: SlicedTarget,
+    plane: int,
+    ranks: NDArray[np.int64],
+) -> Iterator[Position]:
+    """Return the foreground pixels of a slice with these ranks in raster order."""
     mask = target.plane(plane)
+    _, row_extent, column_extent = target.window
     in_window = np.flatnonzero(mask)[ranks]
     rows, columns = np.divmod(in_window, mask.shape[1])
-    rows = rows + target.window[1].start
-    columns = columns + target.window[2].start
-    return zip([plane] * len(ranks), rows.tolist(), columns.tolist(), strict=True)
+    rows = rows + row_extent.start
+    columns = columns + column_extent.start
+    planes = [plane] * len(ranks)
+    return zip(planes, rows.tolist(), columns.tolist(), strict=True)
 
 
 def _near_their_mean(line: list[Position], spacing_mm: tuple[float, ...]) -> list[Position]:
-    """Return the positions inside the patch of SAM-Med3D around their mean."""
-    resampled = np.array(line) * np.array(spacing_mm) / _SAM_MED3D_SPACING_MM
+    """Return the positions inside SAM-Med3D's patch around their mean."""
+    positions_mm = np.array(line) * np.array(spacing_mm)
+    resampled = positions_mm / _SAM_MED3D_SPACING_MM
     from_mean = resampled - resampled.mean(axis=0)
-    # The upper end is exclusive, as in a slice of the patch.
-    is_near = (from_mean >= -_SAM_MED3D_HALF_PATCH) & (from_mean < _SAM_MED3D_HALF_PATCH)
-    inside = is_near.all(axis=1)
-    return [position for position, is_inside in zip(line, inside, strict=True) if is_inside]
+    is_after_start = from_mean >= -_SAM_MED3D_HALF_PATCH
+    # The upper end is exclusive, as in the slice expression that cuts the patch.
+    is_before_end = from_mean < _SAM_MED3D_HALF_PATCH
+    is_inside = (is_after_start & is_before_end).all(axis=1)
+    return [line[index] for index in np.flatnonzero(is_inside)]

@@ -1,4 +1,4 @@
-"""Deviations of the published prompting code from what a careful reader would expect, by name."""
+"""Named deviations of the published prompting code from the behaviour a careful reader would expect."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from segarena.options import Protocol
 
 QUIRKS: Mapping[str, str] = MappingProxyType(
     {
-        "repeated-points": "some pixels or slices are clicked twice where there are fewer of them than points",
+        "repeated-points": "some pixels or slices are clicked twice if there are fewer of them than points",
         "inclusive-box": "the stop of a box in 3D is its last voxel, so that the box is one voxel too small",
-        "clipped-noise": "edges of a perturbed box are clipped at the last pixel, which a box at the border thus loses",
-        "one-fraction": "all slices corrected in a round are corrected at the same share of their wrong pixels",
+        "clipped-noise": "edges of a perturbed box are clipped to the last pixel, so a box at the border loses it",
+        "one-fraction": "in each slice of a round, the same relative position in the list of wrong pixels is clicked",
         "first-click-patch": "corrections for models in 3D lie within 96 mm of the first click along each axis",
-        "coronal-only": "scribbles on surplus are drawn in a coronal plane, never in a sagittal one",
+        "coronal-only": "scribbles on surplus voxels are drawn in a coronal plane, never in a sagittal one",
         "joined-contours": "a scribble continues from one outline of the object into the next",
-        "broken-stroke": "a scribble on surplus continues after stretches that are not predicted, as one scribble",
+        "broken-stroke": "a scribble on surplus voxels continues across gaps in the prediction, as one scribble",
         "sideways-line": "for models in 3D the line through missing voxels runs from column to column",
         "positive-fallback": "clicks on surplus voxels, given where no scribble can be drawn, are positive",
     }
@@ -25,15 +25,15 @@ QUIRKS: Mapping[str, str] = MappingProxyType(
 
 
 def resolve_quirks(protocol: Protocol, quirks: Iterable[str]) -> frozenset[str]:
-    """Return the quirks in force: the named ones, or all for the protocol "published".
+    """Return the active quirks: the named ones, or all for the protocol "published".
 
     Raises:
-        InvalidInput: there is no quirk of a given name.
+        InvalidInput: a name is not a known quirk.
     """
     named = frozenset([quirks] if isinstance(quirks, str) else quirks)
     unknown = named - QUIRKS.keys()
     if unknown:
         raise InvalidInput(
-            f"quirks: {', '.join(sorted(unknown))} unknown; there are {', '.join(QUIRKS)}"
+            f"quirks: {', '.join(sorted(unknown))} unknown; expected some of {', '.join(QUIRKS)}"
         )
     return frozenset(QUIRKS) if protocol == "published" else named

@@ -1,4 +1,4 @@
-"""The prompting schemes of RadioActive by name: the prompts of the first round, and how they spread over slices."""
+"""The prompting schemes of RadioActive by name: first-round prompts, and how they spread over slices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SchemeOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemeRequest:
-    """Request to a scheme: the target, the generator, the number in the scheme's name, and the options."""
+    """Arguments of a scheme: the target, the random generator, the number in the scheme's name, and the options."""
 
     target: SlicedTarget
     rng: np.random.Generator
@@ -36,7 +36,7 @@ class SchemeRequest:
 
     @property
     def repeats_points(self) -> bool:
-        """Whether points are repeated where there are fewer pixels or slices than points."""
+        """Whether points are repeated if there are fewer pixels or slices than points."""
         return "repeated-points" in self.options.quirks
 
 
@@ -45,7 +45,7 @@ _PromptFunction: TypeAlias = Callable[[SchemeRequest], Sequence[Prompt]]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A way to start a dialogue."""
+    """A rule for the prompts that start a dialogue."""
 
     form: str  # its name, with N for a number
     table_name: str  # its name in RadioActive's tables
@@ -55,9 +55,13 @@ class Scheme:
     is_random: bool = False  # whether the prompts of a target may differ from call to call
 
     def make_prompts(
-        self, target: SlicedTarget, rng: np.random.Generator, count: int, options: SchemeOptions
+        self,
+        target: SlicedTarget,
+        rng: np.random.Generator,
+        count: int,
+        options: SchemeOptions,
     ) -> Sequence[Prompt]:
-        """Return the prompts of a target; none for an empty one. `count` is the number in the name."""
+        """Return the prompts for a target, empty for an empty target; `count` is the number in the scheme's name."""
         return self.function(SchemeRequest(target, rng, count, options))
 
 
@@ -162,10 +166,10 @@ SCHEMES: tuple[Scheme, ...] = (
 
 
 def find_scheme(name: str) -> tuple[Scheme, int]:
-    """Return the scheme called `name`, and the number in its name (0 if there is none); "+-" may stand for "±".
+    """Return the scheme called `name`, and the number in its name (0 if there is none); "+-" is accepted for "±".
 
     Raises:
-        InvalidInput: there is no scheme of this name.
+        InvalidInput: there is no scheme with this name.
     """
     written = name.replace("+-", "±")
     for scheme in SCHEMES:
@@ -176,5 +180,5 @@ def find_scheme(name: str) -> tuple[Scheme, int]:
             return scheme, number
     forms = ", ".join(scheme.form for scheme in SCHEMES)
     raise InvalidInput(
-        f"no prompting scheme is called {name!r}; there are {forms} with a number for N"
+        f"there is no prompting scheme {name!r}; expected one of {forms}, with a number for N"
     )

@@ -1,4 +1,4 @@
-"""Path of a scribble around an object in a plane: along its outline, at a distance."""
+"""Path of a scribble around an object in a plane: along its outline, at a given distance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from segarena.arrays.structuring_elements import disk
 from segarena.samples import Mask
 
 ScribblePlane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
-"""Plane of scribbles on surplus; "most-errors" takes the better of coronal and sagittal."""
+"""Plane of scribbles on surplus voxels; "most-errors" chooses the coronal or sagittal plane with more errors."""
 
 PLANE_AXES: dict[str, tuple[int, ...]] = {
     "axial": (0,),
@@ -29,16 +29,19 @@ class ScribbleOptions:
     """Options of a scribble around the object."""
 
     plane: ScribblePlane = "most-errors"
-    # Share of the outline that the scribble follows, or the length in mm; None uses the share.
+    # Share of the outline that the scribble follows, or the scribble's length in mm; None uses the
+    # share.
     length: float = 0.6
     length_mm: float | None = None
-    # Distance of the outline from the object in pixels, whatever the spacing, or in mm; None uses the pixels.
+    # Distance of the scribble from the object in pixels, regardless of the spacing, or in mm; None
+    # uses pixels.
     distance_px: int = 2
     distance_mm: float | None = None
-    # As published, a subset of `quirks.QUIRKS`. "joined-contours": the outlines of several parts are concatenated to
-    # one closed line, the share is one of all of them, and a scribble may jump from one part to the next; otherwise it
-    # follows one outline. "broken-stroke": the scribble continues after a stretch that was not predicted; otherwise
-    # only its longest stretch that was predicted throughout is drawn.
+    # Active quirks of the published code, a subset of `quirks.QUIRKS`. With "joined-contours", the
+    # outlines of several parts are concatenated into one closed line, the share refers to this
+    # line, and a scribble may jump from one part to the next; otherwise the scribble follows one
+    # outline. With "broken-stroke", the scribble continues after a stretch that was not predicted;
+    # otherwise only its longest stretch that was predicted throughout is kept.
     quirks: frozenset[str] = frozenset()
 
 
@@ -50,20 +53,21 @@ def path_along_outline(
     rng: np.random.Generator,
     options: ScribbleOptions,
 ) -> list[Pixel]:
-    """Return the pixels that a scribble around `target` passes, each once, in drawing order.
+    """Return the pixels along a scribble around `target`, each pixel once, in drawing order.
 
-    The outline is that of the dilated target at half its height; its vertices lie between two pixels and are rounded
-    half to even. The middle of the scribble is a random vertex whose pixel is surplus; the path is empty where there is
-    no such vertex.
+    The outline is the half-level contour of the dilated target. Its vertices lie between two pixels
+    and are rounded half to even. The midpoint of the scribble is a random vertex whose pixel is
+    surplus; if there is no such vertex, the path is empty.
 
     Args:
-        surplus: bool, the same crop of a plane as `target`.
-        target: bool, not empty; the path is in pixels of this crop.
-        start: position of the crop's first pixel in the plane, which decides the rounding.
-        spacing_mm: of a pixel.
-        rng: draws the middle.
-        options: of the scribble.
+        surplus: surplus pixels, bool, in the same crop of a plane as `target`.
+        target: target pixels, bool, not empty; the path is in pixels of this crop.
+        start: position of the crop's first pixel in the plane, which affects rounding.
+        spacing_mm: pixel spacing in mm.
+        rng: random generator that chooses the midpoint.
+        options: options of the scribble.
     """
+    # The published code dilates with a disk of 2 pixels, regardless of the spacing.
     dilated = _dilate(target, spacing_mm, options)
     outlines = _outlines(dilated, start, joins="joined-contours" in options.quirks)
     pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]
@@ -73,21 +77,27 @@ def path_along_outline(
         candidates += [(part, vertex) for vertex in on_surplus.tolist()]
     if not candidates:
         return []
+    # Uniform over vertices instead of outlines, as in the published code.
     part, middle = candidates[rng.integers(len(candidates))]
     vertices, is_closed = outlines[part]
     followed = _followed_vertices(vertices, middle, spacing_mm, options, is_closed=is_closed)
     path = pixels[part][followed]
+    # Several vertices can round to the same pixel; `dict.fromkeys` drops repeats and keeps the
+    # drawing order.
     return list(dict.fromkeys((row, column) for row, column in path.tolist()))
 
 
 def _outlines(
-    mask: Mask, start: list[int], *, joins: bool
+    mask: Mask,
+    start: list[int],
+    *,
+    joins: bool,
 ) -> list[tuple[NDArray[np.float64], bool]]:
     """Return the vertices of each outline of `mask`, in the whole plane's coordinates, and whether it is closed."""
     # Imported late because scikit-image makes `import segarena` slower.
     from skimage.measure import find_contours
 
-    # In a mask of one row or column, no pixel lies beside the object.
+    # If the mask has a single row or column, no pixel lies next to the object.
     if min(mask.shape) < 2:
         return []
     contours = [contour + start for contour in find_contours(mask.astype(np.float64), 0.5)]
@@ -102,7 +112,11 @@ def _outlines(
     return outlines
 
 
-def _dilate(target: Mask, spacing_mm: list[float], options: ScribbleOptions) -> Mask:
+def _dilate(
+    target: Mask,
+    spacing_mm: list[float],
+    options: ScribbleOptions,
+) -> Mask:
     if options.distance_mm is None:
         pixels = np.ascontiguousarray(target).view(np.uint8)
         return cv2.dilate(pixels, disk(options.distance_px)).astype(np.bool_)
@@ -121,10 +135,10 @@ def _followed_vertices(
     *,
     is_closed: bool,
 ) -> NDArray[np.int64]:
-    """Return the indices of the vertices of a scribble with vertex `middle` in its middle, in drawing order."""
+    """Return the vertex indices of a scribble with vertex `middle` at its midpoint, in drawing order."""
     count = len(vertices)
     if is_closed:
-        # Rotate the outline so that the middle of the scribble is the middle of the list.
+        # Rotate the outline so that the midpoint of the scribble is in the middle of the list.
         order = (np.arange(count) + middle - count // 2) % count
         place = count // 2
     else:

@@ -1,4 +1,4 @@
-"""The users of challenges on radiology volumes: CVPR 2025 (interactive 3D) and autoPET."""
+"""Simulated users of challenges on radiology volumes: CVPR 2025 (interactive 3D) and autoPET."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ from segarena.systems.volumes.prompting.sliced_target import SlicedTarget, requi
 MiddleSlice = Literal["slice", "voxel"]
 AutopetPrompts = Literal["clicks", "scribbles"]
 
-# The challenge states enlargements for an image of this side.
+# The challenge gives enlargements for an image of this side length.
 _REFERENCE_SIDE_PX = 256
 
 
 @user("cvpr2025")
 @dataclass(kw_only=True, eq=False)
 class CvprUser:
-    """A box on the middle slice and the limits first, then a click in the middle of the largest error in every round.
+    """Give a box on the middle slice with slice limits, then one click per round at the centre of the largest error.
 
-    The box is the smallest one around the slice's foreground, enlarged on all sides by one random number of pixels,
-    0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and clipped at
-    the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.click_largest_error`.
+    The box is the bounding box of the slice's foreground, enlarged on all sides by the same random
+    number of pixels, 0 to `most_px` for an image of side 256 and proportional for other sizes
+    (rounded down along each axis), and clipped to the image. The clicks are described in
+    `segarena.systems.volumes.prompting.corrections.click_largest_error`.
 
-    Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". The maximum of a
-    published box is its last pixel; ours is the pixel after it. The published generator is reset for every click.
+    Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image
+    segmentation". The maximum of a published box is its last pixel; here it is the pixel after it.
+    The published generator is reset for every click.
 
     Args:
-        box: False gives clicks alone, from the first round on, as the script does for cases without a box.
-        most_px: the largest enlargement of the box.
-        middle: "slice": the middle one of the foreground slices, the later of two; "voxel": the slice of the middle
-            one of all foreground voxels in raster order, as in an earlier version of the script.
+        box: False gives only clicks, from the first round on, as the script does for cases without
+            a box.
+        most_px: the maximum enlargement of the box in pixels, for an image of side 256.
+        middle: how the slice with the box is chosen. "slice": the middle foreground slice, the
+            later one if there are two; "voxel": the slice of the middle foreground voxel in raster
+            order, as in an earlier version of the script.
 
     Raises:
         InvalidInput: `most_px` is negative.
@@ -54,11 +58,15 @@ class CvprUser:
     def __post_init__(self) -> None:
         if self.most_px < 0:
             raise InvalidInput(f"most_px: expected 0 or more, got {self.most_px}")
-        self.prompt_kinds = frozenset({"box", "limits", "click"} if self.box else {"click"})
-        self.lift = Lift(spread="propagate" if self.box else "stay")
+        if self.box:
+            self.prompt_kinds = frozenset({"box", "limits", "click"})
+            self.lift = Lift(spread="propagate")
+        else:
+            self.prompt_kinds = frozenset({"click"})
+            self.lift = Lift(spread="stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return box and limits, then one click a round; None when nothing is wrong or the target is empty."""
+        """Return box and limits, then one click per round; None if there is no error or the target is empty."""
         comparison = require_volume_comparison(turn)
         if turn.round > 1 or not self.box:
             return click_largest_error(comparison, turn.rng) or None
@@ -67,9 +75,12 @@ class CvprUser:
 
     def _first_prompts(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
         if self.middle == "slice":
+            # The final script of the challenge uses the middle slice; earlier versions used the
+            # middle voxel.
             plane = target.slices[len(target.slices) // 2]
         else:
             plane = _slice_of_middle_voxel(target)
+        # The same random number for all edges, scaled with the size of the scan, as in the script.
         enlargement_px = int(turn.rng.integers(self.most_px + 1))
         in_plane = [enlargement_px * size // _REFERENCE_SIDE_PX for size in target.shape[1:]]
         # The box stays in its slice.
@@ -82,13 +93,15 @@ class CvprUser:
 class AutopetUser:
     """Pairs of clicks that ignore the predictions (autoPET IV), or scribbles on errors (autoPET V).
 
-    Source: autoPET IV and V, as described on their pages; neither the challenge's click files nor its own generator of
-    scribbles is used. Their step without any input has no counterpart: a dialogue begins with a prompt.
+    Source: autoPET IV and V, as described on their pages. Neither the challenge's click files nor
+    its own scribble generator is used. The challenge's first step without any prompt is not
+    reproduced: a dialogue begins with a prompt.
 
     Args:
-        give: "clicks": a random voxel of the target, and a random pixel of the background 3 to 5 pixels outside a
-            random foreground slice. "scribbles": one through the middle of the largest missing component and one
-            through that of the largest surplus component, where there are such.
+        give: "clicks": one on a random voxel of the target, and one on a random background pixel 3
+            to 5 pixels outside the foreground of a random foreground slice. "scribbles": one along
+            the centre of the largest missing component and one along the centre of the largest
+            surplus component, if they exist.
     """
 
     def __init__(self, *, give: AutopetPrompts = "scribbles") -> None:
@@ -97,7 +110,7 @@ class AutopetUser:
         self.lift = Lift(spread="stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round; None when nothing is wrong or the target is empty."""
+        """Return the prompts of this round; None if there is no error or the target is empty."""
         comparison = require_volume_comparison(turn)
         if self._give == "clicks":
             return _click_pair(turn, SlicedTarget.of(comparison)) or None
@@ -105,16 +118,19 @@ class AutopetUser:
 
 
 def _click_pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
-    """Return a click on the target and one beside it; only the first where nothing lies beside the slice."""
+    """Return a click on the target and one next to it, or only the first if no background lies next to the slice."""
     if not target.slices:
         return ()
     clicks = points_in_volume(target, turn.rng, 1)
-    plane = target.slices[turn.rng.integers(len(target.slices))]
+    slice_index = turn.rng.integers(len(target.slices))
+    plane = target.slices[slice_index]
     ring = target.ring(plane)
     if not len(ring):
         return clicks
-    row, column = ring[turn.rng.integers(len(ring))].tolist()
-    return (*clicks, Click((plane, row, column), is_positive=False))
+    pixel_index = turn.rng.integers(len(ring))
+    row, column = ring[pixel_index].tolist()
+    beside = Click((plane, row, column), is_positive=False)
+    return (*clicks, beside)
 
 
 def _scribbles(comparison: Comparison) -> tuple[Scribble, ...]:

@@ -1,4 +1,4 @@
-"""The user of RadioActive: points, boxes or limits first, then clicks, scribbles or lassos on errors."""
+"""The simulated user of RadioActive: first points, boxes or limits, then clicks, scribbles or lassos on errors."""
 
 from __future__ import annotations
 
@@ -28,41 +28,43 @@ Refinement = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lass
 
 _REFINE_KINDS: dict[Refinement, frozenset[str]] = {
     "none": frozenset(),
-    # Clicks where no scribble can be drawn.
+    # "scribble" includes clicks, which are given when no scribble can be drawn.
     "scribble": frozenset({"scribble", "click"}),
     "lasso": frozenset({"lasso"}),
 }
-"""Prompts of each kind of correction; the others consist of clicks."""
+"""Prompt types of each kind of correction; kinds that are not listed use clicks."""
 
 
 @user("volume")
 class VolumeUser:
-    """Prompts a volume as RadioActive does: a scheme of initial prompts, then corrections of one kind.
+    """Prompt a volume as in RadioActive: an initial prompting scheme, then corrections of one kind.
 
-    Ends the dialogue when nothing is wrong, when there is nothing to correct with, or, at once, when the target is
-    empty. The slices are those along the first axis.
+    The dialogue ends if there is no error, if no correction is possible, or immediately if the
+    target is empty. Slices are planes along the first axis.
 
-    Source: RadioActive, section 2 and its published code. Random choices follow the published rules, not the
-    published streams of random numbers.
+    Source: RadioActive, section 2 and its published code. Random choices follow the published
+    rules, but not the published streams of random numbers.
 
     Args:
         prompts: the scheme of the first round; see `segarena.systems.volumes.prompting.schemes`.
-        refine: the corrections of the other rounds; "none" has one round.
-        keeps_prompts: earlier prompts stay in force when slices are predicted again (the "*" of the tables).
+        refine: the kind of corrections in later rounds; "none" ends after the first round.
+        keeps_prompts: keep earlier prompts when slices are predicted again (marked "*" in the
+            paper's tables).
         protocol: "careful", or "published" for all quirks.
-        quirks: names of single deviations to follow; see `segarena.systems.volumes.prompting.quirks`.
-        centre: "box" or "mean", the centre of a slice's largest component.
+        quirks: names of individual deviations to follow; see
+            `segarena.systems.volumes.prompting.quirks`.
+        centre: definition of the centre of a slice's largest component: "box" or "mean".
         center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
-        edge_noise_px: each edge of initial boxes is moved by up to this many pixels.
-        shift_px: initial boxes are moved as a whole by up to this many pixels along each axis.
-        plane: the plane of scribbles on surplus.
+        edge_noise_px: maximum random shift of each edge of initial boxes, in pixels.
+        shift_px: maximum random shift of whole initial boxes along each axis, in pixels.
+        plane: the plane of scribbles on surplus voxels.
         length: share of the outline that a scribble follows.
-        length_mm: length in mm that a scribble follows, in place of `length`.
-        distance_px: distance of a scribble from the object.
-        distance_mm: this distance in mm, in place of `distance_px`.
+        length_mm: length of a scribble in mm, instead of `length`.
+        distance_px: distance of a scribble from the object in pixels.
+        distance_mm: this distance in mm, instead of `distance_px`.
 
     Raises:
-        InvalidInput: an unknown scheme or quirk, or a number out of range.
+        InvalidInput: a scheme or quirk is unknown, or a number is out of range.
     """
 
     def __init__(
@@ -86,7 +88,10 @@ class VolumeUser:
         scheme, _ = find_scheme(prompts)
         self._quirks = resolve_quirks(protocol, quirks)
         _check_not_negative(
-            edge_noise_px=edge_noise_px, shift_px=shift_px, length=length, distance_px=distance_px
+            edge_noise_px=edge_noise_px,
+            shift_px=shift_px,
+            length=length,
+            distance_px=distance_px,
         )
         _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
         self._prompts = prompts
@@ -98,7 +103,8 @@ class VolumeUser:
         )
         scribble_quirks = self._quirks
         if refine != "scribble-point":
-            # Published code transposes the line only for models in 3D, which get one point of it.
+            # The published code transposes the line only for 3D models, which receive one point of
+            # it.
             scribble_quirks = self._quirks - {"sideways-line"}
         self._scribble_options = ScribbleOptions(
             plane="coronal" if "coronal-only" in self._quirks else plane,
@@ -115,7 +121,7 @@ class VolumeUser:
             self.repeats = _repeat_once
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the initial prompts in the first round, then corrections; None when there is nothing to prompt."""
+        """Return the initial prompts in the first round, then corrections; None if there is nothing to prompt."""
         comparison = require_volume_comparison(turn)
         if turn.round == 1:
             return self._first_prompts(turn, SlicedTarget.of(comparison)) or None
@@ -128,8 +134,13 @@ class VolumeUser:
         prompts = scheme.make_prompts(target, turn.rng, count, self._scheme_options)
         return [self._perturb(prompt, target.shape, turn.rng) for prompt in prompts]
 
-    def _perturb(self, prompt: Prompt, shape: Shape, rng: np.random.Generator) -> Prompt:
-        """Return a box with edge noise and shift; other prompts as they are."""
+    def _perturb(
+        self,
+        prompt: Prompt,
+        shape: Shape,
+        rng: np.random.Generator,
+    ) -> Prompt:
+        """Return a box with edge noise and shift applied; other prompts unchanged."""
         if not isinstance(prompt, Box):
             return prompt
         box = prompt
@@ -168,7 +179,7 @@ class VolumeUser:
 
 
 def _repeat_once(sample: Sample, target: Target) -> int:
-    """Return 1: a repetition of the same dialogue adds no information."""
+    """Return 1, because repeating the same dialogue adds no information."""
     return 1
 
 

@@ -17,7 +17,7 @@ def blob(centre_mm, radius_mm, shape=(24, 28, 30)):
 
 
 def head(shift):
-    """Skull, two eyes and a throat, as numbers that name the tissue."""
+    """Skull, two eyes and a throat, as numbers of tissues."""
     tissue = np.zeros((24, 28, 30), int)
     for value, centre, radius in (
         (1, (44, 40, 35), 30),
@@ -82,7 +82,7 @@ def test_a_patient_without_ct_fails_alone(tmp_path, write_volume, prepared):
     next((tmp_path / "raw").rglob("case_02_IMG_CT.nrrd")).unlink()
     result, _ = prepared("hanseg")
     assert [case.id for case in result.cases] == ["case_01"]
-    assert result.failed == {"case_02": "no CT beside the MR"}
+    assert result.failed == {"case_02": "no CT next to the MR"}
 
 
 def test_the_thirty_organs_are_in_alphabetical_order():

@@ -32,4 +32,4 @@ def test_a_patient_without_mask_fails_alone(tmp_path, write_volume, prepared):
     patient(write_volume, tmp_path / "raw", "11", np.ones((3, 4, 5)))
     next((tmp_path / "raw").rglob("11_preRT_mask.nii.gz")).unlink()
     result, _ = prepared("hntsmrg")
-    assert (len(result.cases), result.failed) == (1, {"11_preRT": "no mask beside the T2"})
+    assert (len(result.cases), result.failed) == (1, {"11_preRT": "no mask next to the T2"})

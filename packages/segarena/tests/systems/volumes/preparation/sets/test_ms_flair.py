@@ -60,8 +60,8 @@ def test_patients_that_lack_something_fail_alone(tmp_path, write_volume, prepare
     result, _ = prepared("ms_flair")
     assert [case.id for case in result.cases] == ["1_Flair"]
     assert {case: reason[:25] for case, reason in result.failed.items()} == {
-        "2_Flair": "no lesion file beside the",
-        "3_Flair": "3_Flair: expected somethi",
+        "2_Flair": "no lesion file next to th",
+        "3_Flair": "3_Flair: expected at leas",
         "4_Flair": "patient 4: expected a pos",
         "5_Flair": "5-LesionSeg-Flair.nii: ex",
     }

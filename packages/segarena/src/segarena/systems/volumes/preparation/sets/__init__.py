@@ -1,1 +1,1 @@
-"""One module per dataset: its source, the paper's statements, and how cases are found and labels made."""
+"""One module per dataset: its source, the paper's statements, and rules for finding cases and making labels."""

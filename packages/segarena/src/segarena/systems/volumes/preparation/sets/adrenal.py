@@ -28,13 +28,14 @@ _LABEL = partial(label_instances, dilation=1, least_voxels=LEAST_VOXELS)
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients: one study with one SEG, and the CT to which it refers."""
+    """Yield the patients, each with one study that contains one SEG and the CT to which it refers."""
     patients = group_series(find_series(folder), lambda series: series.patient)
     for patient, series in patients.items():
         segs = select_modality(series, "SEG")
         cts: list[DicomSeries] = []
         if len(segs) == 1:
-            cts = [ct for ct in select_modality(series, "CT") if ct.uid == segs[0].refers_to]
+            annotated = segs[0].refers_to
+            cts = [ct for ct in select_modality(series, "CT") if ct.uid == annotated]
         convert = partial(
             convert_union, wanted=select_manual_segment, label=_LABEL, same_shape_or=patient
         )
@@ -54,7 +55,7 @@ ADRENAL = PublishedSet(
     outputs=(DatasetOutput(kind="instance", classes=("adrenal tumour",), tissue="pathology"),),
     find=_find_cases,
     rule=f"26-connected components after growing by a ball of radius 1; those of fewer than {LEAST_VOXELS} voxels are "
-    "removed; patients whose SEG has another shape than the CT are left out",
+    "removed; patients whose SEG differs in shape from the CT are left out",
     differences={
         "dataset.json": "written; the published preparation writes none",
         "images without label": "not written for patients that are left out",

@@ -55,14 +55,14 @@ OVERLAPPING_PATIENTS = (
     1186,
     1190,
 )
-"""Patients CRLM-CT-N whose tumours share voxels."""
+"""N of the patients CRLM-CT-N whose tumours overlap."""
 
 MISSING_PATIENTS = (1183,)
 """The patient whose files were incomplete when the paper's authors downloaded them."""
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients, each with one CT and one SEG of the description "Segmentation"."""
+    """Yield the patients, each with one CT and one SEG with the description "Segmentation"."""
     patients = group_series(find_series(folder), lambda series: series.patient)
     for patient, series in patients.items():
         if patient in _EXCLUDED:
@@ -74,13 +74,11 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
         yield make_single_case(patient, cts, segs, _convert, expected=expected)
 
 
-_EXCLUDED = {
-    **{f"CRLM-CT-{number}": "tumours overlap" for number in OVERLAPPING_PATIENTS},
-    **{
-        f"CRLM-CT-{number}": "left out by the paper, whose download lacked it"
-        for number in MISSING_PATIENTS
-    },
-}
+_EXCLUDED: dict[str, str] = {}
+for _number in OVERLAPPING_PATIENTS:
+    _EXCLUDED[f"CRLM-CT-{_number}"] = "tumours overlap"
+for _number in MISSING_PATIENTS:
+    _EXCLUDED[f"CRLM-CT-{_number}"] = "left out by the paper, whose download lacked it"
 
 
 def _convert(ct: DicomSeries, seg: DicomSeries) -> ConvertedCase:

@@ -1,4 +1,4 @@
-"""D2: 30 organs at risk in T1 MR of head and neck (HaN-Seg, Zenodo 7442914), drawn on CT and moved to the MR."""
+"""D2: 30 organs at risk in T1 MR of head and neck (HaN-Seg, Zenodo 7442914), drawn on CT and transferred to MR."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HANSEG_ORGANS = (
     "Pituitary",
     "SpinalCord",
 )
-"""Ids 1 to 30, in alphabetical order."""
+"""Class names of the ids 1 to 30, in alphabetical order."""
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
@@ -70,25 +70,33 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
                 organs[number] = path
         if not ct.is_file() or not organs:
             lacking = "organs" if ct.is_file() else "CT"
-            yield SkippedCase(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
+            yield SkippedCase(id=case, reason=f"no {lacking} next to the MR", by_rule=False)
         else:
             convert = partial(_convert, mr, ct, organs)
             yield RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=convert)
 
 
-def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> ConvertedCase:
+def _convert(
+    mr_path: Path,
+    ct_path: Path,
+    organs: dict[int, Path],
+) -> ConvertedCase:
     mr = read_image(mr_path)
     ct = read_image(ct_path)
-    # The published preparation resets the direction before it registers.
+    # The published preparation resets the direction before registration.
     mr.SetDirection(tuple(np.eye(3).ravel()))
     transform = register_rigidly(ct, mr)
-    labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)
+    # SimpleITK returns sizes as (x, y, z).
+    shape = mr.GetSize()[::-1]
+    labels = np.zeros(shape, dtype=np.uint8)
+    # In ascending order of the ids: where organs overlap, the higher id wins.
     for number, path in organs.items():
         organ = resample_labels(read_image(path), mr, transform)
-        labels[image_to_labels(organ, path.name) == 1] = number
+        is_organ = image_to_labels(organ, path.name) == 1
+        labels[is_organ] = number
     angles, shifts_mm = np.split(np.array(transform.GetParameters()), 2)
     degrees = np.rad2deg(angles).round(2).tolist()
-    note = f"CT to MR: turned by {degrees} degrees, moved by {shifts_mm.round(2).tolist()} mm"
+    note = f"CT to MR: rotated by {degrees} degrees, moved by {shifts_mm.round(2).tolist()} mm"
     return ConvertedCase(image=mr, labels={"": labels}, notes=(note,))
 
 
@@ -106,11 +114,11 @@ HANSEG = PublishedSet(
     outputs=(DatasetOutput(kind="organ", classes=HANSEG_ORGANS, tissue="organ"),),
     find=_find_cases,
     rule="30 classes, ids alphabetical; the MR's direction set to identity, the CT registered to it rigidly, its "
-    "organs moved by nearest neighbours; where organs overlap, the higher id",
+    "organs resampled by nearest neighbour; where organs overlap, the higher id wins",
     differences={
         "registration": "SimpleITK (mutual information, centre of gravity) instead of elastix, which its wheels lack",
-        "direction of the image": "written after it was set to identity, so that image and labels lie on each other; "
-        "the published image keeps the old one",
+        "direction of the image": "written after it was set to identity, so that image and labels coincide; "
+        "the published image keeps the original direction",
         "overlaps": "the higher id wins; in the published code the order of the folder decides",
     },
 )

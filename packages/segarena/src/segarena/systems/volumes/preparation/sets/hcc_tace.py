@@ -1,4 +1,4 @@
-"""D8: livers, and their tumours, in CT (HCC-TACE-Seg, IDC)."""
+"""D8: livers and liver tumours in CT (HCC-TACE-Seg, IDC)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LISTED_PATIENTS = (
     90,
     98,
 )
-"""The 66 patients HCC_NNN that the published preparation lists; Table 1 states 65 images."""
+"""The 66 patients HCC_NNN listed in the published preparation; Table 1 states 65 images."""
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
@@ -82,13 +82,20 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
 
 
 def _find_pair(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
-    """Return the CT and SEG of a study; nothing without exactly one of each."""
+    """Return the CT and SEG of a study; empty unless there is exactly one of each."""
+    # The published preparation selects the series by these descriptions.
     cts = [ct for ct in select_modality(study, "CT") if "Recon 3" in ct.description]
     segs = [seg for seg in select_modality(study, "SEG") if seg.description == "Segmentation"]
-    return [(cts[0], segs[0])] if len(cts) == len(segs) == 1 else []
+    if len(cts) != 1 or len(segs) != 1:
+        return []
+    return [(cts[0], segs[0])]
 
 
-def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> ConvertedCase | SkippedCase:
+def _convert(
+    patient: str,
+    ct: DicomSeries,
+    seg: DicomSeries,
+) -> ConvertedCase | SkippedCase:
     image, segmentation, notes = read_ct_and_segmentation(ct, seg, wanted=_liver_segments)
     mismatch = describe_shape_mismatch(segmentation, image)
     if mismatch:
@@ -122,9 +129,17 @@ HCC_TACE = PublishedSet(
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="hcc_tace_seg"),
     outputs=(
-        DatasetOutput(folder="liver", kind="organ", classes=("liver",), tissue="organ"),
         DatasetOutput(
-            folder="lesion", kind="instance", classes=("liver tumour",), tissue="pathology"
+            folder="liver",
+            kind="organ",
+            classes=("liver",),
+            tissue="organ",
+        ),
+        DatasetOutput(
+            folder="lesion",
+            kind="instance",
+            classes=("liver tumour",),
+            tissue="pathology",
         ),
     ),
     find=_find_cases,

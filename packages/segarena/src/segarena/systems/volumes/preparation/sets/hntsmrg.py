@@ -28,11 +28,16 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
             convert = partial(_convert, case, image, label)
             yield RawCase(id=case, inputs=(image, label), convert=convert)
         else:
-            yield SkippedCase(id=case, reason="no mask beside the T2", by_rule=False)
+            yield SkippedCase(id=case, reason="no mask next to the T2", by_rule=False)
 
 
-def _convert(case: str, image_path: Path, label_path: Path) -> ConvertedCase | SkippedCase:
+def _convert(
+    case: str,
+    image_path: Path,
+    label_path: Path,
+) -> ConvertedCase | SkippedCase:
     image, labels, notes = read_image_and_labels(image_path, label_path)
+    # The published preparation drops label 2, the lymph nodes.
     tumour = labels == 1
     if not tumour.any():
         return SkippedCase(id=case, reason="no primary tumour", by_rule=True)

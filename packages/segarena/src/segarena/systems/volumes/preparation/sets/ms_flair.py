@@ -22,7 +22,7 @@ from segarena.systems.volumes.preparation.spreadsheet import find_column, read_s
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the sheet of spacings beside them."""
+    """Yield the patients: `N-Flair.nii` with `N-LesionSeg-Flair.nii`, and the spreadsheet of spacings."""
     spacings = _spacings(folder)
     images: dict[int, Path] = {}
     for path in folder.rglob("*-Flair.nii*"):
@@ -33,7 +33,7 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
         case = f"{number}_Flair"
         label = next(image.parent.glob(f"{number}-LesionSeg-Flair.nii*"), None)
         if label is None:
-            yield SkippedCase(id=case, reason="no lesion file beside the FLAIR", by_rule=False)
+            yield SkippedCase(id=case, reason="no lesion file next to the FLAIR", by_rule=False)
         else:
             convert = partial(_convert, number, image, label, spacings.get(number))
             yield RawCase(id=case, inputs=(image, label), convert=convert)
@@ -43,7 +43,10 @@ _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
 
 
 def _convert(
-    number: int, image_path: Path, label_path: Path, spacing_mm: str | None
+    number: int,
+    image_path: Path,
+    label_path: Path,
+    spacing_mm: str | None,
 ) -> ConvertedCase:
     image, labels, notes = read_image_and_labels(image_path, label_path)
     try:
@@ -56,7 +59,8 @@ def _convert(
 
 
 def _spacings(folder: Path) -> dict[int, str]:
-    # Open workbooks leave files that begin with "~", and macOS those that begin with ".".
+    # Open workbooks leave temporary files that begin with "~", and macOS leaves files that begin
+    # with ".".
     tables = (path for path in folder.rglob("*Table 2*") if path.name[0] not in "~.")
     sheets = sorted(path for path in tables if path.suffix.lower() in (".xlsx", ".csv"))
     if not sheets:
@@ -70,11 +74,12 @@ def _spacings(folder: Path) -> dict[int, str]:
         find_column(table, "Spacing Between Slices", group="FLAIR"),
         strict=True,
     )
-    return {
-        int(float(number)): spacing
-        for number, spacing in rows
-        if re.fullmatch(r"\d+(\.0*)?", number.strip())
-    }
+    spacings: dict[int, str] = {}
+    for number, spacing in rows:
+        # Spreadsheets store whole numbers as floats; other rows are headings and notes.
+        if re.fullmatch(r"\d+(\.0*)?", number.strip()):
+            spacings[int(float(number))] = spacing
+    return spacings
 
 
 MS_FLAIR = PublishedSet(
@@ -92,7 +97,7 @@ MS_FLAIR = PublishedSet(
     archives=("*.zip",),
     outputs=(DatasetOutput(kind="instance", classes=("MS lesion",), tissue="pathology"),),
     find=_find_cases,
-    rule="label 1; 26-connected components; spacing between slices from the sheet, the files' own is wrong",
+    rule="label 1; 26-connected components; spacing between slices from the sheet, because that of the files is wrong",
     differences={
         "file ending": "dataset.json says .nii.gz, as the files are; the published one says .nrrd",
     },

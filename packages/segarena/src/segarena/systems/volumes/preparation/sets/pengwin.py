@@ -19,10 +19,11 @@ from segarena.systems.volumes.preparation.sitk_images import read_image_and_labe
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients: `NNN.mha`, the label below a folder with "label" in its name."""
+    """Yield the patients: the image `NNN.mha`, and its label below a folder with "label" in its name."""
     images: dict[str, Path] = {}
     labels: dict[str, Path] = {}
     for path in sorted(folder.rglob("*.mha"), key=lambda path: path.name):
+        # Images and labels have the same names; only the folder differs.
         parent = path.relative_to(folder).parent.as_posix()
         by_name = labels if "label" in parent.lower() else images
         by_name[path.name] = path

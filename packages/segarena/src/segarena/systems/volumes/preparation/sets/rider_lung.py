@@ -25,7 +25,7 @@ from segarena.systems.volumes.preparation.published_set import (
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
+    """Yield pairs of a CT and a SEG in the same study; of several pairs, those whose SEG refers to the CT."""
     studies = group_series(find_series(folder), lambda series: series.study)
     pairs: list[tuple[DicomSeries, DicomSeries]] = []
     for study in studies.values():
@@ -36,23 +36,25 @@ def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
     paired = {ct.uid for ct, _ in pairs}
     for ct in select_modality(chain.from_iterable(studies.values()), "CT"):
         if ct.uid not in paired:
-            yield SkippedCase(
-                id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True
-            )
+            yield SkippedCase(id=ct.uid, reason="a CT series without a segmentation", by_rule=True)
 
 
 def _find_pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
     cts = select_modality(study, "CT")
     segs = select_modality(study, "SEG")
-    if len(cts) == len(segs) == 1:
+    if len(cts) == 1 and len(segs) == 1:
         return [(cts[0], segs[0])]
-    # Of several SEGs that refer to one CT, the first counts.
+    # If several SEGs refer to one CT, the first is used.
     seg_by_ct = {seg.refers_to: seg for seg in reversed(segs)}
-    return [(ct, seg_by_ct[ct.uid]) for ct in cts if ct.uid in seg_by_ct]
+    pairs: list[tuple[DicomSeries, DicomSeries]] = []
+    for ct in cts:
+        if ct.uid in seg_by_ct:
+            pairs.append((ct, seg_by_ct[ct.uid]))
+    return pairs
 
 
 def select_manual_segment(names: tuple[str, ...]) -> list[int]:
-    """Return the index of the manual segment: the second of several, because the first is a prediction."""
+    """Return the index of the manual segment: the second if there are several, because the first is a prediction."""
     return [min(1, len(names) - 1)]
 
 
@@ -71,6 +73,6 @@ RIDER_LUNG = PublishedSet(
     find=_find_cases,
     rule="the SEG's second segment, or its only one; 26-connected components",
     differences={
-        "resampling": "frames go to CT slices by position, nearest neighbours; the same voxels where grids agree",
+        "resampling": "frames are resampled to CT slices by nearest neighbour; voxels of equal grids stay the same",
     },
 )

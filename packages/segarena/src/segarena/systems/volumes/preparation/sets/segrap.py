@@ -1,4 +1,4 @@
-"""D10: 45 organs at risk, which overlap, in CT of head and neck (SegRap 2023)."""
+"""D10: 45 overlapping organs at risk in CT of head and neck (SegRap 2023)."""
 
 from __future__ import annotations
 
@@ -71,30 +71,34 @@ SEGRAP_ORGANS = (
     "Thyroid",
     "Trachea",
 )
-"""Ids 1 to 45, in the order of the challenge."""
+"""Class names of the ids 1 to 45, in the order of the challenge."""
 
 SEGRAP_CASES = 30
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and those of the same name with `ORGAN.nii.gz`."""
+    """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and folders of that name with `ORGAN.nii.gz`."""
     images = {path.parent.name: path for path in sorted(folder.rglob("image.nii.gz"))}
     organs: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.rglob("*.nii.gz")):
         organ = path.name.removesuffix(".nii.gz")
         if organ in SEGRAP_ORGANS and path.parent.name in images:
             organs.setdefault(path.parent.name, {})[organ] = path
-    for place, (case, image) in enumerate(sorted(images.items())):
-        if place >= SEGRAP_CASES:
+    for rank, (case, image) in enumerate(sorted(images.items())):
+        # The paper uses 30 patients. Its code takes them in directory order, which differs between
+        # machines.
+        if rank >= SEGRAP_CASES:
             yield SkippedCase(
                 id=case,
-                reason=f"only the first {SEGRAP_CASES} patients in sorted order take part",
+                reason=f"only the first {SEGRAP_CASES} patients in sorted order are used",
                 by_rule=True,
             )
         elif case not in organs:
             yield SkippedCase(id=case, reason="no organs for this image", by_rule=False)
         else:
-            paths = {organ: organs[case][organ] for organ in SEGRAP_ORGANS if organ in organs[case]}
+            found = organs[case]
+            # In the order of the class ids.
+            paths = {organ: found[organ] for organ in SEGRAP_ORGANS if organ in found}
             convert = partial(_convert, image, paths)
             yield RawCase(id=case, inputs=(image, *paths.values()), convert=convert)
 
@@ -130,7 +134,14 @@ SEGRAP = PublishedSet(
         wanted=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
     ),
     archives=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
-    outputs=(DatasetOutput(kind="organ", classes=SEGRAP_ORGANS, overlapping=True, tissue="organ"),),
+    outputs=(
+        DatasetOutput(
+            kind="organ",
+            classes=SEGRAP_ORGANS,
+            overlapping=True,
+            tissue="organ",
+        ),
+    ),
     find=_find_cases,
     rule=f"45 classes that share voxels, one file each; the first {SEGRAP_CASES} patients in sorted order",
     differences={

@@ -1,0 +1,157 @@
+"""Detection of the dataset that can read a folder, so that `--dataset photos` needs no name and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from segarena.datasets.annotations.annotation_files import list_annotation_files
+from segarena.datasets.annotations.record_parsing import read_json_file
+from segarena.datasets.coco import is_coco
+from segarena.datasets.cvat import is_cvat_file
+from segarena.datasets.label_studio import is_label_studio, is_mask_export
+from segarena.datasets.labelme import is_labelme, list_json_files
+from segarena.errors import DatasetError, DatasetMissing
+from segarena.files.images import list_image_files
+from segarena.plugin_spec import PluginSpec
+from segarena.registry import lookup
+
+# Names of the folders of images and of masks, in the order in which they are tried.
+_IMAGE_FOLDERS = ("images", "image", "imgs", "img", "JPEGImages")
+_MOST_READ = 20
+_MASK_FOLDERS = ("masks", "mask", "gt", "SegmentationObject")
+
+
+class DetectedDataset(NamedTuple):
+    """A dataset that can read a folder, and the layout by which it was recognized, as text."""
+
+    spec: PluginSpec
+    layout: str
+
+    def __str__(self) -> str:
+        return f"{self.spec}: {self.layout}"
+
+
+def is_folder_of_data(text: str) -> bool:
+    """Return whether the text names an existing folder instead of a dataset; a dataset of that name comes first."""
+    if not text or not Path(text).expanduser().is_dir():
+        return False
+    return lookup("dataset", text) is None
+
+
+def detect_dataset(folder: Path) -> DetectedDataset:
+    """Return the dataset that reads a folder, by its files and subfolders.
+
+    Raises:
+        DatasetMissing: the layout is not known; the message lists the known ones.
+    """
+    for detect in DETECTORS:
+        detected = detect(folder)
+        if detected is not None:
+            return detected
+    if is_mask_export(folder):
+        raise DatasetMissing(
+            f"{folder}: expected an export of Label Studio as JSON, got one as PNG, whose names do not say to which "
+            "images the masks belong. Export it as JSON, which contains the same masks, and put it beside the images"
+        )
+    layouts = "; ".join(KNOWN_LAYOUTS)
+    raise DatasetMissing(
+        f"{folder}: expected one of these layouts: {layouts}; found none. Arrange the files like one of them, or "
+        f"name a dataset, such as nifti-folder(path={str(folder)!r}); 'segarena list datasets' shows all"
+    )
+
+
+def dataset_spec(text: str) -> PluginSpec:
+    """Return the dataset that the text names, or that reads the folder it names.
+
+    Raises:
+        DatasetMissing: see `detect_dataset`.
+        PluginInvalid: see `PluginSpec.parse`.
+    """
+    if is_folder_of_data(text):
+        return detect_dataset(Path(text).expanduser()).spec
+    return PluginSpec.parse(text)
+
+
+def _image_and_mask_folders(folder: Path) -> DetectedDataset | None:
+    images = _first_with_images(folder, _IMAGE_FOLDERS)
+    masks = _first_with_images(folder, _MASK_FOLDERS)
+    if not images or not masks:
+        return None
+    options: dict[str, str] = {"path": str(folder)}
+    if images != "images":
+        options["images"] = images
+    if masks != "masks":
+        options["masks"] = masks
+    return DetectedDataset(
+        PluginSpec("folder", options), f"photographs in {images}/ with masks in {masks}/"
+    )
+
+
+def _first_with_images(folder: Path, names: Sequence[str]) -> str:
+    for name in names:
+        if (folder / name).is_dir() and list_image_files(folder / name):
+            return name
+    return ""
+
+
+def _cvat_file(folder: Path) -> DetectedDataset | None:
+    for file in list_annotation_files(folder, ".xml"):
+        if is_cvat_file(file):
+            return _by_file("cvat", folder, file, "annotations of CVAT for images in")
+    return None
+
+
+def _json_file(folder: Path) -> DetectedDataset | None:
+    for file in list_annotation_files(folder, ".json"):
+        value = _json_value(file)
+        if is_coco(value):
+            return _by_file("coco", folder, file, "COCO instances in")
+        if is_label_studio(value):
+            return _by_file("label-studio", folder, file, "an export of Label Studio in")
+    return None
+
+
+def _labelme_files(folder: Path) -> DetectedDataset | None:
+    for file in list_json_files(folder)[:_MOST_READ]:
+        if is_labelme(_json_value(file)):
+            spec = PluginSpec("labelme", {"path": str(folder)})
+            layout = f"JSON files of labelme, such as {file.relative_to(folder).as_posix()}"
+            return DetectedDataset(spec, layout)
+    return None
+
+
+def _by_file(
+    name: str,
+    folder: Path,
+    file: Path,
+    what: str,
+) -> DetectedDataset:
+    spec = PluginSpec(name, {"path": str(folder)})
+    return DetectedDataset(spec, f"{what} {file.relative_to(folder).as_posix()}")
+
+
+def _json_value(file: Path) -> Any:
+    """Return the value of a JSON file; None if it cannot be read."""
+    try:
+        return read_json_file(file).value
+    except DatasetError:
+        return None
+
+
+DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
+    _image_and_mask_folders,
+    _cvat_file,
+    _json_file,
+    _labelme_files,
+)
+"""Functions that recognize one layout each; the first match is used."""
+
+KNOWN_LAYOUTS = (
+    "images/ with masks/ next to it",
+    "images with COCO instances (.json)",
+    "with CVAT for images (.xml)",
+    "with labelme's files (.json)",
+    "with an export of Label Studio (.json)",
+)

@@ -1,0 +1,58 @@
+"""Memory of the intermediate results of checks, so that a check after an edit repeats only what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from hashlib import blake2b
+from typing import Any, TypeVar, cast
+
+from segarena.systems.scenes.model.polygons import Points
+
+Value = TypeVar("Value")
+
+
+class CheckMemory:
+    """Results for outlines and pairs of outlines of one picture, kept from one check to the next.
+
+    Keys contain everything that a result depends on, so a result is never stale: an edited region
+    has a different outline and thus different keys, and so have its pairs with its neighbours.
+    Results that a check does not use are forgotten at its end, so the memory never holds more than
+    one scene. Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+        self._used: dict[Hashable, Any] = {}
+        self.computed = 0
+        """Number of results that the checks had to compute."""
+
+    def recall(
+        self,
+        key: Hashable,
+        compute: Callable[[], Value],
+    ) -> Value:
+        """Return the result for a key; compute it if no earlier check has."""
+        if key in self._used:
+            return cast("Value", self._used[key])
+        if key in self._kept:
+            value = self._kept[key]
+        else:
+            value = compute()
+            self.computed += 1
+        self._used[key] = value
+        return cast("Value", value)
+
+    def forget_unused(self) -> None:
+        """Forget the results that no check has used since the last call."""
+        self._kept = self._used
+        self._used = {}
+
+
+def outline_key(*outlines: Points) -> bytes:
+    """Return a key of 16 bytes for polygons; equal polygons have equal keys."""
+    digest = blake2b(digest_size=16)
+    for points in outlines:
+        # The length separates two polygons from one with the vertices of both.
+        digest.update(len(points).to_bytes(8, "little"))
+        digest.update(points.tobytes())
+    return digest.digest()

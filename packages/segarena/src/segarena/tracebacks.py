@@ -1,0 +1,85 @@
+"""The part of a traceback that concerns the author of a plug-in: frames of the plug-in, without segarena's."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+MAX_FRAMES = 4
+"""Maximum frames shown, counted from the error, because the mistake is rarely farther up."""
+
+_ENGINE = str(Path(__file__).parent / "engine") + "/"
+
+_LOCATION = re.compile(r" \([^()]*, line \d+, in (?:[^()]|<\w+>)*\)\Z")
+"""The end of a message of `with_location`."""
+
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of an exception in a plug-in's code.
+
+    These are the frames outside of segarena, the standard library and installed packages. Without
+    such frames, the plug-in belongs to segarena, and the result is empty, or to an installed
+    package, and the result is all frames after the engine's call.
+    """
+    own: list[traceback.FrameSummary] = []
+    called: list[traceback.FrameSummary] = []
+    is_called_by_engine = False
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.startswith(_package_folders()):
+            is_called_by_engine = frame.filename.startswith(_ENGINE)
+            called = []
+            continue
+        if is_called_by_engine:
+            called.append(frame)
+        if not frame.filename.startswith((*_INSTALLED, "<")):
+            own.append(frame)
+    return own or called
+
+
+def error_location(error: BaseException) -> str:
+    """Return where the plug-in's code raised an exception: "model.py, line 12, in predict"; "" if outside of it."""
+    frames = own_frames(error)
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
+
+
+def own_traceback(error: BaseException) -> str:
+    """Format the last frames of the plug-in's code like Python, with the error; "" without such frames."""
+    frames = own_frames(error)
+    if not frames:
+        return ""
+    lines = traceback.format_list(frames[-MAX_FRAMES:])
+    lines.extend(traceback.format_exception_only(error))
+    return "".join(lines).rstrip()
+
+
+def with_location(message: str, error: BaseException) -> str:
+    """Return a message followed by the line of the plug-in's code that raised the error, in brackets."""
+    location = error_location(error)
+    if not location:
+        return message
+    return f"{message} ({location})"
+
+
+def without_location(message: str) -> str:
+    """Return a message without the line of the plug-in's code that `with_location` added."""
+    return _LOCATION.sub("", message)
+
+
+@cache
+def _package_folders() -> tuple[str, ...]:
+    """Return the folders of segarena and its installed companion packages."""
+    found: list[str] = []
+    for name in ("segarena", "segarena_people", "segarena_server", "segarena_studio"):
+        spec = find_spec(name)
+        if spec is not None and spec.origin is not None:
+            found.append(str(Path(spec.origin).parent) + "/")
+    return tuple(found)

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def tables_are_our_own(request, monkeypatch):
-    """Read tables here and not in another process first, which takes longer than most tests: nobody else wrote them."""
+    """Read tables in this process, without the slow check in another one, because the tests wrote them."""
 
     def read(file, *, error):
         return pl.read_parquet(file, glob=False)

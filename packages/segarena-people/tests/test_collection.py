@@ -68,7 +68,7 @@ def test_without_a_goal_of_its_own_a_prompt_is_about_the_target_of_the_dataset(t
         Collection.open(tmp_path, OneImage("s0", Target(id="t", mask=mask * np.uint8(1))))[0].goal,
         mask,
     )
-    with pytest.raises(DatasetError, match="has no target 't'"):
+    with pytest.raises(DatasetError, match="no such target 't'"):
         _ = Collection.open(tmp_path, OneImage("s0", Target(id="u", mask=mask)))[0].goal
     with pytest.raises(InvalidMask, match="is it the same dataset"):
         _ = Collection.open(tmp_path, OneImage("s0", Target(id="t", mask=mask[1:])))[0].goal
@@ -128,7 +128,7 @@ def bomb(path):
             lambda path: Image.new("1", (48, 64)).save(path),
             "size of its picture, 64 x 48, got \\(48, 64\\)",
         ),
-        (lambda path: grey(path, 128), "only 0 and 255"),
+        (lambda path: grey(path, 128), "only the values 0 and 255"),
         (bomb, "readable image file|at most|size of its picture"),
     ],
 )

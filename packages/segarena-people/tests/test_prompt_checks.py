@@ -27,7 +27,7 @@ def test_masks_that_cannot_be_used_and_that_show_nothing_are_errors(tmp_path):
     assert broken[0]
     assert broken[1].startswith("1 masks that cannot be used, such as")
     assert "0.png: expected an image file here" in broken[1]
-    assert blank == (True, "3 prompts whose goal or stroke shows nothing, such as 1-p1")
+    assert blank == (True, "3 prompts with an empty goal or stroke, such as 1-p1")
 
 
 def test_prompts_that_leave_their_goal_to_a_dataset_are_a_note(tmp_path):
@@ -35,5 +35,8 @@ def test_prompts_that_leave_their_goal_to_a_dataset_are_a_note(tmp_path):
     rows = [replace(row, goal_mask="") for row in read_prompt_table(tmp_path / "prompts.parquet")]
     write_prompt_table(rows, tmp_path / "prompts.parquet")
     assert told(tmp_path) == [
-        (False, "8 prompts about whole objects of a dataset, whose masks are not here")
+        (
+            False,
+            "8 prompts about whole objects, whose masks are in a dataset and not in this folder",
+        )
     ]

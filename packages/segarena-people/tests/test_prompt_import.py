@@ -1,8 +1,7 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from repository import ROOT
 
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena_people.collection import Collection, read_source
@@ -89,7 +88,7 @@ def test_only_the_first_units_are_read_when_that_is_asked(tmp_path):
 
 @pytest.mark.parametrize("units", [{}, {"two": failing}])
 def test_where_nothing_can_be_used_no_folder_is_left(tmp_path, units):
-    with pytest.raises(InvalidInput, match="no prompt that can be used"):
+    with pytest.raises(InvalidInput, match="no usable prompt"):
         import_prompts(made_format(units), tmp_path, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
@@ -109,7 +108,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path):
 
 def test_what_is_there_is_not_written_over(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(RunConflict, match="is there already"):
+    with pytest.raises(RunConflict, match="already exists"):
         import_prompts(made_format({}), tmp_path, tmp_path / "out")
     with pytest.raises(InvalidInput, match="no such file or folder"):
         import_prompts(made_format({}), tmp_path / "none", tmp_path / "other")
@@ -121,9 +120,7 @@ def test_ids_that_occur_twice_are_told(tmp_path):
         "two": lambda: [ImportedPrompt(row=ROW, goal=MASK)],
     }
     told = import_prompts(made_format(units), tmp_path, tmp_path / "out")
-    assert [finding.message for finding in told.findings] == [
-        "1 rows with an id that an earlier one has"
-    ]
+    assert [finding.message for finding in told.findings] == ["1 rows with a duplicate id"]
 
 
 def test_names_of_files_are_plain_and_differ():
@@ -148,12 +145,12 @@ def test_names_of_files_are_plain_and_differ():
 
 
 def test_all_formats_say_what_they_are_and_the_page_says_so_too():
-    page = (Path(__file__).parents[3] / "docs" / "people.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
     for name, form in import_formats().items():
         assert form.name == name
         assert f"| `{name}` |" in page
         assert all((form.source, form.holds, form.terms, form.origin))
-    with pytest.raises(InvalidInput, match=r"there is no format 'x'; there is .*medscribble"):
+    with pytest.raises(InvalidInput, match=r"unknown format 'x'; expected one of .*medscribble"):
         find_format("x")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+from repository import ROOT
 
 from segarena.errors import InvalidInput
 from segarena_people.prompt_checks import check_prompts
@@ -50,7 +51,7 @@ def test_a_table_without_rows_has_all_columns(tmp_path):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda frame: frame.drop("person"), "without a column 'person'"),
+        (lambda frame: frame.drop("person"), "the column 'person' is missing"),
         (
             lambda frame: frame.with_columns(batch=pl.lit("x")),
             "column 'batch' to be Int32, got String",
@@ -68,7 +69,7 @@ def test_what_is_no_table_is_told(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(InvalidInput, match="Parquet"):
         read_prompt_table(tmp_path / "x.parquet")
-    with pytest.raises(InvalidInput, match="there is no table"):
+    with pytest.raises(InvalidInput, match="no prompt table"):
         read_prompt_table(tmp_path / "none.parquet")
 
 
@@ -86,15 +87,15 @@ def test_everything_that_cannot_be_is_an_error():
     far = points((1.0, 1.0), (60.0, 2.0))
     nowhere = points((float("nan"), 1.0))
     cases = {
-        "points that are earlier than the one before them": given("scribble", backwards),
-        "points more than a picture's size outside of it": given("scribble", far),
+        "points with an earlier time than the point before": given("scribble", backwards),
+        "points farther outside the picture than its width or height": given("scribble", far),
         "points that are not finite": given(drawn=nowhere),
         "prompts with fewer points than their kind needs": given(
             "lasso", points((1.0, 1.0), (2.0, 1.0))
         ),
-        "rows of a batch with an empty person": given(person=""),
-        "prompts with points beside a raster of them": given("scribble", raster="a.png"),
-        "clicks or boxes with a raster, which only lines have": given(drawn=(), raster="a.png"),
+        "rows in a batch with an empty person": given(person=""),
+        "prompts with both points and a raster": given("scribble", raster="a.png"),
+        "clicks or boxes with a raster, which only lines may have": given(drawn=(), raster="a.png"),
         "rows with a width or height below 1": given(width=0),
     }
     for told, prompt in cases.items():
@@ -118,9 +119,7 @@ def test_an_image_that_a_person_saw_twice_is_an_error_and_ids_are_unique():
     assert findings(*twice) == [(True, "1 images that a person saw more than once")]
     assert findings(twice[0], given(id="b", plane=1)) == []
     assert findings(given(id="a", batch=0), given(id="b", batch=0)) == []
-    assert findings(given(sample="x"), given()) == [
-        (True, "1 rows with an id that an earlier one has")
-    ]
+    assert findings(given(sample="x"), given()) == [(True, "1 rows with a duplicate id")]
 
 
 def test_oddities_of_hands_and_screens_are_noted():
@@ -134,7 +133,7 @@ def test_oddities_of_hands_and_screens_are_noted():
 
 
 def test_every_field_of_a_prompt_is_documented():
-    page = (Path(__file__).parents[3] / "docs" / "people.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
     assert [name for name in PROMPT_COLUMNS if f"| `{name}`" not in page] == []
     fields = [field.name for field in msgspec.structs.fields(PersonPrompt)]
     assert fields == list(PROMPT_COLUMNS)

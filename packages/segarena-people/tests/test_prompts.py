@@ -81,7 +81,7 @@ def test_strokes_are_what_was_drawn_without_lifting():
 @pytest.mark.parametrize("kind", ["click", "box", "scribble", "lasso"])
 @pytest.mark.parametrize("place", [(math.nan, 1.0), (1.0, math.inf)])
 def test_what_is_nowhere_is_no_prompt(kind, place):
-    with pytest.raises(InvalidPrompt, match="expected points that are finite"):
+    with pytest.raises(InvalidPrompt, match="expected points with finite coordinates"):
         convert_prompt(given(kind, points((1.0, 1.0), place)))
 
 

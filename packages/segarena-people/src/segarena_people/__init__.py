@@ -1,1 +1,1 @@
-"""Tables of prompts that people gave, and simulated users fitted to and compared with them."""
+"""Tables of prompts that people gave, and simulated users that are fitted to these prompts and compared with them."""

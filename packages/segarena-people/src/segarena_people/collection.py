@@ -1,10 +1,10 @@
-"""Collections of people's prompts: a folder with a table of prompts and the masks that they refer to.
+"""Collections of people's prompts: folders with a prompt table and the mask files that it refers to.
 
-- prompts.parquet: table of prompts, see `segarena_people.prompts`
-- goals/*.png: goal masks, named by `goal_mask`
-- previous/*.png: corrected masks, named by `previous_mask`
-- rasters/*.png: rasterized strokes whose points are unknown, named by `raster`
-- source.toml: name, origin, terms; may be missing
+- prompts.parquet: the prompt table, see `segarena_people.prompts`
+- goals/*.png: goal masks, named in the column `goal_mask`
+- previous/*.png: masks that people corrected, named in the column `previous_mask`
+- rasters/*.png: rasterized strokes whose points are unknown, named in the column `raster`
+- source.toml: name, origin and terms of use; optional
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: name of the collection.
-        origin: publication, or the people who collected it, in words.
+        origin: publication, or a description of the people who collected the prompts.
         terms: terms of use.
     """
 
@@ -50,10 +50,10 @@ class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectedPrompt:
-    """Prompt of a person with its masks, bool (H, W), which are read on demand.
+    """One prompt by a person. Its masks, bool (H, W), are read from disk on first use.
 
     Attributes:
-        row: the prompt.
+        row: row of the prompt table.
     """
 
     row: PersonPrompt
@@ -65,7 +65,8 @@ class CollectedPrompt:
         """(H, W) of the picture.
 
         Raises:
-            InvalidInput: a side is below 1 px, or there are more pixels than `files.limits` allows.
+            InvalidInput: a side is shorter than 1 px, or the picture has more pixels than
+                `files.limits` allows.
         """
         height = self.row.height
         width = self.row.width
@@ -78,16 +79,16 @@ class CollectedPrompt:
 
     @property
     def group(self) -> str:
-        """Group that must not lie on both sides of a split."""
+        """Group, such as a patient, whose prompts must all be on the same side of a train-test split."""
         return self.row.group or f"{self.row.dataset}/{self.row.sample}"
 
     @property
     def goal(self) -> Mask:
-        """Mask of the goal.
+        """Mask of the goal: the region that the person was asked to mark.
 
         Raises:
-            InvalidInput: the prompt names no goal file, and no dataset was named.
-            InvalidMask: the file cannot be used.
+            InvalidInput: the prompt names no goal file, and the collection was opened without a dataset.
+            InvalidMask: the mask file cannot be used.
         """
         if self.row.goal_mask:
             return self._files.read(GOALS, self.row.goal_mask, self.shape)
@@ -100,36 +101,36 @@ class CollectedPrompt:
 
     @property
     def previous(self) -> Mask | None:
-        """Mask that was corrected; None in the first round."""
+        """Mask that the person was asked to correct; None in the first round."""
         name = self.row.previous_mask
         return self._files.read(PREVIOUS, name, self.shape) if name else None
 
     @property
     def target(self) -> Mask | None:
-        """Mask of the whole object; None if the goal was only a part and no dataset was named."""
+        """Mask of the whole object; None if the goal was only a part of it and no dataset was given."""
         if self._targets is not None:
             return self._targets.read(self.row)
         return self.goal if self.row.goal == "object" else None
 
     @property
     def drawn(self) -> Mask | None:
-        """Raster of the stroke, where its points are unknown; else None."""
+        """Rasterized stroke if its points are unknown, else None."""
         if self.row.raster:
             return self._files.read(RASTERS, self.row.raster, self.shape)
         return None
 
     @property
     def prompt(self) -> Click | Box | Scribble | Lasso:
-        """Prompt in the form of simulated users; of several lines the last one.
+        """The prompt in the format of simulated users; the last line if it has several.
 
         Raises:
-            InvalidPrompt: only a raster of it is known.
+            InvalidPrompt: the points of the prompt are unknown; only a raster was recorded.
         """
         return convert_prompt(self.row)
 
     @property
     def prompts(self) -> tuple[Click | Box | Scribble | Lasso, ...]:
-        """All lines of the prompt; see `segarena_people.prompts.convert_prompts`.
+        """All lines of the prompt in the format of simulated users; see `segarena_people.prompts.convert_prompts`.
 
         Raises:
             InvalidPrompt: only a raster of it is known.
@@ -137,10 +138,12 @@ class CollectedPrompt:
         return convert_prompts(self.row)
 
     def ink(self, stroke_px: float | None = None) -> Mask:
-        """Return the ink as pixels: the raster, or the lines in the given width, their own width, or one pixel.
+        """Return the ink as a mask: the raster if there is one, else the lines.
+
+        Lines have the given width, or each its own. Lines without a known width are one pixel wide.
 
         Raises:
-            InvalidPrompt: there is neither a raster nor a point.
+            InvalidPrompt: the prompt has neither a raster nor points.
         """
         drawn = self.drawn
         if drawn is not None:
@@ -149,7 +152,7 @@ class CollectedPrompt:
 
 
 class Collection(Sequence[CollectedPrompt]):
-    """Collection of prompts, in the order of the table; `Collection.open` reads one.
+    """Prompts of a collection in the order of the table; `Collection.open` reads them.
 
     Attributes:
         source: origin of the collection.
@@ -172,17 +175,19 @@ class Collection(Sequence[CollectedPrompt]):
         """Open a collection folder, or a Parquet table of prompts alone.
 
         Args:
-            path: the folder, or a table inside of one or elsewhere.
-            dataset: dataset that people saw, as for `segarena run -d`; needed where a prompt names
-                no goal file.
+            path: the folder, or the path of a prompt table inside or outside a collection.
+            dataset: dataset that was shown to people, as for `segarena run -d`; required if a prompt
+                has no goal file.
 
         Raises:
-            InvalidInput: the table is missing or cannot be read; see
+            InvalidInput: the table is missing or unreadable; see
                 `segarena_people.prompt_table`.
         """
-        given = Path(path)
-        folder = given if given.is_dir() else given.parent
-        rows = read_prompt_table(folder / TABLE_FILE if given.is_dir() else given)
+        table = Path(path)
+        if table.is_dir():
+            table = table / TABLE_FILE
+        folder = table.parent
+        rows = read_prompt_table(table)
         targets = None if dataset is None else TargetMasks(dataset)
         return cls(rows, MaskFiles(folder), targets, read_source(folder))
 
@@ -196,40 +201,43 @@ class Collection(Sequence[CollectedPrompt]):
     def __getitem__(self, index: int | slice) -> CollectedPrompt | Collection:
         if isinstance(index, slice):
             return self._with(self._rows[index])
-        return self._given(self._rows[index])
+        return self._collected(self._rows[index])
 
     def __iter__(self) -> Iterator[CollectedPrompt]:
-        return map(self._given, self._rows)
+        return map(self._collected, self._rows)
 
     @property
     def rows(self) -> tuple[PersonPrompt, ...]:
-        """Rows of the table."""
+        """Rows of the prompt table."""
         return self._rows
 
     @property
     def name(self) -> str:
-        """Name of the collection; the names of its datasets where it has none."""
-        return self.source.name or ", ".join(dict.fromkeys(row.dataset for row in self._rows))
+        """Name of the collection; the names of its datasets if it has no name."""
+        if self.source.name:
+            return self.source.name
+        datasets = dict.fromkeys(row.dataset for row in self._rows)
+        return ", ".join(datasets)
 
     @property
     def terms(self) -> str:
-        """Terms of use; "" where unknown."""
+        """Terms of use; "" if unknown."""
         return self.source.terms
 
     @property
     def kinds(self) -> tuple[PromptKind, ...]:
-        """Prompt kinds in order of appearance."""
+        """Prompt kinds in order of first appearance."""
         return tuple(dict.fromkeys(row.kind for row in self._rows))
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Known people in order of appearance."""
+        """Identified people in order of first appearance."""
         return tuple(dict.fromkeys(row.person for row in self._rows if row.person))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Groups that must not lie on both sides of a split, in order of appearance."""
-        return tuple(dict.fromkeys(given.group for given in self))
+        """Groups, such as patients, in order of first appearance; a group stays on one side of a train-test split."""
+        return tuple(dict.fromkeys(prompt.group for prompt in self))
 
     def only(
         self,
@@ -242,16 +250,16 @@ class Collection(Sequence[CollectedPrompt]):
         is_positive: bool | None = None,
         counts: bool | None = None,
     ) -> Collection:
-        """Return the prompts that match all filters; None matches any.
+        """Return the prompts that match all filters; a filter of None matches every prompt.
 
         Args:
-            kind: click, box, scribble, lasso.
+            kind: "click", "box", "scribble" or "lasso".
             person: name of the person.
-            groups: see `groups`.
+            groups: groups as in the property `groups`.
             label: label of the object.
-            round: from 1.
+            round: round, counted from 1.
             is_positive: whether the prompt marks the object.
-            counts: whether the prompt is of the main part and not excluded.
+            counts: whether the prompt belongs to the main part of its study and is not excluded.
         """
         wanted = {
             "kind": kind,
@@ -260,22 +268,18 @@ class Collection(Sequence[CollectedPrompt]):
             "round": round,
             "is_positive": is_positive,
         }
-        asked = {name: value for name, value in wanted.items() if value is not None}
         chosen = None if groups is None else set(groups)
+        matching: list[PersonPrompt] = []
+        for prompt in self:
+            row = prompt.row
+            in_group = chosen is None or prompt.group in chosen
+            is_counted = row.purpose == "main" and row.fate == ""
+            fits = all(value in (None, getattr(row, name)) for name, value in wanted.items())
+            if fits and in_group and counts in (None, is_counted):
+                matching.append(row)
+        return self._with(matching)
 
-        def fits(given: CollectedPrompt) -> bool:
-            row = given.row
-            in_group = chosen is None or given.group in chosen
-            as_counted = counts is None or (row.purpose == "main" and row.fate == "") == counts
-            return (
-                in_group
-                and as_counted
-                and all(getattr(row, name) == value for name, value in asked.items())
-            )
-
-        return self._with([given.row for given in self if fits(given)])
-
-    def _given(self, row: PersonPrompt) -> CollectedPrompt:
+    def _collected(self, row: PersonPrompt) -> CollectedPrompt:
         return CollectedPrompt(row, self._files, self._targets)
 
     def _with(self, rows: Sequence[PersonPrompt]) -> Collection:
@@ -283,24 +287,27 @@ class Collection(Sequence[CollectedPrompt]):
 
 
 def read_source(folder: Path) -> CollectionSource:
-    """Return the origin of a folder; empty fields where the folder does not state it.
+    """Read the origin of a collection from its folder; missing fields are empty.
 
     Raises:
-        DatasetError: the file is no TOML, or has fields of other types.
+        DatasetError: the file is not valid TOML, or a field is not text.
     """
     path = folder / SOURCE_FILE
     if not path.is_file():
         return CollectionSource()
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), CollectionSource)
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise DatasetError(
             f"{path}: expected name, origin and terms as text in TOML, got: {error}"
         ) from error
 
 
 def format_source(source: CollectionSource) -> str:
-    """Format the origin of a folder as TOML."""
-    # JSON strings are valid TOML strings, except for one control character.
+    """Format the origin of a collection as TOML."""
+    # JSON strings are valid TOML strings, with the exception of one control character (DEL).
     fields = msgspec.structs.asdict(source)
-    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())
+    lines: list[str] = []
+    for name, value in fields.items():
+        lines.append(f"{name} = {json.dumps(value)}\n")
+    return "".join(lines)

@@ -1,4 +1,4 @@
-"""Columns of foreign CSV tables, as text."""
+"""Text columns of third-party CSV tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from segarena.errors import InvalidInput
 from segarena.files.limits import check_voxels
 
 
-def read_columns(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Return columns of a CSV file, all as text; empty cells and missing optional columns are null.
+def read_columns(
+    path: Path,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+) -> pl.DataFrame:
+    """Read columns of a CSV file as text; empty cells and missing optional columns become null.
 
     Raises:
-        InvalidInput: the file is no CSV in UTF-8, lacks a column, or has more cells than
+        InvalidInput: the file is not CSV in UTF-8, lacks a column, or has more cells than
             `files.limits` allows.
     """
     if not path.is_file():
-        raise InvalidInput(f"{path}: expected a table in CSV, found no file")
+        raise InvalidInput(f"{path}: expected a CSV table, found no file")
     try:
         header = pl.read_csv(path, n_rows=0, infer_schema=False).columns
         missing = [name for name in columns if name not in header]
@@ -27,12 +31,20 @@ def read_columns(path: Path, columns: Sequence[str], optional: Sequence[str] = (
             raise InvalidInput(
                 f"{path}: expected the columns {', '.join(columns)}; {', '.join(missing)} is missing"
             )
+        # Read everything as text: otherwise the first rows would determine the type of a column of
+        # ids or of 0 and 1.
         rows = pl.scan_csv(path, infer_schema=False, glob=False)
-        rows = rows.select(*columns, *(name for name in optional if name in header))
-        check_voxels(rows.select(pl.len()).collect().item() * len(rows.collect_schema()), path)
+        present: list[str] = []
+        for name in optional:
+            if name in header:
+                present.append(name)
+        rows = rows.select(*columns, *present)
+        # Count the cells before the table is read into memory.
+        row_count = rows.select(pl.len()).collect().item()
+        check_voxels(row_count * len(rows.collect_schema()), path)
         absent = [pl.lit(None, pl.String).alias(name) for name in optional if name not in header]
         return rows.collect().with_columns(*absent)
     except pl.exceptions.PolarsError as error:
         raise InvalidInput(
-            f"{path}: expected a table in CSV, got: {str(error).splitlines()[0]}"
+            f"{path}: expected a CSV table, got: {str(error).splitlines()[0]}"
         ) from error

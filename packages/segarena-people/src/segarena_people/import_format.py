@@ -1,7 +1,7 @@
-"""Import formats of published prompts: one module each in `segarena_people.formats`.
+"""Import formats for published prompts, each in its own module in `segarena_people.formats`.
 
-A format divides its source into units, such as files or images. Each is read on demand, so that a
-broken unit affects only itself.
+A format divides its source into units, such as files or images. Each unit is read only when it is
+needed, so that a broken unit does not affect the others.
 """
 
 from __future__ import annotations
@@ -24,17 +24,22 @@ from segarena_people.prompts import PersonPrompt, PointerSample
 from segarena_people.target_masks import TargetMasks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ImportedPrompt:
-    """Imported prompt with its masks, bool (H, W); the row does not name their files yet.
+    """Imported prompt with its masks, bool (H, W); its row does not yet contain mask file names.
 
     Attributes:
-        row: the prompt.
-        goal: goal mask; None leaves it to the dataset.
-        goal_name: name of the goal; prompts with the same goal share its file.
-        previous: mask that was corrected.
+        row: row of the prompt table.
+        goal: goal mask; None if the dataset provides it.
+        goal_name: name of the goal; prompts with the same goal share one file.
+        previous: mask that the person corrected.
         previous_name: name of that mask.
-        drawn: rasterized stroke, where there are no points.
+        drawn: rasterized stroke, for prompts without points.
     """
 
     row: PersonPrompt
@@ -45,18 +50,19 @@ class ImportedPrompt:
     drawn: Mask | None = None
 
 
-Units: TypeAlias = Mapping[str, Callable[[], Iterable[ImportedPrompt]]]
-"""Readers of the units, by their names in messages, in order."""
+UnitReader: TypeAlias = Callable[[], Iterable[ImportedPrompt]]
+Units: TypeAlias = Mapping[str, UnitReader]
+"""Functions that read the units, in order, by the unit names used in messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
-    """Further inputs of an import; each format documents which it needs.
+    """Additional inputs of an import; each format documents which ones it needs.
 
     Attributes:
         masks: folder with object masks.
         previous: folder with corrected masks.
-        targets: dataset that people saw.
+        targets: dataset that was shown to people.
         scratch: empty temporary folder that exists while units are read.
     """
 
@@ -69,7 +75,7 @@ class ImportInputs:
         """Return the folder of masks.
 
         Raises:
-            InvalidInput: no folder was named, or it does not exist.
+            InvalidInput: no folder was given, or it does not exist.
         """
         return self._folder(self.masks, "--masks", what)
 
@@ -81,17 +87,22 @@ class ImportInputs:
         """Return the dataset.
 
         Raises:
-            InvalidInput: no dataset was named.
+            InvalidInput: no dataset was given.
         """
         if self.targets is None:
             raise InvalidInput(f"expected --dataset with {what}, got none")
         return self.targets
 
-    def _folder(self, given: Path | None, option: str, what: str) -> Path:
+    def _folder(
+        self,
+        given: Path | None,
+        option: str,
+        what: str,
+    ) -> Path:
         if given is None:
             raise InvalidInput(f"expected {option} with {what}, got none")
         if not given.is_dir():
-            raise InvalidInput(f"{option} {given}: expected a folder with {what}; there is none")
+            raise InvalidInput(f"{option} {given}: expected a folder with {what}, found none")
         return given
 
 
@@ -104,12 +115,12 @@ class ImportFormat:
 
     Attributes:
         name: name on the command line.
-        source: expected source.
-        beside: further inputs by option; "" without any.
+        source: description of the expected source.
+        beside: descriptions of the additional inputs, by option; "" for none.
         holds: contents of the published files.
         terms: terms of use, as far as the authors state them.
         origin: authors and place of publication.
-        open: returns the units of a source; raises an error where the whole source cannot be used.
+        open: returns the units of a source; raises an error if the whole source is unusable.
     """
 
     name: str
@@ -121,11 +132,12 @@ class ImportFormat:
     open: FormatOpener
 
 
+# The decorator fills this when the format modules are imported.
 _formats: dict[str, ImportFormat] = {}
 
 
 def prompt_format(name: str, **about: str) -> Callable[[FormatOpener], FormatOpener]:
-    """Return a decorator that makes a function the `open` of a format; `about` are the texts of `Format`."""
+    """Return a decorator that registers a function as the `open` of a format; `about` are its other fields."""
 
     def add(opener: FormatOpener) -> FormatOpener:
         _formats[name] = ImportFormat(name=name, open=opener, **about)
@@ -148,25 +160,25 @@ def find_format(name: str) -> ImportFormat:
     """Return a format.
 
     Raises:
-        InvalidInput: there is no format of this name; the message lists all.
+        InvalidInput: no format has this name; the message lists all formats.
     """
     known = import_formats()
     if name not in known:
-        raise InvalidInput(f"there is no format {name!r}; there is {', '.join(known)}")
+        raise InvalidInput(f"unknown format {name!r}; expected one of {', '.join(known)}")
     return known[name]
 
 
 def with_mask_size(row: PersonPrompt, mask: Mask) -> PersonPrompt:
-    """Return a row with the height and width of a mask."""
+    """Return a row with its height and width set to those of a mask."""
     return replace(row, height=mask.shape[0], width=mask.shape[1])
 
 
 def read_goal(masks: Path, image: str) -> Mask:
-    """Return the object mask of a picture from IMAGE.png; pixels above 0 are the object.
+    """Read the object mask of a picture from IMAGE.png; pixels above 0 are the object.
 
     Raises:
-        DatasetError: the name leads out of the folder.
-        InvalidMask: the file is missing or damaged, or has no object pixel.
+        DatasetError: the name points outside the folder.
+        InvalidMask: the file is missing or damaged, or contains no object pixel.
     """
     path = safe_join(masks, f"{image}.png")
     goal = read_mask_values(path) > 0
@@ -176,7 +188,19 @@ def read_goal(masks: Path, image: str) -> Mask:
 
 
 def build_stroke(
-    places: Iterable[tuple[float, float]], stroke: int = 0, **values: Any
+    places: Iterable[tuple[float, float]],
+    stroke: int = 0,
+    **values: Any,
 ) -> tuple[PointerSample, ...]:
-    """Build the points of a stroke through positions (x, y) in px of the picture; `values` are the same for all."""
-    return tuple(PointerSample(stroke=stroke, x=float(x), y=float(y), **values) for x, y in places)
+    """Build the points of a stroke from positions (x, y) in px; all points share the other `values`."""
+    points: list[PointerSample] = []
+    for x, y in places:
+        points.append(
+            PointerSample(
+                stroke=stroke,
+                x=float(x),
+                y=float(y),
+                **values,
+            )
+        )
+    return tuple(points)

@@ -1,4 +1,4 @@
-"""Mask files of a collection: PNGs of 0 and 255 beside its table, of the size of the picture."""
+"""Mask files of a collection: PNG files with values 0 and 255, each the size of its picture."""
 
 from __future__ import annotations
 
@@ -16,35 +16,45 @@ from segarena.samples import Mask
 GOALS = "goals"
 PREVIOUS = "previous"
 RASTERS = "rasters"
-"""Folders of goal masks, of corrected masks, and of rasterized strokes."""
+"""Folders of goal masks, corrected masks, and rasterized strokes."""
 
+# Number of masks kept in memory: consecutive prompts often share a goal.
 _CACHED_MASKS = 16
-"""Masks kept in memory: prompts about the same goal follow each other."""
 
 
 class MaskFiles:
-    """Reads masks below a folder on demand.
+    """Reads masks from a folder when they are needed.
 
     Args:
-        root: folder; names that lead out of it raise an error.
+        root: folder; a name that points outside it raises an error.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._read = lru_cache(maxsize=_CACHED_MASKS)(self._decode)
 
-    def read(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
-        """Return a mask, bool (H, W), read-only.
+    def read(
+        self,
+        folder: str,
+        name: str,
+        shape: tuple[int, int],
+    ) -> Mask:
+        """Read a mask, bool (H, W); the array is read-only.
 
         Raises:
-            DatasetError: the name leads out of the folder.
-            InvalidMask: the file is missing, damaged, not of `shape`, or holds other values than 0
-                and 255.
+            DatasetError: the name points outside the folder.
+            InvalidMask: the file is missing, damaged, not of shape `shape`, or contains values other
+                than 0 and 255.
         """
         return self._read(folder, name, shape)
 
-    def _decode(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
-        # The folder itself may be a link out of the root, too.
+    def _decode(
+        self,
+        folder: str,
+        name: str,
+        shape: tuple[int, int],
+    ) -> Mask:
+        # The subfolder itself may also be a symbolic link that leads out of the root.
         path = safe_join(safe_join(self._root, folder), name)
         size = read_size(path, error=InvalidMask)
         if size != shape:
@@ -55,13 +65,14 @@ class MaskFiles:
         mask = values == 255
         if not (mask | (values == 0)).all():
             raise InvalidMask(
-                f"{path}: expected only 0 and 255, got other values; threshold it first"
+                f"{path}: expected only the values 0 and 255, got other values; threshold the mask first"
             )
+        # The array is cached, so a caller that modified it would change the mask of later prompts.
         mask.flags.writeable = False
         return mask
 
 
 def encode_mask_png(mask: Mask) -> bytes:
-    """Encode a mask as a PNG of 0 and 255."""
+    """Encode a mask as a PNG with values 0 and 255."""
     pixels = np.where(mask, np.uint8(255), np.uint8(0))
     return cv2.imencode(".png", pixels)[1].tobytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -11,36 +11,33 @@ from segarena.roles import Finding
 from segarena_people.collection import Collection
 from segarena_people.prompt_table import CATEGORICAL_COLUMNS, PROMPT_COLUMNS
 
+# Points may lie outside the picture by up to this many times its width or height.
 _FAR = 1.0
-"""Widths and heights of the picture that points may lie outside of it."""
+# A box needs two corners, and a lasso must enclose an area.
 _NEEDED = {"click": 1, "box": 2, "scribble": 1, "lasso": 3}
 _NAMES = ("id", "study", "dataset", "sample", "target")
 _NAMES_IN_BATCHES = ("person", "display_mode")
 
 
 def check_prompts(frame: pl.DataFrame) -> list[Finding]:
-    """Return all findings about a table from `read_prompt_frame`, errors first; [] without any.
+    """Return all findings about a table from `read_prompt_frame`, errors first; [] if there are none.
 
-    Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards,
-    ids that occur twice, prompts with fewer points than their kind needs, points beside a raster of
-    them, and an image that a person saw for a second time in the main part of a study.
+    Errors are empty fields, unknown category values, numbers that are not finite, times that run
+    backwards, duplicate ids, prompts with fewer points than their kind needs, prompts with both
+    points and a raster, and images that a person saw a second time in the main part of a study.
     """
     errors = list(_errors(frame))
     notes = list(_notes(frame))
-    told = [(True, errors), (False, notes)]
-    return [
-        Finding(is_error=is_error, message=f"{n} {text}")
-        for is_error, lines in told
-        for n, text in lines
-        if n
-    ]
+    lines = [(True, n, text) for n, text in errors]
+    lines += [(False, n, text) for n, text in notes]
+    return _findings(lines)
 
 
 def check_collection(collection: Collection) -> list[Finding]:
-    """Return all findings about the masks of a collection, errors first; every mask is read.
+    """Read every mask of a collection and return all findings about them, errors first.
 
-    Errors are unusable masks, and empty goals and strokes. Prompts that leave their goal to a
-    dataset give a note.
+    Errors are unusable masks, and empty goals and strokes. Prompts whose goal must come from a
+    dataset produce a note.
     """
     broken = dict[str, None]()
     blank = set[str]()
@@ -51,7 +48,7 @@ def check_collection(collection: Collection) -> list[Finding]:
                 masks.append(given.drawn)
             if not all(mask.any() for mask in masks):
                 blank.add(given.row.id)
-            # Reading the mask is the check.
+            # Reading the mask performs the check.
             _ = given.previous
         except SegarenaError as error:
             broken[str(error)] = None
@@ -61,11 +58,24 @@ def check_collection(collection: Collection) -> list[Finding]:
         (
             True,
             len(blank),
-            f"prompts whose goal or stroke shows nothing, such as {min(blank, default='')}",
+            f"prompts with an empty goal or stroke, such as {min(blank, default='')}",
         ),
-        (False, without, "prompts about whole objects of a dataset, whose masks are not here"),
+        (
+            False,
+            without,
+            "prompts about whole objects, whose masks are in a dataset and not in this folder",
+        ),
     ]
-    return [Finding(is_error=is_error, message=f"{n} {text}") for is_error, n, text in lines if n]
+    return _findings(lines)
+
+
+def _findings(lines: Iterable[tuple[bool, int, str]]) -> list[Finding]:
+    """Build a finding from each (is error, count, text) whose count is not 0."""
+    findings: list[Finding] = []
+    for is_error, count, text in lines:
+        if count:
+            findings.append(Finding(is_error=is_error, message=f"{count} {text}"))
+    return findings
 
 
 def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
@@ -82,14 +92,15 @@ def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
         yield frame.filter(pl.col(name) == "").height, f"rows with an empty {name}"
     dealt = frame.filter(pl.col("batch") > 0)
     for name in _NAMES_IN_BATCHES:
-        yield dealt.filter(pl.col(name) == "").height, f"rows of a batch with an empty {name}"
-    yield frame.height - frame["id"].n_unique(), "rows with an id that an earlier one has"
+        yield dealt.filter(pl.col(name) == "").height, f"rows in a batch with an empty {name}"
+    yield frame.height - frame["id"].n_unique(), "rows with a duplicate id"
     yield (
         frame.filter((pl.col("width") < 1) | (pl.col("height") < 1)).height,
         "rows with a width or height below 1",
     )
     floats = [name for name, kind in PROMPT_COLUMNS.items() if kind == pl.Float64]
-    wrong = pl.any_horizontal(~pl.col(floats).is_finite() | (pl.col(floats) < 0))
+    is_negative = pl.col(floats) < 0
+    wrong = pl.any_horizontal(~pl.col(floats).is_finite() | is_negative)
     yield (
         frame.filter(wrong).height,
         f"rows with a number that is not finite or below 0 in {', '.join(floats)}",
@@ -110,12 +121,12 @@ def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
     )
     yield (
         counts.filter(is_raster & (pl.col("count") > 0)).height,
-        "prompts with points beside a raster of them",
+        "prompts with both points and a raster",
     )
     lines = pl.col("kind").is_in(["scribble", "lasso"])
     yield (
         counts.filter(is_raster & ~lines).height,
-        "clicks or boxes with a raster, which only lines have",
+        "clicks or boxes with a raster, which only lines may have",
     )
     points = _points(frame)
     numbers = pl.col("x", "y", "screen_x", "screen_y", "time_ms", "pressure")
@@ -124,7 +135,7 @@ def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
         "points that are not finite",
     )
     backwards = pl.col("time_ms").diff().over("id") < 0
-    yield points.filter(backwards).height, "points that are earlier than the one before them"
+    yield points.filter(backwards).height, "points with an earlier time than the point before"
     x = pl.col("x")
     y = pl.col("y")
     reach_x = pl.col("width") * _FAR
@@ -135,35 +146,42 @@ def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
         | (x > pl.col("width") + reach_x)
         | (y > pl.col("height") + reach_y)
     )
-    yield points.filter(outside).height, "points more than a picture's size outside of it"
+    yield (
+        points.filter(outside).height,
+        "points farther outside the picture than its width or height",
+    )
 
 
 def _notes(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
     yield (
         frame.filter(pl.col("device") != pl.col("declared_device")).height,
-        "prompts by another device than declared",
+        "prompts on a device other than the declared one",
     )
     yield (
         frame.filter(pl.col("extra_presses") > 0).height,
-        "prompts with more presses than needed, as by double taps",
+        "prompts with more presses than needed, such as double taps",
     )
     yield (
         frame.filter(pl.col("early_presses") > 0).height,
-        "prompts with presses before one was allowed",
+        "prompts with presses before the page allowed any",
     )
-    yield frame.filter(pl.col("page_scale") != 1).height, "prompts on a page that was pinched"
+    yield (
+        frame.filter(pl.col("page_scale") != 1).height,
+        "prompts on a page that was zoomed by pinching",
+    )
     yield (
         frame.filter(pl.col("image_scale") < 1).height,
-        "prompts on a picture that was shown smaller than it is",
+        "prompts on a picture that was displayed below its full size",
     )
+    # Screens have pixel ratios in steps of a quarter; browser zoom multiplies them.
     ratio = pl.col("device_pixel_ratio") * 4
     yield (
         frame.filter(ratio != ratio.round()).height,
-        "prompts in a browser that seems to be zoomed",
+        "prompts in a browser that was probably zoomed",
     )
     yield (
         frame.filter((pl.col("scrolls") > 0) | (pl.col("leaves") > 0)).height,
-        "prompts with a scroll or a break",
+        "prompts during which the page was scrolled or left",
     )
     yield frame.filter(pl.col("reloads") > 0).height, "prompts after a reload"
     yield (
@@ -174,5 +192,6 @@ def _notes(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
 
 def _points(frame: pl.DataFrame) -> pl.DataFrame:
     """Return one row per point, with the size of its picture."""
-    listed = frame.select("id", "width", "height", "points").filter(pl.col("points").list.len() > 0)
+    columns = frame.select("id", "width", "height", "points")
+    listed = columns.filter(pl.col("points").list.len() > 0)
     return listed.explode("points").unnest("points")

@@ -1,4 +1,4 @@
-"""Import of published prompts into a collection: a folder with a table and the masks that it names."""
+"""Import of published prompts into a collection: a folder with a table and the mask files that it names."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from segarena_people.prompt_checks import check_prompts
 from segarena_people.prompt_table import build_prompt_frame, encode_prompt_frame
 from segarena_people.prompts import PersonPrompt
 
+# Number of prompts that are buffered as objects, which take several times the memory of a table.
 _ROWS_PER_FRAME = 5000
+# File names that every system accepts: at least 8 characters, because the reserved device names of
+# Windows (CON, COM1) are shorter, and lower case, because some file systems ignore case.
 _PORTABLE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
-"""File names that all systems accept: device names are shorter, and some systems ignore case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +39,9 @@ class ImportSummary:
 
     Attributes:
         prompts: number of prompts.
-        people: number of known people.
-        units: number of files, images or whatever the format counts.
-        left_out: reason for each unit that was left out.
+        people: number of identified people.
+        units: number of units, such as files or images, in the format's terms.
+        left_out: reason for each skipped unit.
         findings: problems of the table.
     """
 
@@ -59,25 +61,25 @@ def import_prompts(
     most: int | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> ImportSummary:
-    """Import a source into a collection; the folder appears once it is complete, or not at all.
+    """Import a source into a collection; the folder appears only after the import is complete.
 
     Args:
         form: see `segarena_people.import_format`.
         source: file or folder, as the format requires.
         out: folder to create.
-        beside: further inputs of the format.
-        most: number of units to read, the first ones; None reads all.
+        beside: additional inputs of the format.
+        most: maximum number of units to read, from the start; None reads all.
         on_progress: called after each unit.
 
     Raises:
-        InvalidInput: the source does not fit the format, or nothing in it can be used.
-        RunConflict: `out` exists already.
+        InvalidInput: the source does not fit the format, or nothing in it is usable.
+        RunConflict: `out` already exists.
         StoreError: a file cannot be written.
     """
     if out.exists():
-        raise RunConflict(f"{out} is there already; name another folder, or remove it")
+        raise RunConflict(f"{out} already exists; choose another folder, or remove it")
     if not source.exists():
-        raise InvalidInput(f"{source}: expected {form.source}; there is no such file or folder")
+        raise InvalidInput(f"{source}: expected {form.source}; no such file or folder")
     with (
         tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch,
         atomic_path(out) as part,
@@ -99,17 +101,22 @@ def import_prompts(
             on_progress(progress)
         if not writer.prompts:
             why = left_out[0] if left_out else "it is empty"
-            raise InvalidInput(
-                f"{source}: expected {form.source}, found no prompt that can be used: {why}"
-            )
+            raise InvalidInput(f"{source}: expected {form.source}, found no usable prompt: {why}")
         frame = writer.finish(
-            CollectionSource(name=form.name, origin=form.origin, terms=form.terms)
+            CollectionSource(
+                name=form.name,
+                origin=form.origin,
+                terms=form.terms,
+            )
         )
     people = frame.filter(pl.col("person") != "")["person"].n_unique()
     return ImportSummary(
-        prompts=frame.height, people=people, units=len(chosen), left_out=tuple(left_out),
+        prompts=frame.height,
+        people=people,
+        units=len(chosen),
+        left_out=tuple(left_out),
         findings=tuple(check_prompts(frame)),
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)
@@ -122,12 +129,13 @@ class _Writer:
     _frames: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
 
     def take(self, unit: str, read: Callable[[], Iterable[ImportedPrompt]]) -> str:
-        """Write a unit; return why it cannot be used, or "".
+        """Write a unit; return the reason if it is unusable, else "".
 
-        A unit that fails in the middle leaves no rows, but masks that no row names may remain in
-        the folders.
+        A unit that fails halfway leaves no rows, but its masks may remain in the folders
+        unreferenced.
         """
         try:
+            # Add all rows at once, so that a unit that fails halfway leaves none.
             rows = [self._written(one) for one in read()]
         except StoreError:
             raise
@@ -140,7 +148,7 @@ class _Writer:
         return ""
 
     def finish(self, source: CollectionSource) -> pl.DataFrame:
-        """Write the table and its source; return the table."""
+        """Write the table and source.toml; return the table."""
         self._pack()
         frame = pl.concat(self._frames)
         write_atomic(self.folder / TABLE_FILE, encode_prompt_frame(frame))
@@ -163,13 +171,19 @@ class _Writer:
             row = replace(row, raster=self._save(RASTERS, row.id, one.drawn))
         return row
 
-    def _save(self, folder: str, name: str, mask: Mask) -> str:
+    def _save(
+        self,
+        folder: str,
+        name: str,
+        mask: Mask,
+    ) -> str:
         file = file_name(name)
         path = self.folder / folder / file
         try:
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Not flushed one by one: there may be many, and a new import writes them again.
+                # Do not flush each file: there may be many, and a repeated import would write them
+                # again anyway.
                 path.write_bytes(encode_mask_png(mask))
         except OSError as error:
             raise write_error(path, error) from error
@@ -177,7 +191,7 @@ class _Writer:
 
 
 def file_name(name: str) -> str:
-    """Return the file name of a mask: its name in portable characters, with a hash where these differ.
+    """Return a portable file name for a mask: its name, or if that needed changes, with a hash appended.
 
     >>> file_name("patient001_frame01"), file_name("a/b c")
     ('patient001_frame01.png', 'a-b-c-0af99a60.png')

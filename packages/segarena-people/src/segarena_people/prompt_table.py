@@ -37,15 +37,14 @@ def _schema(of: type[msgspec.Struct]) -> dict[str, Any]:
 PROMPT_COLUMNS = _schema(PersonPrompt)
 """Columns with their types, in order."""
 
-CATEGORICAL_COLUMNS = {
-    field.name: get_args(field.type)
-    for field in msgspec.structs.fields(PersonPrompt)
-    if field.type not in _COLUMN_TYPES and field.name != "points"
-}
-"""Columns with a fixed set of strings."""
+CATEGORICAL_COLUMNS: dict[str, tuple[Any, ...]] = {}
+for field in msgspec.structs.fields(PersonPrompt):
+    if field.type not in _COLUMN_TYPES and field.name != "points":
+        CATEGORICAL_COLUMNS[field.name] = get_args(field.type)
+"""Columns with a fixed set of string values."""
 
 LATER_COLUMNS = {"group": "", "raster": "", "stroke_px": 0.0}
-"""Columns that older tables lack, with their values then."""
+"""Columns that older tables lack, with the values to fill in."""
 
 
 def build_prompt_frame(prompts: Iterable[PersonPrompt]) -> pl.DataFrame:
@@ -76,20 +75,22 @@ def encode_prompt_frame(frame: pl.DataFrame) -> bytes:
 
 
 def read_prompt_frame(path: Path) -> pl.DataFrame:
-    """Return the table in a file; extra columns are kept, and columns that older tables lack are added.
+    """Read a table; keep extra columns, and add columns that older tables lack.
 
     Raises:
-        InvalidInput: the file is missing, is no Parquet, lacks a column or has one of another type.
+        InvalidInput: the file is missing or is not Parquet, or a column is missing or has the
+            wrong type.
     """
     if not path.is_file():
-        raise InvalidInput(f"there is no table of prompts {path}")
+        raise InvalidInput(f"no prompt table at {path}")
     frame = read_parquet(path, error=InvalidInput)
-    lacking = {name: value for name, value in LATER_COLUMNS.items() if name not in frame.columns}
-    frame = frame.with_columns(pl.lit(value).alias(name) for name, value in lacking.items())
+    for name, value in LATER_COLUMNS.items():
+        if name not in frame.columns:
+            frame = frame.with_columns(pl.lit(value).alias(name))
     for name, kind in PROMPT_COLUMNS.items():
         if name not in frame.columns:
             raise InvalidInput(
-                f"{path}: expected a table of people's prompts, got one without a column {name!r}"
+                f"{path}: expected a table of people's prompts, but the column {name!r} is missing"
             )
         if frame.schema[name] != kind and not (frame.schema[name] == pl.Null and name == "plane"):
             raise InvalidInput(
@@ -99,11 +100,11 @@ def read_prompt_frame(path: Path) -> pl.DataFrame:
 
 
 def read_prompt_table(path: Path) -> list[PersonPrompt]:
-    """Return the prompts in a file.
+    """Read the prompts in a file.
 
     Raises:
-        InvalidInput: as `read_prompt_frame`, or a row has an invalid value; see
-            `segarena_people.prompt_checks` for the rest.
+        InvalidInput: as for `read_prompt_frame`, or a row has an invalid value; see
+            `segarena_people.prompt_checks` for further checks.
     """
     try:
         return msgspec.convert(
@@ -111,5 +112,5 @@ def read_prompt_table(path: Path) -> list[PersonPrompt]:
         )
     except msgspec.ValidationError as error:
         raise InvalidInput(
-            f"{path}: {error}; `segarena people check` lists what is wrong"
+            f"{path}: {error}; `segarena people check-prompts` lists all problems"
         ) from error

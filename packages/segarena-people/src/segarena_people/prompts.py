@@ -1,10 +1,10 @@
-"""Prompt of a person: its goal, its points, and the conditions on the screen.
+"""One prompt by a person: its goal, its points, and the display conditions.
 
-Positions are x from the left edge and y from the top, in pixels of the picture that was shown, and
-in CSS pixels of the window. They may lie a little outside the picture. `convert_prompt` converts
-them to (row, column).
+Positions are x from the left edge and y from the top, in pixels of the picture and in CSS pixels of
+the window. They may lie slightly outside the picture. `convert_prompt` converts them to (row,
+column).
 
-Fields that an imported collection does not know are empty, or 0.
+Fields that an imported collection cannot provide are empty or 0.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from segarena.prompts import Box, Click, Lasso, Scribble
 
 PromptKind: TypeAlias = Literal["click", "box", "scribble", "lasso"]
 GoalKind: TypeAlias = Literal["object", "missing", "surplus"]
-"""Region to mark: the object, a part that the previous mask misses, or its surplus part."""
+"""Region to mark: the object, a part that the previous mask misses, or a surplus part of it."""
 TrialPurpose: TypeAlias = Literal["main", "training", "attention"]
 DeviceKind: TypeAlias = Literal["pc", "mobile"]
 PointerKind: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
 Exclusion: TypeAlias = Literal["", "batch", "far", "attention"]
-"""Reason why a prompt does not count: its batch had too few correct prompts, it is far off, or its person failed
-attention checks; "" counts.
+"""Reason why a prompt is excluded: its batch had too few correct prompts, it is far from its goal,
+or its person failed attention checks; "" for a prompt that counts.
 """
 
 
 class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
-    """Sample of a pointer's position.
+    """One sample of the pointer's position.
 
     Attributes:
-        stroke: number of its stroke, from 0.
+        stroke: index of its stroke, from 0.
         x, y: position in the picture.
         screen_x, screen_y: position in the window, CSS px.
-        time_ms: time since a prompt was allowed.
-        pressure: 0 to 1; 0.5 where the device does not report it, 0 at the release on some devices.
+        time_ms: time since the page allowed a prompt.
+        pressure: 0 to 1; 0.5 if the device does not report it, 0 at the release on some devices.
     """
 
     stroke: int
@@ -52,52 +52,52 @@ class PointerSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """Row of the table of people's prompts.
+    """One row of the table of people's prompts.
 
     Attributes:
         id: unique id of the prompt.
-        study: study or collection of its origin.
+        study: study or collection from which the prompt comes.
         dataset, sample, target: names of the dataset, sample and target that were shown.
-        object_id: number of the object in a target of several; 1 otherwise.
+        object_id: number of the object in a target with several objects; 1 otherwise.
         plane: slice of a volume or frame of a video; None for an image.
-        label: label of the object; "" without one.
+        label: label of the object; "" if it has none.
         width, height: size of the picture, in px.
-        goal: see `Goal`.
-        goal_mask: name of the goal mask's file; "" where the goal is the whole object of the
+        goal: see `GoalKind`.
+        goal_mask: name of the goal mask's file; "" if the goal is the whole object of the
             dataset.
         previous_mask: name of the corrected mask's file; "" in the first round.
         model: segmenter that made the corrected mask; "" in the first round.
-        person: random name from the study, independent of the order of arrival; "" where unknown.
-        batch: number of the person's batch, from 1; 0 in the training, and without batches.
-        place: position in the batch, from 1.
+        person: random name from the study, independent of the order of arrival; "" if unknown.
+        batch: number of the person's batch, from 1; 0 during training, and if there are no batches.
+        place: position of the prompt in its batch, from 1.
         purpose: part of the study: main, training, attention.
-        round: from 1.
+        round: round, counted from 1.
         kind: click, box, scribble, lasso.
-        is_positive: whether it marks the object; negative prompts about an object lie beside it.
+        is_positive: whether the prompt marks the object; negative prompts lie outside the object.
         display_mode: display mode of the target.
-        device: device by the pointer that was used; `declared_device` is the person's statement.
+        device: device inferred from the pointer; `declared_device` is the person's statement.
         pointer: mouse, touch, pen, keyboard.
-        points: all pointer samples, in order; see `Point`.
-        device_pixel_ratio: ratio of the screen; not whole where the browser is zoomed.
-        page_scale: above 1 where the page was pinched.
-        image_scale: CSS px per pixel of the picture; below 1 where it was shown smaller than it is.
+        points: all pointer samples, in order; see `PointerSample`.
+        device_pixel_ratio: pixel ratio of the screen; not an integer if the browser is zoomed.
+        page_scale: zoom of the page by pinching; above 1 if it was enlarged.
+        image_scale: CSS px per pixel of the picture; below 1 if it was displayed downscaled.
         window_width, window_height, scroll_x, scroll_y: size and scroll position of the window, CSS
             px.
         free_ms, shown_ms, blocked_ms: durations for which the picture, the target, and the picture
             again were shown before a prompt was allowed, by the browser's clock.
-        answer_ms: time from then to the end of the prompt.
+        answer_ms: time from the moment a prompt was allowed to the end of the prompt.
         server_ms: time from the start of the trial to the arrival of the prompt, by the server's
             clock.
-        scrolls, zooms, leaves: number of times the page was scrolled, zoomed, or left meanwhile.
+        scrolls, zooms, leaves: number of times the page was scrolled, zoomed, or left during the prompt.
         early_presses: number of presses before a prompt was allowed.
         extra_presses: number of presses that the prompt did not need, such as the second one of a
             double tap.
         reloads: number of page loads after the target had been shown.
-        fate: see `Fate`.
-        group: unit that must not lie on both sides of a split, such as a patient or a video; ""
+        fate: reason why the prompt is excluded; see `Exclusion`.
+        group: unit that a train-test split must not divide, such as a patient or a video; ""
             means the sample.
-        raster: name of the rasterized stroke's file, where points are unknown; "" otherwise.
-        stroke_px: width of the line, px of the picture.
+        raster: name of the rasterized stroke's file if the points are unknown; "" otherwise.
+        stroke_px: width of the line, in px of the picture.
     """
 
     id: str
@@ -152,63 +152,80 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def strokes(self) -> tuple[tuple[PointerSample, ...], ...]:
         """Points of each stroke."""
-        return tuple(tuple(points) for _, points in groupby(self.points, attrgetter("stroke")))
+        strokes: list[tuple[PointerSample, ...]] = []
+        for _, points in groupby(self.points, attrgetter("stroke")):
+            strokes.append(tuple(points))
+        return tuple(strokes)
 
     @property
     def meant(self) -> tuple[tuple[PointerSample, ...], ...]:
-        """Strokes that count: those after the `extra_presses`, at least the last one.
+        """Strokes that count: those after the first `extra_presses`, but at least the last one.
 
-        In a study this is the last stroke; where people could draw several lines, it is all of
-        them.
+        In a study this is the last stroke; where people could draw several lines, all of them
+        count.
         """
         strokes = self.strokes
         return strokes[-max(1, len(strokes) - self.extra_presses) :]
 
 
 def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
-    """Convert a person's prompt to the form of simulated users, along the sample's axes, inside the picture.
+    """Convert a person's prompt to the format of simulated users: (row, column), clipped to the picture.
 
-    A click is the first point; a box lies between the first and the last point of its stroke, both
-    included, whatever the path. A scribble or lasso is its last stroke. Points outside the picture
-    are moved to its edge.
+    A click is the first point. A box extends from the first to the last point of its stroke, both
+    included, whatever the path between them. A scribble or lasso is the last stroke of the prompt.
+    Points outside the picture are moved to its edge.
 
     Raises:
-        InvalidPrompt: the prompt has no points, or one that is not finite.
+        InvalidPrompt: the prompt has no points, or a point is not finite.
     """
     return convert_prompts(given)[-1]
 
 
 def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
-    """Convert all lines of a prompt that count; a click or box is always one.
+    """Convert all lines of a prompt that count; a click or box always gives one prompt.
 
     Raises:
-        InvalidPrompt: as `convert_prompt`.
+        InvalidPrompt: as for `convert_prompt`.
     """
     if not given.points:
         has = f"only the raster {given.raster}" if given.raster else "none"
         raise InvalidPrompt(f"prompt {given.id}: expected at least one point, got {has}")
-    if not all(math.isfinite(point.x) and math.isfinite(point.y) for point in given.points):
-        raise InvalidPrompt(f"prompt {given.id}: expected points that are finite, got others")
+    for point in given.points:
+        if not (math.isfinite(point.x) and math.isfinite(point.y)):
+            raise InvalidPrompt(f"prompt {given.id}: expected points with finite coordinates")
     if given.kind == "click":
         row, column = _pixel(given, given.strokes[0][0])
-        return (Click((*_plane(given), row, column), given.is_positive, given.object_id),)
+        position = (*_plane(given), row, column)
+        return (Click(position, given.is_positive, given.object_id),)
     if given.kind == "box":
         stroke = given.strokes[-1]
-        return (_box(given, _pixel(given, stroke[0]), _pixel(given, stroke[-1])),)
-    return tuple(_line(given, stroke) for stroke in given.meant)
+        first = _pixel(given, stroke[0])
+        last = _pixel(given, stroke[-1])
+        return (_box(given, first, last),)
+    lines: list[Scribble | Lasso] = []
+    for stroke in given.meant:
+        lines.append(_line(given, stroke))
+    return tuple(lines)
 
 
 def _line(given: PersonPrompt, stroke: tuple[PointerSample, ...]) -> Scribble | Lasso:
     kind = Scribble if given.kind == "scribble" else Lasso
     plane = tuple(float(index) for index in _plane(given))
-    points = tuple((*plane, *_position(given, point)) for point in stroke)
-    return kind(points, given.is_positive, given.object_id)
+    points: list[tuple[float, ...]] = []
+    for point in stroke:
+        points.append((*plane, *_position(given, point)))
+    return kind(tuple(points), given.is_positive, given.object_id)
 
 
-def _box(given: PersonPrompt, first: tuple[int, int], last: tuple[int, int]) -> Box:
+def _box(
+    given: PersonPrompt,
+    first: tuple[int, int],
+    last: tuple[int, int],
+) -> Box:
     top, bottom = sorted((first[0], last[0]))
     left, right = sorted((first[1], last[1]))
     if given.plane is None:
+        # The stop of a box is exclusive; add 1 so that the last pixel is inside.
         return Box((top, left), (bottom + 1, right + 1), given.object_id)
     start = (given.plane, top, left)
     stop = (given.plane + 1, bottom + 1, right + 1)
@@ -220,14 +237,14 @@ def _plane(given: PersonPrompt) -> tuple[int, ...]:
 
 
 def _pixel(given: PersonPrompt, point: PointerSample) -> tuple[int, int]:
-    """Return the (row, column) of the pixel around a point: pixel 0 extends from 0 to 1."""
+    """Return the pixel (row, column) that contains a point: pixel 0 extends from 0 to 1."""
     row = min(max(int(point.y // 1), 0), given.height - 1)
     column = min(max(int(point.x // 1), 0), given.width - 1)
     return row, column
 
 
 def _position(given: PersonPrompt, point: PointerSample) -> tuple[float, float]:
-    """Return the (row, column) of a point in the convention of simulated users: the centre of pixel 0 is 0."""
+    """Return the (row, column) of a point in the convention of simulated users, where the centre of pixel 0 is 0."""
     row = min(max(point.y - 0.5, 0.0), given.height - 1.0)
     column = min(max(point.x - 0.5, 0.0), given.width - 1.0)
     return row, column

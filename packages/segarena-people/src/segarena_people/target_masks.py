@@ -1,4 +1,4 @@
-"""Masks of whole objects from the dataset that people saw."""
+"""Masks of whole objects, read from the dataset that was shown to people."""
 
 from __future__ import annotations
 
@@ -9,66 +9,73 @@ import numpy as np
 from segarena.errors import InvalidMask, SampleInvalid
 from segarena.registry import build
 from segarena.roles import Dataset
-from segarena.samples import Mask, Sample
+from segarena.samples import Mask, Sample, Target
 from segarena_people.prompts import PersonPrompt
 
 
 class TargetMasks:
-    """Reads the masks of a dataset's targets; the last sample stays in memory.
+    """Reads the masks of a dataset's targets; the most recent sample stays in memory.
 
     Args:
-        dataset: a dataset, or its text as for `segarena run -d`.
+        dataset: a dataset, or its specification as for `segarena run -d`.
     """
 
     def __init__(self, dataset: Dataset | str) -> None:
         self.dataset: Dataset = build("dataset", dataset) if isinstance(dataset, str) else dataset
+        # Keep one sample: consecutive prompts are about the same sample, and volumes are large.
         self.load = lru_cache(maxsize=1)(self._load)
 
     def _load(self, sample_id: str) -> Sample:
         return self.dataset.load(sample_id)
 
     def whole(self, sample_id: str, target_id: str | None) -> Mask:
-        """Return the mask of an object of an image, bool (H, W); without a target id, of its only one.
+        """Return the mask of an object of an image, bool (H, W); the target id may be omitted if there is only one.
 
         Raises:
-            SampleInvalid: the sample has no such target, has several and none was named, or is no
-                image.
+            SampleInvalid: the sample has no such target, the target id was omitted although there
+                are several, or the sample is not an image.
         """
         targets = self.load(sample_id).targets
-        found = [one for one in targets if target_id in (None, one.id)]
+        found: list[Target] = []
+        for one in targets:
+            if target_id in (None, one.id):
+                found.append(one)
         if len(found) != 1 or found[0].mask.ndim != 2:
             names = ", ".join(one.id for one in targets) or "none"
             raise SampleInvalid(
-                f"{self.dataset.name}, sample {sample_id}: expected target {target_id!r}, has {names}"
+                f"{self.dataset.name}, sample {sample_id}: expected target {target_id!r}, found {names}"
             )
         return found[0].mask > 0
 
     def read(self, row: PersonPrompt) -> Mask:
-        """Return the object of a prompt in the plane or frame that was shown, bool (H, W).
+        """Return the object of a prompt in the slice or frame that was shown, bool (H, W).
 
-        Of several objects in one target it is that of the prompt's number; number 0, the
-        background, means all objects.
+        If the target has several objects, the prompt's `object_id` selects one; 0, the background,
+        selects all of them.
 
         Raises:
             SampleInvalid: the sample has no such target.
-            InvalidMask: the mask has another size than people saw.
+            InvalidMask: the size of the mask differs from that of the picture shown to people.
         """
-        target = next((one for one in self.load(row.sample).targets if one.id == row.target), None)
+        targets = {target.id: target for target in self.load(row.sample).targets}
+        target = targets.get(row.target)
         if target is None:
             raise SampleInvalid(
-                f"{self.dataset.name}, sample {row.sample}: it has no target {row.target!r}"
+                f"{self.dataset.name}, sample {row.sample}: no such target {row.target!r}"
             )
         stack = target.mask if row.plane is None else target.mask[row.plane : row.plane + 1]
         if not len(stack):
             raise SampleInvalid(
-                f"{self.dataset.name}, sample {row.sample}: it has no plane {row.plane}"
+                f"{self.dataset.name}, sample {row.sample}: no slice or frame {row.plane}"
             )
         shown = stack if row.plane is None else stack[0]
         if shown.shape != (row.height, row.width):
             raise InvalidMask(
-                f"{self.dataset.name}, sample {row.sample}: expected {row.width} x {row.height} px as people saw it, "
+                f"{self.dataset.name}, sample {row.sample}: expected {row.width} x {row.height} px as shown to people, "
                 f"got shape {shown.shape}; is it the same dataset?"
             )
         if shown.dtype == np.bool_:
             return shown.view(np.bool_)
-        return shown == row.object_id if row.object_id else shown > 0
+        if row.object_id:
+            return shown == row.object_id
+        return shown > 0

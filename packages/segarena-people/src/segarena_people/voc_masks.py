@@ -1,4 +1,4 @@
-"""Class masks of PASCAL VOC, in the files of VOC and of SBD."""
+"""Class masks of PASCAL VOC, in the file formats of VOC and of SBD."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ VOC_CLASSES = (
         "tvmonitor",
     ),
 )
-"""Names of classes 1 to 20; 0 is the background, 255 is ignored."""
+"""Names of classes 1 to 20; 0 is the background, and 255 is ignored."""
 VOC_VOID = 255
 VOC_MASKS = "class masks of VOC (SegmentationClass/NAME.png) or SBD (cls/NAME.mat)"
 
 
 def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
-    """Return the class of each pixel of an image, int32 (H, W), from NAME.png of VOC or NAME.mat of SBD.
+    """Read the class of each pixel of an image, int32 (H, W), from NAME.png (VOC) or NAME.mat (SBD).
 
     Raises:
-        DatasetMissing: there is neither file.
+        DatasetMissing: neither file exists.
         InvalidMask: the file cannot be read.
     """
     picture = safe_join(folder, f"{image}.png")

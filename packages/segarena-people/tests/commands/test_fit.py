@@ -1,4 +1,4 @@
-"""`segarena people fit`: from a folder of people's prompts to a file that a user reads."""
+"""`segarena people fit`: from a folder of people's prompts to the file for a user."""
 
 from __future__ import annotations
 

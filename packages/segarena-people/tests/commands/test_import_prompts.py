@@ -32,11 +32,11 @@ def test_a_folder_is_made_and_checked(tmp_path):
     assert told.exit_code == 0, told.output
     assert "2 prompts of 1 people" in told.output
     assert "terms: Apache-2.0" in told.output
-    assert run("check", tmp_path / "out" / "prompts.parquet").exit_code == 0
-    checked = run("check", tmp_path / "out")
+    assert run("check-prompts", tmp_path / "out" / "prompts.parquet").exit_code == 0
+    checked = run("check-prompts", tmp_path / "out")
     assert (checked.exit_code, checked.output) == (0, "2 prompts of 1 people\n")
     next((tmp_path / "out" / "rasters").iterdir()).unlink()
-    checked = run("check", tmp_path / "out")
+    checked = run("check-prompts", tmp_path / "out")
     assert checked.exit_code == 1
     assert "error: 1 masks that cannot be used" in checked.output
 
@@ -46,7 +46,7 @@ def test_what_was_left_out_is_named_and_makes_the_exit_code(tmp_path):
         "import", "medscribble", written(tmp_path / "a", is_whole=False), "--out", tmp_path / "out"
     )
     assert told.exit_code == 1
-    assert "left out: 1 of 2" in told.output
+    assert "skipped: 1 of 2" in told.output
     assert "seg.npy" in told.output
 
 

@@ -11,7 +11,7 @@ from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
 
 @pytest.fixture
 def found(tmp_path):
-    """Two people who drew boxes about twelve things of two labels; a user drew the same, but nothing the first time."""
+    """Two people who drew boxes around twelve objects of two labels; a user drew the same, but none the first time."""
     people = {"anna": Boxer(), "ben": Boxer()}
     answers = tuple(
         Collection.open(write_people(tmp_path / "p", people, images=12, labels=("leaf", "<i>")))

@@ -47,7 +47,7 @@ def test_what_was_played_is_not_played_again(tmp_path):
 
 def test_segmenters_that_look_at_pictures_are_refused_where_there_are_none(tmp_path):
     folder = write_people(tmp_path / "p", {"anna": Aimer()}, images=2)
-    with pytest.raises(InvalidInput, match=r"graph looks at pictures.*--dataset.*image-blind"):
+    with pytest.raises(InvalidInput, match=r"graph depends on the picture.*--dataset.*image-blind"):
         compare_segmenters(["graph"], ["centre"], folder)
 
 

@@ -22,16 +22,16 @@ USERS_FILE = Path(people_users.__file__)
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_trees():
-    """Let the classifier be quick: these tests are about who is held against whom."""
+    """Make the classifier fast, because these tests only check which samples are compared."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("segarena.statistics.classifier_test._TREES", 10)
-        patch.setattr("segarena.statistics.classifier_test._SPLITS", 1)
+        patch.setattr("segarena.statistics.classifier_test._MOST_SPLITS", 1)
         yield
 
 
 @pytest.fixture(scope="module")
 def two_people(tmp_path_factory):
-    """Two people who click alike, held against one who does the same, one who never misses, and one who is silent."""
+    """Two people who click alike, compared with a user that does the same, one that never misses, and a silent one."""
     folder = write_people(
         tmp_path_factory.mktemp("people") / "clicks", {"anna": Aimer(), "ben": Aimer()}, images=40
     )
@@ -73,7 +73,7 @@ def test_silence_and_errors_are_counted_and_said(two_people):
     broken = of(found, "broken")
     assert (mute.asked, mute.answered, mute.silent, mute.refused) == (80, 0, 80, 0)
     assert (broken.refused, broken.why) == (80, "ValueError: no hands")
-    assert "could not be asked (ValueError: no hands)" in verdicts(found)[3]
+    assert "raised an error for every question (ValueError: no hands)" in verdicts(found)[3]
 
 
 def test_users_give_the_same_whenever_they_are_asked_and_other_things_for_another_person(
@@ -91,7 +91,8 @@ def test_the_page_has_everybody_and_needs_nothing_else(two_people, tmp_path):
     written = write_comparison(found, tmp_path / "page", command="segarena people compare <b>")
     page = written.html.read_text(encoding="utf-8")
     assert all(
-        name in page for name in ("anna", "ben", "Aimer", "centre", "Which one did a person draw")
+        name in page
+        for name in ("anna", "ben", "Aimer", "centre", "Which one was drawn by a person")
     )
     assert "&lt;b&gt;" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
@@ -131,14 +132,14 @@ def test_a_user_of_another_kind_is_refused_with_those_who_fit(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
     with pytest.raises(
         InvalidInput,
-        match=r"scribble-robot gives scribble, people gave box; users for that: .*cvpr2025",
+        match=r"scribble-robot gives scribble, people gave box; suitable users: .*cvpr2025",
     ):
         compare_users(["scribble-robot"], folder)
 
 
 def test_too_few_answers_are_refused_with_how_many_there_are(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=4)
-    with pytest.raises(InvalidInput, match="10 answers of people of one kind or more, got 4"):
+    with pytest.raises(InvalidInput, match="at least 10 answers of one kind by people, got 4"):
         compare_users(["cvpr2025"], folder)
 
 
@@ -159,15 +160,15 @@ def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
     found = compare_users([f"{USERS_FILE}:Boxer"], folder)
     assert found.scopes[0].answers == 11
     assert found.notes == (
-        "1 answers of later rounds, of which the mask before is not known, were left out.",
-        "1 answers that do not count, as their study has it, were left out.",
-        "1 answers by lasso, which is not compared yet, were left out.",
+        "1 answers of later rounds whose previous mask is unknown were left out.",
+        "1 answers that their study excluded were left out.",
+        "1 answers of the kind lasso, which cannot be compared, were left out.",
     )
 
 
 def test_a_person_is_no_simulated_user(tmp_path):
     folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
-    with pytest.raises(InvalidInput, match="human is a person; name simulated users"):
+    with pytest.raises(InvalidInput, match="expected a simulated user, got the human user human"):
         compare_users(["human"], folder)
 
 
@@ -177,8 +178,8 @@ def test_a_person_is_no_simulated_user(tmp_path):
         ("strokes.csv", "segarena people import csv .*strokes.csv -o strokes"),
         ("study.zip", "segarena people import study .*study.zip -o study"),
         ("drawn", "segarena people import rasters .*drawn --masks MASKS"),
-        ("empty", "what can be imported: segarena people formats"),
-        ("nowhere", "there is no such folder or table"),
+        ("empty", "segarena people formats lists what can be imported"),
+        ("nowhere", "no such folder or table"),
     ],
 )
 def test_what_is_no_collection_is_told_how_to_become_one(tmp_path, name, told):

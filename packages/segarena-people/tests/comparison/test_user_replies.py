@@ -10,7 +10,7 @@ from segarena_people.prompts import PersonPrompt, PointerSample
 
 
 def correction(folder, goal, wanted):
-    """Write a collection of one correction: `wanted` is missing or surplus in the mask before."""
+    """Write a collection of one correction: `wanted` is missing or surplus in the previous mask."""
     before = np.zeros(SHAPE, bool)
     before[20:60, 20:60] = True
     part = np.zeros(SHAPE, bool)
@@ -28,7 +28,7 @@ def correction(folder, goal, wanted):
 
 
 class Looker:
-    """Keeps the turn it was given, and clicks both ways."""
+    """Records its turn, and clicks with both signs."""
 
     def next(self, turn):
         self.turn = turn

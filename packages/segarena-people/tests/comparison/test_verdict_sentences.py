@@ -54,11 +54,14 @@ def test_the_sentence_has_both_figures_and_what_gives_it_away():
     feature = FeatureResult(name="cover_width", people=0.62, user=0.19, ks=0.8, above=0.1, n=60)
     told = user_verdict(scope(0.8, 0.82, 0.9), user(0.93, features=(feature,), silent=6, refused=0))
     assert told.startswith(
-        "Shown a stroke of a person and one of robot, a classifier finds the person’s in 93 of 100"
+        "Given a stroke by a person and one by robot, a classifier finds the person’s in 93 of 100"
     )
-    assert "of two people it finds the right one in 82" in told
-    assert "gives itself away, above all by cover width (median 0.19, of people 0.62)" in told
-    assert "gave nothing at 6 of 60 questions (10 %), where people did" in told
+    assert "between two people it picks the right one in 82" in told
+    assert (
+        "is distinguishable from people, above all by cover width (median 0.19, people 0.62)"
+        in told
+    )
+    assert "gave no prompt for 6 of 60 questions (10 %) that people answered" in told
 
 
 def test_a_feature_that_may_differ_by_chance_is_not_named():
@@ -70,4 +73,4 @@ def test_who_could_not_be_asked_is_told_with_the_first_error():
     told = user_verdict(
         scope(0.6), UserResult(user="robot", asked=9, answered=0, refused=9, why="ValueError: no")
     )
-    assert told == "robot: could not be asked (ValueError: no)."
+    assert told == "robot: raised an error for every question (ValueError: no)."

@@ -20,7 +20,7 @@ def people_s(
     correlation=None,
     tail=6.0,
 ):
-    """Boxes of people whose offsets are Student's t over the side, some people being farther off than others."""
+    """Boxes of people with t-distributed relative offsets, which are larger for some people than for others."""
     rng = np.random.default_rng(seed)
     sides = np.exp(rng.uniform(np.log(10), np.log(300), (count, 2)))
     table = np.eye(4) if correlation is None else correlation
@@ -94,7 +94,7 @@ def test_exact_boxes_fit_exact_habits():
 
 
 def test_too_few_boxes_are_refused():
-    with pytest.raises(InvalidInput, match="10 at least"):
+    with pytest.raises(InvalidInput, match="at least 10"):
         fit_boxes(people_s(9), "x")
 
 

@@ -1,4 +1,4 @@
-"""Fits to clicks that were drawn pixel by pixel from habits that are known."""
+"""Fits to clicks that are sampled from known habits."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_clicks_anywhere_are_told_from_those_in_the_middle():
 
 
 def thin_clicks(unsteady, count=60):
-    """Clicks on lines narrower than the hand slips: of wider things all is explained by where people aim."""
+    """Clicks on lines narrower than the motor error; for wider objects, the aim explains all of it."""
     rng = np.random.default_rng(0)
     somebody = msgspec.structs.replace(
         HABITS, hands={"touch": PointerSteadiness(unsteady=unsteady)}
@@ -111,5 +111,5 @@ def test_a_click_that_nothing_explains_does_not_decide():
 
 def test_too_few_clicks_on_something_are_refused():
     nothing = [PersonClick(np.zeros(SHAPE, dtype=bool), (1.0, 1.0))] * 30
-    with pytest.raises(InvalidInput, match="20 at least"):
+    with pytest.raises(InvalidInput, match="at least 20"):
         fit_clicks(nothing, "x")

@@ -54,7 +54,7 @@ def test_who_draws_more_goes_on_drawing_more(fitted_file):
 
 def test_nothing_can_be_learnt_from_a_single_stroke():
     goal = np.ones((20, 20), np.bool_)
-    with pytest.raises(InvalidInput, match="two or more strokes"):
+    with pytest.raises(InvalidInput, match="at least two strokes"):
         fit_scribbler([PersonDrawing("p1", goal, np.eye(20, dtype=np.bool_))])
 
 

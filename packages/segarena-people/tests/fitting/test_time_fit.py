@@ -1,4 +1,4 @@
-"""Fits to seconds that were drawn act by act from habits that are known."""
+"""Fits to times that are sampled from known habits."""
 
 from __future__ import annotations
 
@@ -143,5 +143,5 @@ def test_times_that_are_not_there_or_run_backwards_are_passed_over():
     assert not has_times(given("click", 0, 0, []))
     assert not has_times(given("click", 0, 0, [point(1, 1, 0.0)]))
     assert not has_times(given("scribble", 0, 0, [point(1, 1, 2.0), point(1, 1, 1.0)]))
-    with pytest.raises(InvalidInput, match="times of 10"):
+    with pytest.raises(InvalidInput, match="at least 10 prompts with times"):
         fit_seconds([given("click", 0, 0, [point(1, 1, 0.0)])] * 20, "made here")

@@ -10,7 +10,7 @@ SHAPE = (24, 20)
 
 
 def heart(rng):
-    """Labels and scribbles of one slice: three structures below each other, a stroke in each and one beside them."""
+    """Labels and scribbles of one slice: three structures below each other, a stroke in each and one next to them."""
     label = np.zeros(SHAPE, np.uint8)
     scribble = np.full(SHAPE, 4, np.uint16)
     for number in (1, 2, 3):
@@ -129,7 +129,10 @@ def test_labels_without_their_volume_are_named(tmp_path, rng):
     (folder / "patient003_frame01_gt.nii.gz").unlink()
     told, _ = brought(folder, tmp_path / "out")
     assert len(told.left_out) == 1
-    assert "expected the labels beside patient003_frame01_scribble.nii.gz" in told.left_out[0]
+    assert (
+        "expected this file with the labels for patient003_frame01_scribble.nii.gz"
+        in told.left_out[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,18 +141,18 @@ def test_labels_without_their_volume_are_named(tmp_path, rng):
         (lambda arrays: arrays.pop("shape"), "shape is missing"),
         (
             lambda arrays: arrays.update(label=arrays["label"][:-1]),
-            "as many labels and scribbles as the shapes",
+            "do not match the shapes",
         ),
         (
             lambda arrays: arrays.update(shape=-arrays["shape"]),
-            "as many labels and scribbles as the shapes",
+            "do not match the shapes",
         ),
         (
             lambda arrays: arrays.update(name=arrays["name"][:-1]),
-            "as many labels and scribbles as the shapes",
+            "do not match the shapes",
         ),
         (lambda arrays: arrays.update(scribble=arrays["scribble"] + 7), "scribbles 0 to 4, got"),
-        (lambda arrays: arrays.update(name=np.array(["../x"] * 4)), "no prompt that can be used"),
+        (lambda arrays: arrays.update(name=np.array(["../x"] * 4)), "no usable prompt"),
     ],
 )
 def test_a_pack_of_something_else_is_refused(tmp_path, rng, change, told):
@@ -176,5 +179,5 @@ def test_shapes_that_no_slice_has_are_refused(tmp_path, shapes):
     names = np.array(["patient001_frame01_slice_0"])[: len(shapes)]
     blank = np.zeros(4 if shapes.dtype.kind == "f" else 0, np.uint8)
     np.savez(tmp_path / "slices.npz", name=names, shape=shapes, label=blank, scribble=blank)
-    with pytest.raises(InvalidMask, match="as the shapes of the slices say"):
+    with pytest.raises(InvalidMask, match="do not match the shapes of the slices"):
         find_format("acdc-scribbles").open(tmp_path / "slices.npz", ImportInputs())

@@ -1,4 +1,4 @@
-"""Boxes around regions of BSDS500, in the compact and in the original form, made here."""
+"""Boxes around regions of BSDS500, in the compact and the original form, generated here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena_people.prompt_import import import_prompts
 
 
 def outlined(top, left, bottom, right, *, extra=False):
-    """A photograph of 40 x 60 with a thing on a ground; and another small thing, if asked."""
+    """A photograph of 40 x 60 with an object on a background, and optionally another small object."""
     labels = np.ones((40, 60), dtype=np.uint8)
     labels[top:bottom, left:right] = 2
     if extra:

@@ -12,7 +12,7 @@ NAMES = ("ACDC/Challenge2017/patient004_axis2_maxslice", "WBC/CV/004_axis0_midsl
 
 
 def images(rng):
-    """Two images: the object, and of three people a stroke on it and one beside it."""
+    """Two images: the object, and strokes of three people on it and next to it."""
     made = {}
     for name in NAMES:
         goal = np.zeros((32, 40), bool)
@@ -104,6 +104,7 @@ def test_what_is_no_medscribble_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="positive, negative is missing"):
         brought(tmp_path / "other.npz", tmp_path / "out")
     bits = np.zeros((1, 8, 1), np.uint8)
-    np.savez(tmp_path / "flat.npz", name=["a"], mask=bits, positive=bits, negative=bits)
-    with pytest.raises(InvalidInput, match="for people, got other shapes"):
-        brought(tmp_path / "flat.npz", tmp_path / "out")
+    for names in (["a"], "a"):
+        np.savez(tmp_path / "flat.npz", name=names, mask=bits, positive=bits, negative=bits)
+        with pytest.raises(InvalidInput, match="for people's strokes"):
+            brought(tmp_path / "flat.npz", tmp_path / "out")

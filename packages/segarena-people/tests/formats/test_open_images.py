@@ -18,7 +18,7 @@ ROWS = (
 
 
 def masks(folder):
-    """Write masks of all rows but the last, as their archives unpack."""
+    """Write masks of all rows except the last, as in the unpacked archives."""
     mask = np.zeros((10, 20), bool)
     mask[2:8, 2:12] = True
     for name in ("a_m04yx4_1", "a_m01g317_2", "b_m04yx4_3"):
@@ -67,8 +67,8 @@ def test_a_mask_that_promises_too_much_is_not_read(tmp_path, monkeypatch):
     ("rows", "head", "told"),
     [
         (ROWS, HEAD.replace("Clicks", "Taps"), "Clicks is missing"),
-        ((*ROWS, 'a,"b'), HEAD, "expected a table in CSV"),
-        ((), HEAD, "no prompt that can be used"),
+        ((*ROWS, 'a,"b'), HEAD, "expected a CSV table"),
+        ((), HEAD, "no usable prompt"),
     ],
 )
 def test_what_is_not_such_a_table_is_refused(tmp_path, rows, head, told):

@@ -1,4 +1,4 @@
-"""Prompts of one's own: tables of points, and strokes as pictures."""
+"""Your own prompts: tables of points, and strokes as pictures."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_a_dataset_may_have_the_objects(tmp_path):
     assert np.array_equal(given[1].goal, DOG)
     (tmp_path / "out").rename(tmp_path / "first")
     told, _ = brought("csv", table(tmp_path), tmp_path, targets=TargetMasks(Pictures()))
-    assert "sample dog: expected target None, has a, b" in told.left_out[0]
+    assert "sample dog: expected target None, found a, b" in told.left_out[0]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_dataset_may_have_the_objects(tmp_path):
     [
         ("9,cat,anna,scribble,wide,3.5,0,0,1", "prompt 9: Expected `float`"),
         ("9,cat,anna,wink,1.5,3.5,0,0,1", "prompt 9: Invalid enum value 'wink'"),
-        ("9,cat,anna,click,nan,3.5,0,0,1", "prompt 9: expected finite numbers"),
+        ("9,cat,anna,click,nan,3.5,0,0,1", "prompt 9: expected only finite numbers"),
         ("9,bird,anna,click,1.5,3.5,0,0,1", "bird.png: expected an image file"),
         ("9,../masks/cat,anna,click,1.5,3.5,0,0,1", "leads out of it"),
         ("9,,anna,click,1.5,3.5,0,0,1", ".png: expected an image file"),
@@ -156,5 +156,5 @@ def test_a_picture_that_cannot_be_used_costs_only_itself(tmp_path, damage, told)
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
-    with pytest.raises(DatasetError, match=r"expected pictures PERSON/IMAGE\.png"):
+    with pytest.raises(DatasetError, match=r"expected images PERSON/IMAGE\.png"):
         find_format("rasters").open(tmp_path, ImportInputs(masks=tmp_path))

@@ -26,7 +26,7 @@ def ragged(path, arrays):
 
 
 def published(root, people=("st1",), pictures=1):
-    """Write dialogues of four steps: one click, one beside, the same once more on the object, and a second try."""
+    """Write dialogues of four steps: a click, one next to the object, the first click again, and a second try."""
     for person in people:
         folder = root / "Prompting Results" / "Bus" / person
         for number in range(pictures):
@@ -90,19 +90,23 @@ def test_people_and_pictures_are_told_apart(tmp_path):
         ),
         (
             lambda folder: ragged(folder / "points" / "0_red.npy", [[(1, 1)]]),
-            "as many steps of green as of red",
+            "equally many files of green and of red",
         ),
         (
             lambda folder: ragged(folder / "points" / "0_green.npy", [[(np.nan, 1)]] * 4),
-            "expected points x, y",
+            "expected points (x, y)",
         ),
         (
             lambda folder: ragged(folder / "points" / "0_green.npy", [[(99, 1)]] * 4),
-            "expected points x, y",
+            "expected points (x, y)",
         ),
         (
             lambda folder: np.save(folder / "eachround" / "0_.npy", np.zeros(3)),
-            "a number for each of 4 steps",
+            "one number for each of 4 steps",
+        ),
+        (
+            lambda folder: np.save(folder / "eachround" / "0_.npy", np.full(4, np.nan)),
+            "expected finite numbers of tries",
         ),
         (
             lambda folder: (folder / "masks" / "0_0_mask.png").unlink(),
@@ -133,4 +137,4 @@ def test_a_step_without_a_try_costs_its_picture_only(tmp_path):
     ragged(root / "Prompting Results" / "Bus" / "st1" / "eachround" / "0_.npy", [[0], [], [0], [1]])
     told, given = brought(root)
     assert {one.row.sample for one in given} == {"Bus/1"}
-    assert "a number for each of 4 steps" in told.left_out[0]
+    assert "one number for each of 4 steps" in told.left_out[0]

@@ -102,9 +102,14 @@ def test_later_rounds_need_their_previous_masks(tmp_path):
         (ROWS, HEAD, False, "expected --dataset"),
         (ROWS, HEAD.replace("full_stem", "stem"), True, "full_stem are missing"),
         ((ROWS[0].replace(",3,4,", ",nan,4,"),), HEAD, True, "cannot be read as a clicks table"),
-        ((ROWS[0].replace("one", "elsewhere"),), HEAD, True, "no click is on an image"),
+        (
+            (ROWS[0].replace("one", "elsewhere"),),
+            HEAD,
+            True,
+            "no row of the table refers to an image",
+        ),
         ((ROWS[0].replace("pc", "toaster"),), HEAD, True, "device other than"),
-        ((ROWS[0].replace("16,12", "8,12"),), HEAD, True, "for a size of"),
+        ((ROWS[0].replace("16,12", "8,12"),), HEAD, True, "of size"),
     ],
 )
 def test_what_cannot_be_used_is_told(tmp_path, rows, head, targets, told):

@@ -18,7 +18,7 @@ def polygon(tag, *points):
 
 
 def published(folder, name, *polygons, size=(20, 12)):
-    """Write the strokes of one image and the classes of its pixels: a dog above, a person below, an edge of neither."""
+    """Write the strokes of one image and the classes of its pixels: a dog above, a person below, a void edge."""
     width = f"<width>{size[0]}</width>"
     height = f"<height>{size[1]}</height>"
     text = f"<annotation><filename>{name}.png</filename><size>{width}{height}<depth>3</depth></size>{''.join(polygons)}"
@@ -74,9 +74,7 @@ def test_an_image_that_comes_twice_is_told(tmp_path):
         (tmp_path / "xml" / "2007_000033.xml").read_text()
     )
     told, _ = brought(tmp_path)
-    assert [finding.message for finding in told.findings] == [
-        "3 rows with an id that an earlier one has"
-    ]
+    assert [finding.message for finding in told.findings] == ["3 rows with a duplicate id"]
 
 
 def test_positions_are_scaled_to_the_mask(tmp_path):

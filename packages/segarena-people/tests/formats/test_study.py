@@ -15,7 +15,7 @@ from segarena_people.target_masks import TargetMasks
 
 
 class Pictures:
-    """The pictures that the made-up collections are about."""
+    """The pictures of the made-up collections."""
 
     name = "made up"
     fingerprint = "1"
@@ -35,7 +35,7 @@ class Pictures:
 
 
 def exported(folder):
-    """Lay an export: whole objects without a file, a mask that was corrected, and one prompt that does not count."""
+    """Write an export: whole objects without a file, a corrected mask, and one prompt that does not count."""
     collection(folder, objects=2)
     for mask in (folder / "goals").iterdir():
         mask.unlink()

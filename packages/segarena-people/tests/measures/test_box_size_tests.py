@@ -32,7 +32,7 @@ def test_boxes_of_others_do_not_pass():
 
 
 def test_uniform_noise_of_the_same_spread_is_told_from_heavy_tails():
-    """Edges moved by up to so many pixels, all equally likely: what benchmarks do."""
+    """Move edges by up to this number of pixels, uniformly, as benchmarks do."""
     even = np.random.default_rng(2).uniform(-1, 1, (len(SIZES), 4)) * np.abs(boxes(0)).mean() * 2
     (small, _) = run_size_tests(even, boxes(1), SIZES)
     assert small.p_value < 0.05

@@ -9,7 +9,7 @@ from segarena_people.measures.feature_importance import rank_features
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
     monkeypatch.setattr(classifier_test, "_TREES", 25)
-    monkeypatch.setattr(classifier_test, "_SPLITS", 1)
+    monkeypatch.setattr(classifier_test, "_MOST_SPLITS", 1)
 
 
 def test_what_differs_comes_first_with_its_direction():
@@ -30,7 +30,7 @@ def test_what_differs_comes_first_with_its_direction():
 
 
 def test_together_they_tell_what_neither_tells_alone():
-    """The sign of the one is that of the other, or not: no feature differs by itself."""
+    """The signs of two features agree or disagree, so no feature differs by itself."""
     rng = np.random.default_rng(2)
     one, two = rng.choice([-1.0, 1.0], (2, 150))
     size = 1 + rng.random(150)

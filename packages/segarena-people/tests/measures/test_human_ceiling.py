@@ -1,4 +1,4 @@
-"""People against people: who is held against whom, on what, and how many values of each."""
+"""People compared with people: the pairs, the shared groups, and the number of values of each."""
 
 import numpy as np
 import pytest
@@ -16,11 +16,11 @@ from segarena_people.measures.human_ceiling import (
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
     monkeypatch.setattr(classifier_test, "_TREES", 25)
-    monkeypatch.setattr(classifier_test, "_SPLITS", 1)
+    monkeypatch.setattr(classifier_test, "_MOST_SPLITS", 1)
 
 
 def three_people(images=24, shift=(0, 0, 4), seed=1):
-    """Each gives a value for each image; the third one differs."""
+    """Each person has a value for each image; the third person differs."""
     rng = np.random.default_rng(seed)
     persons = np.tile(np.array(["ann", "bob", "eve"]), images)
     features = rng.normal(size=(3 * images, 2)) + np.tile(shift, images)[:, None]
@@ -109,7 +109,7 @@ def test_halves_divide_each_group_evenly_and_at_random(monkeypatch):
 
 
 def against_each(features, persons, images, user):
-    """A user who was asked for the same images, against each person."""
+    """A user with answers for the same images, compared with each person."""
     own = [(features[persons == name], images[persons == name]) for name in np.unique(persons)]
     return [classifier_test.c2st(values, user, (groups, groups)) for values, groups in own]
 
@@ -140,7 +140,7 @@ def test_nothing_is_beyond_without_tests_or_with_other_draws():
     fewer = [
         classifier_test.c2st(np.zeros((9, 1)), np.ones((9, 1)), (range(9), range(9)), repeats=9)
     ]
-    with pytest.raises(InvalidInput, match="draws"):
+    with pytest.raises(InvalidInput, match="bootstrap resamples"):
         excess_over_ceiling(fewer, people)
 
 
@@ -150,8 +150,11 @@ def test_nothing_is_beyond_without_tests_or_with_other_draws():
         (lambda: ceiling_by_person(np.zeros((9, 2)), ["a"] * 9, range(8)), "an id for each row"),
         (lambda: ceiling_by_person(np.zeros((9, 2)), ["a"] * 9, range(9)), "two people"),
         (lambda: ceiling_by_halves(np.zeros((9, 2)), range(9)), "10 rows"),
-        (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), splits=0), "a split"),
-        (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), n=6), "at most what there are"),
+        (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), splits=0), "one split"),
+        (
+            lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), n=6),
+            "at most the sizes of the samples",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(measure, said):

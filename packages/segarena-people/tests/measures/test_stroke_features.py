@@ -1,4 +1,4 @@
-"""Features of strokes, against plain loops over pixels."""
+"""Features of strokes, compared with plain loops over pixels."""
 
 import math
 from itertools import product
@@ -26,7 +26,7 @@ def pixels_of(mask):
 
 
 def slow_depths(goal):
-    """Distance of each pixel of the goal from the nearest that is not; everything beyond the frame is not."""
+    """Return the distance of each goal pixel from the nearest pixel outside the goal or the frame."""
     height, width = goal.shape
     outside = [
         p for p in product(range(-1, height + 1), range(-1, width + 1)) if not inside(goal, p)
@@ -95,7 +95,7 @@ def slow_features(ink, goal):
 
 @st.composite
 def strokes(draw):
-    """Blobs of goals and of ink, in images that they may fill."""
+    """Generate blobs of goals and of ink, which may fill their image."""
     height = draw(st.integers(5, 20))
     width = draw(st.integers(5, 20))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
@@ -181,8 +181,8 @@ def test_coarse_are_the_seven_of_the_fourteen():
 @pytest.mark.parametrize(
     ("ink", "goal", "said"),
     [
-        (np.zeros((4, 4), bool), np.ones((4, 4), bool), "nothing was drawn"),
-        (np.ones((4, 4), bool), np.zeros((4, 4), bool), "ask for nothing"),
+        (np.zeros((4, 4), bool), np.ones((4, 4), bool), "rounds without strokes"),
+        (np.ones((4, 4), bool), np.zeros((4, 4), bool), "with an empty goal"),
         (np.ones((4, 5), bool), np.ones((4, 4), bool), "goal's shape"),
         (np.ones((4, 4), np.uint8), np.ones((4, 4), bool), "uint8"),
         (np.ones((4, 4), bool), np.ones((4, 4, 4), bool), r"\(H, W\)"),

@@ -1,4 +1,4 @@
-"""The four measures of user shift, by hand and against loops over components."""
+"""The four measures of user shift, compared with values by hand and loops over components."""
 
 import math
 from itertools import product

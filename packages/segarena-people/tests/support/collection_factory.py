@@ -1,4 +1,4 @@
-"""Collections that tests make: objects, people with habits, and the strokes, boxes and clicks that they draw."""
+"""Collections for tests: objects, people with habits, and their strokes, boxes and clicks."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def collection(
 
 
 def save(path: Path, mask):
-    """Write a mask, and the folder it is in."""
+    """Write a mask, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(encode_mask_png(mask))
 

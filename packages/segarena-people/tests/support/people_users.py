@@ -1,4 +1,4 @@
-"""People who are made up: a user who draws a wave through the object, and collections of what such users drew."""
+"""Artificial people: a user that draws a wave through the object, and collections of such drawings."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ SHAPE = (96, 128)
 
 
 class Waver:
-    """Draws one wave from left to right through what is wrong.
+    """Draws one wave from left to right through the error.
 
     Args:
         height: of the wave, as a share of the object's.

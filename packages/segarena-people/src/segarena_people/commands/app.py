@@ -1,4 +1,4 @@
-"""`segarena people`: commands on collected prompts. `segarena_studio.studies.commands` adds those on studies."""
+"""Group `segarena people`: commands for collected prompts. `segarena_studio.studies.commands` adds `study`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.command("check")(check.check_command)
+app.command("check-prompts")(check.check_command)
 app.command("compare")(compare.compare_command)
 app.command("formats")(import_prompts.formats_command)
 app.command("import")(import_prompts.import_command)

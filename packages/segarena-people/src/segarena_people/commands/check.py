@@ -1,4 +1,4 @@
-"""`segarena people check`: tables of prompts, and the masks beside them."""
+"""`segarena people check-prompts`: validation of prompt tables and of the masks in a collection."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from segarena_people.prompt_table import read_prompt_frame
 def check_command(
     table: Annotated[
         Path,
-        typer.Argument(help="A table of people's prompts (Parquet), or a folder with masks too."),
+        typer.Argument(
+            help="A table of people's prompts (Parquet), or the folder of a collection."
+        ),
     ],
 ) -> None:
-    """Summarize a table of people's prompts and list its problems; for a folder also those of its masks.
+    """Summarize a table of people's prompts and list its problems; for a folder, check its mask files too.
 
-        segarena people check prompts.parquet
+        segarena people check-prompts prompts.parquet
 
-        segarena people check collections/medscribble
+        segarena people check-prompts collections/medscribble
 
-    Exit code 0: usable; 1: there are errors; 2: it cannot be read.
+    Exit code 0: usable; 1: the table or a mask has errors; 2: the table cannot be read.
     """
     with one_line_errors():
         frame = read_prompt_frame(table / TABLE_FILE if table.is_dir() else table)

@@ -40,7 +40,7 @@ def compare_command(
         Path,
         typer.Option(
             "--with",
-            help="A collection's folder (see `segarena people import`), or its table.",
+            help="The folder of a collection (see `segarena people import`), or its table.",
         ),
     ],
     dataset: Annotated[
@@ -48,13 +48,15 @@ def compare_command(
         typer.Option(
             "--dataset",
             "-d",
-            help="The dataset that people saw, as for `segarena run`; else users see black.",
+            help="The dataset shown to people, as for `segarena run`; without it users see black pictures.",
         ),
     ] = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
-            "--kind", "-k", help="scribble, box or click; repeat for several. [default: all]"
+            "--kind",
+            "-k",
+            help="scribble, box or click; may be repeated. [default: all]",
         ),
     ] = None,
     segmenters: Annotated[
@@ -62,14 +64,14 @@ def compare_command(
         typer.Option(
             "--segmenter",
             "-s",
-            help="Rank these with people's prompts and with the users'; repeat for several.",
+            help="Segmenter to rank with people's prompts and with the users' prompts; may be repeated.",
         ),
     ] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option(
             "--run",
-            help="A run folder with people and users; repeat, a run per segmenter.",
+            help="A run folder with human and simulated users; repeat it, one run per segmenter.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
@@ -79,24 +81,28 @@ def compare_command(
         typer.Option(
             "--out",
             "-o",
-            help="Folder for page, tables and numbers; an interrupted comparison continues there.",
+            help="Output folder for page, tables and JSON; an interrupted comparison resumes from it.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
 ) -> None:
-    """Measure how well a classifier tells simulated users from people.
+    """Measure how well a classifier distinguishes simulated users from people.
 
         segarena people compare scribble-robot --with strokes --out realism
 
-    Each user gets the questions that people got. A classifier then tries to tell their answers from
-    people's, on images that it has not seen; the report also shows how well it tells two people
-    from each other. Needs scikit-learn: pip install "segarena[people]".
+    Each simulated user answers the questions that people answered. A classifier then tries to
+    distinguish the user's answers from people's on images that it was not trained on. The report
+    also shows how well the classifier distinguishes one person from another. Needs scikit-learn:
+    pip install "segarena[people]".
     """
     from rich.console import Console
 
     command = shlex.join([*COMPARE_COMMAND, *sys.argv[3:]])
-    with one_line_errors("stopped; the same command with --out goes on where it was"):
-        unknown = [kind for kind in kinds or () if kind not in COMPARABLE_KINDS]
+    with one_line_errors("stopped; the same command with --out resumes the comparison"):
+        unknown: list[str] = []
+        for kind in kinds or ():
+            if kind not in COMPARABLE_KINDS:
+                unknown.append(kind)
         if unknown:
             raise InvalidInput(
                 f"--kind {unknown[0]}: expected one of {', '.join(COMPARABLE_KINDS)}"
@@ -104,7 +110,9 @@ def compare_command(
         ranked = rank_runs(runs) if runs else []
         if segmenters:
             check_segmenters(
-                dict(map(named_plugin, segmenters)), (), has_pictures=dataset is not None
+                dict(map(named_plugin, segmenters)),
+                (),
+                has_pictures=dataset is not None,
             )
         shared: dict[str, Any] = {
             "dataset": dataset,
@@ -114,18 +122,29 @@ def compare_command(
             "kept": None if out is None else out / "done",
         }
         with ProgressBar(
-            "compare", Console(stderr=True), unit="steps", workers=workers
+            "compare",
+            Console(stderr=True),
+            unit="steps",
+            workers=workers,
         ) as progress:
             found = compare_users(users, people, **shared, on_progress=progress.update)
             if segmenters:
                 ranked += compare_segmenters(
-                    segmenters, users, people, **shared, on_progress=progress.update
+                    segmenters,
+                    users,
+                    people,
+                    **shared,
+                    on_progress=progress.update,
                 )
         picture_of = None if dataset is None else picture_reader(build("dataset", dataset))
         written = None
         if out is not None:
             written = write_comparison(
-                found, out, command=command, picture_of=picture_of, ranked=ranked
+                found,
+                out,
+                command=command,
+                picture_of=picture_of,
+                ranked=ranked,
             )
         if as_json:
             typer.echo(encode_comparison(found, ranked).decode())
@@ -133,7 +152,7 @@ def compare_command(
             show_comparison(found, ranked)
     if not as_json:
         typer.echo(
-            "a page with pictures: the same with --out FOLDER"
+            "add --out FOLDER for a page with pictures"
             if written is None
             else f"page: {written.html}"
         )

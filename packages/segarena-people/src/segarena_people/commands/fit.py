@@ -1,4 +1,4 @@
-"""`segarena people fit`: habits of simulated users, fitted to people's prompts."""
+"""`segarena people fit`: parameters of simulated users, fitted to people's prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from segarena_people.fitting.box_fit import fit_boxes
 from segarena_people.fitting.click_fit import fit_clicks
 from segarena_people.fitting.stroke_fit import fit_scribbler
 from segarena_people.fitting.time_fit import fit_seconds, has_times
-from segarena_people.fitting.training_data import read_boxes, read_drawings, read_person_clicks
+from segarena_people.fitting.training_data import (
+    PersonDrawing,
+    read_boxes,
+    read_drawings,
+    read_person_clicks,
+)
 from segarena_people.measures.time_calibration import calibrate_times
 
 if TYPE_CHECKING:
@@ -23,32 +28,36 @@ if TYPE_CHECKING:
 
 
 fit_app = typer.Typer(
-    help="Fit habits of simulated users to people's prompts; the same prompts give the same file.",
+    help="Fit parameters of simulated users to people's prompts; the same prompts give the same file.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 CollectionOption = Annotated[
     Path,
-    typer.Option("--with", help="A folder that `segarena people import` made, or a table."),
+    typer.Option("--with", help="A folder created by `segarena people import`, or a prompt table."),
 ]
 OutputOption = Annotated[
     Path,
-    typer.Option("--out", "-o", help="The file to write, for the option `fitted` of the user."),
+    typer.Option("--out", "-o", help="Output file, for the user's option `fitted`."),
 ]
 DatasetOption = Annotated[
     str | None,
     typer.Option(
-        "--dataset", "-d", help="The dataset that people saw, where the table does not name goals."
+        "--dataset",
+        "-d",
+        help="The dataset shown to people; required if the table does not name goal masks.",
     ),
 ]
 
 
 @fit_app.command("boxes")
 def fit_boxes_command(
-    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+    given: CollectionOption,
+    out: OutputOption,
+    dataset: DatasetOption = None,
 ) -> None:
-    """Fit the errors of people's boxes by size, for the user `box-drawer`.
+    """Fit the errors of people's boxes by object size, for the user `box-drawer`.
 
     segarena people fit boxes --with mine --out boxes.toml
 
@@ -65,7 +74,7 @@ def fit_boxes_command(
 def fit_scribbler_command(
     given: Annotated[
         list[Path],
-        typer.Option("--with", help="A collection's folder with strokes; may be repeated."),
+        typer.Option("--with", help="The folder of a collection with strokes; may be repeated."),
     ],
     out: OutputOption,
     dataset: DatasetOption = None,
@@ -77,18 +86,18 @@ def fit_scribbler_command(
         ),
     ] = False,
 ) -> None:
-    """Fit the strokes of people, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
+    """Fit a stroke model to people's scribbles, for the user `scribbler`.
+
+    Needs scikit-learn, and takes some minutes for 1,000 strokes.
 
     segarena people fit scribbler --with mine --out hand.npz
 
     segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
     """
     with one_line_errors():
-        drawings = [
-            each
-            for path in given
-            for each in read_drawings(_open_collection(path, dataset), background=background)
-        ]
+        drawings: list[PersonDrawing] = []
+        for path in given:
+            drawings += read_drawings(_open_collection(path, dataset), background=background)
         fitted = fit_scribbler(drawings)
         write_atomic(out, fitted.packed())
     typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
@@ -96,18 +105,19 @@ def fit_scribbler_command(
 
 @fit_app.command("time")
 def fit_time_command(
-    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+    given: CollectionOption,
+    out: OutputOption,
+    dataset: DatasetOption = None,
 ) -> None:
-    """Fit the times of people, for reports by a person's seconds.
+    """Fit the time that people need for prompts, for reports that plot quality against human seconds.
 
     segarena people fit time --with mine --out seconds.toml
 
     segarena report runs/graph --seconds seconds.toml
     """
     with one_line_errors():
-        rows = [
-            row for row in _open_collection(given, dataset).only(counts=True).rows if has_times(row)
-        ]
+        counted = _open_collection(given, dataset).only(counts=True)
+        rows = [row for row in counted.rows if has_times(row)]
         habits = fit_seconds(rows, f"{len(rows)} prompts of {given.name}")
         found = calibrate_times(rows, habits)
         _write(habits, out)
@@ -122,9 +132,11 @@ def fit_time_command(
 
 @fit_app.command("clicks")
 def fit_clicks_command(
-    given: CollectionOption, out: OutputOption, dataset: DatasetOption = None
+    given: CollectionOption,
+    out: OutputOption,
+    dataset: DatasetOption = None,
 ) -> None:
-    """Fit the places and steadiness of people's clicks, for the user `clicker`.
+    """Fit where people click in an object and how precisely, for the user `clicker`.
 
     segarena people fit clicks --with mine --out clicks.toml
 

@@ -1,4 +1,4 @@
-"""`segarena people formats` and `segarena people import`: published prompts as collections."""
+"""`segarena people formats` and `segarena people import`: import of published prompts into collections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from segarena.reports.cells import Column
+from segarena.reports.cells import Cell, Column
 from segarena.reports.sheets import Sheet
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
@@ -27,29 +27,35 @@ _REASONS_SHOWN = 5
 
 def formats_command(
     name: Annotated[
-        str | None, typer.Argument(help="A format; without it, all are listed.")
+        str | None, typer.Argument(help="A format; all formats are listed by default.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the table here, .csv or .tex.")
+        Path | None, typer.Option("--out", "-o", help="Write the table to this file, .csv or .tex.")
     ] = None,
 ) -> None:
-    """List the import formats of people's prompts, with their contents and terms.
+    """List the import formats for people's prompts, with their contents and terms of use.
 
     segarena people formats
     """
     with one_line_errors():
-        show_sheet(_sheet([find_format(name)] if name else known().values()), out)
+        formats = [find_format(name)] if name else known().values()
+        show_sheet(_sheet(formats), out)
 
 
 def _sheet(known: Iterable[ImportFormat]) -> Sheet:
-    head = (
-        Column("format", "text"),
-        *(Column(text, "words") for text in ("source", "beside it", "holds", "terms", "from")),
+    columns: list[Column] = []
+    for text in ("source", "additional input", "contents", "terms", "origin"):
+        columns.append(Column(text, "words"))
+    head = (Column("format", "text"), *columns)
+    rows: list[tuple[Cell, ...]] = []
+    for one in known:
+        rows.append((one.name, one.source, one.beside, one.holds, one.terms, one.origin))
+    return Sheet(
+        name="formats",
+        caption="Formats of people's prompts",
+        head=head,
+        rows=tuple(rows),
     )
-    rows = tuple(
-        (one.name, one.source, one.beside, one.holds, one.terms, one.origin) for one in known
-    )
-    return Sheet(name="formats", caption="Formats of people's prompts", head=head, rows=rows)
 
 
 def import_command(
@@ -58,7 +64,7 @@ def import_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to create.")],
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", "-d", help="The dataset that people saw, as for `segarena run`."),
+        typer.Option("--dataset", "-d", help="The dataset shown to people, as for `segarena run`."),
     ] = None,
     masks: Annotated[Path | None, typer.Option(help="Folder with object masks.")] = None,
     previous: Annotated[
@@ -66,15 +72,16 @@ def import_command(
         typer.Option("--previous-masks", help="Folder with corrected masks."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="Import only this many files, images or objects.")
+        int | None,
+        typer.Option(min=1, help="Import only the first N units: files, images or objects."),
     ] = None,
 ) -> None:
-    """Import published prompts and masks into a folder, a collection; see docs/people.md.
+    """Import published prompts and masks into a collection folder; see docs/people.md.
 
         segarena people import medscribble ScribblePrompt/MedScribble --out collections/medscribble
 
-    The folder appears once it is complete. Exit code 0: all was read; 1: something was left out,
-    and is listed; 2: nothing can be read.
+    The folder appears only after the import is complete. Exit code 0: everything was imported; 1:
+    something was skipped, and is listed; 2: nothing could be imported.
     """
     with one_line_errors("stopped; nothing was written"):
         found = find_format(form)
@@ -85,7 +92,12 @@ def import_command(
         )
         with ProgressBar("import", Console(stderr=True), unit="items") as bar:
             summary = import_prompts(
-                found, source, out, beside=beside, most=most, on_progress=bar.update
+                found,
+                source,
+                out,
+                beside=beside,
+                most=most,
+                on_progress=bar.update,
             )
     typer.echo(f"{out}: {summary.prompts} prompts of {summary.people or 'unknown'} people")
     typer.echo(f"terms: {found.terms}")
@@ -94,7 +106,9 @@ def import_command(
         typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
     if summary.left_out:
         typer.secho(
-            f"left out: {len(summary.left_out)} of {summary.units}, such as", fg="yellow", err=True
+            f"skipped: {len(summary.left_out)} of {summary.units} units, such as",
+            fg="yellow",
+            err=True,
         )
         for line in summary.left_out[:_REASONS_SHOWN]:
             typer.secho(line, fg="yellow", err=True)

@@ -1,1 +1,1 @@
-"""Comparison of simulated users with people on the same questions, relative to people compared with each other."""
+"""Comparison of simulated users with people on the same questions, relative to how much people differ."""

@@ -1,7 +1,7 @@
-"""Features of every answer: those of people, and those of a user's replies to the same questions.
+"""Features of every answer: those of people, and a simulated user's replies to the same questions.
 
-Each answer is a unit of work, so that several processes can share the work and continue it where it
-stopped.
+Each answer is a separate unit of work, so that several processes can share the work and an
+interrupted comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -50,21 +50,26 @@ FEATURE_DEFINITIONS: Mapping[str, Mapping[str, str]] = {
     "box": BOX_FEATURES,
     "click": CLICK_FEATURES,
 }
-"""Features of each prompt kind, with their definitions."""
+"""Feature names for each prompt kind, with their definitions."""
 
 COARSE_FEATURES: Mapping[str, Sequence[str]] = {"scribble": COARSE_STROKE_FEATURES}
-"""Features that do not depend on the width of the drawing tool, for kinds where others do."""
+"""Features that do not depend on the width of the drawing tool, for prompt kinds with features that do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class MeasuredAnswer:
     """Measured answer.
 
     Attributes:
-        values: features; None where there is no answer, or none that can be measured.
-        behaviour: measures of user shift; None where `values` is None, and for boxes.
-        prompts: prompts of the answer; () where only a raster is known.
-        refusal: error that a user raised.
+        values: features; None if there is no answer or it cannot be measured.
+        behaviour: measures of user shift; None if `values` is None, and for boxes.
+        prompts: prompts of the answer; () if only a raster is known.
+        refusal: message of the error that the simulated user raised.
     """
 
     values: FeatureVector | None
@@ -75,13 +80,13 @@ class MeasuredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementJob:
-    """Job that measures answers; a unit is (index in the collection, number of the dialogue).
+    """Job that measures answers; a unit is the pair (index in the collection, index of the dialogue).
 
     Attributes:
         people: path of the collection.
-        dataset: dataset that people saw, as for `segarena run -d`; None without.
-        user: user that replies; None measures people's own answers.
-        name: name of the user; part of every random stream.
+        dataset: dataset that was shown to people, as for `segarena run -d`; None if unknown.
+        user: simulated user that replies; None measures people's own answers.
+        name: name of the user; part of the seed of every random stream.
         seed: seed of all random numbers.
     """
 
@@ -92,21 +97,26 @@ class MeasurementJob:
     seed: int = 0
 
     def open(self) -> Callable[[tuple[int, int]], dict[str, Any]]:
-        """Open the collection, and build the user."""
+        """Open the collection and build the simulated user."""
         collection = Collection.open(self.people, self.dataset)
         if self.user is None:
             return lambda unit: _encode_measured(measure_person(collection[unit[0]]))
-        asker = ReplyCollector(
+        if self.dataset is None:
+            picture_of = None
+        else:
+            picture_of = picture_reader(build("dataset", self.dataset))
+        collector = ReplyCollector(
             build("user", self.user),
             name=self.name,
             seed=self.seed,
-            picture_of=None
-            if self.dataset is None
-            else picture_reader(build("dataset", self.dataset)),
+            picture_of=picture_of,
         )
-        return lambda unit: _encode_measured(
-            measure_reply(collection[unit[0]], asker.ask(collection[unit[0]], unit[1]))
-        )
+
+        def measure(unit: tuple[int, int]) -> dict[str, Any]:
+            given = collection[unit[0]]
+            return _encode_measured(measure_reply(given, collector.ask(given, unit[1])))
+
+        return measure
 
 
 def _encode_measured(measured: MeasuredAnswer) -> dict[str, Any]:
@@ -119,40 +129,48 @@ def _encode_measured(measured: MeasuredAnswer) -> dict[str, Any]:
 
 
 def decode_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
-    """Return the result of a unit of `Measuring`."""
-    values, conduct = (
-        None if plain[name] is None else np.asarray(plain[name], np.float64)
-        for name in ("values", "behaviour")
-    )
+    """Decode the result of one unit of a `MeasurementJob`."""
+    arrays: dict[str, FeatureVector | None] = {"values": None, "behaviour": None}
+    for name in arrays:
+        if plain[name] is not None:
+            arrays[name] = np.asarray(plain[name], np.float64)
     prompts: Any = read_prompts(plain["prompts"])
     return MeasuredAnswer(
-        values=values, behaviour=conduct, prompts=prompts, refusal=plain["refusal"]
+        values=arrays["values"],
+        behaviour=arrays["behaviour"],
+        prompts=prompts,
+        refusal=plain["refusal"],
     )
 
 
 def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
-    """Measure a person's answer."""
-    return _measured(given, () if given.row.raster else tuple(map(project_to_plane, given.prompts)))
+    """Measure one person's answer."""
+    # The points of a rasterized stroke are unknown, so measure its ink instead.
+    if given.row.raster:
+        return _measured(given, ())
+    return _measured(given, tuple(map(project_to_plane, given.prompts)))
 
 
 def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
-    """Measure a user's reply in the place of a person; strokes get the width of the person's."""
+    """Measure a simulated user's reply where a person gave a prompt, drawn in the stroke width of that person."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
 
 
 def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> MeasuredAnswer:
-    """Return the features of prompts, or of a person's raster where there are none."""
+    """Return the features of the prompts, or of the person's raster if there are no prompts."""
     goal = given.goal
     target = requested_target(given)
-    if not goal.any() or (given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX):
+    is_too_small = given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX
+    if not goal.any() or is_too_small:
         return MeasuredAnswer(values=None, prompts=tuple(prompts))
     match prompts[0] if prompts else None:
         case Click() as click:
             values = click_features(click, goal)
             marked = np.array([click.position])
         case Box() as box:
+            # Behaviour is defined for marked pixels, and a box marks none.
             return MeasuredAnswer(values=box_features(box, goal), prompts=(box,))
         case _:
             ink = answer_ink(given, prompts)
@@ -162,32 +180,35 @@ def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Measur
             marked = np.argwhere(ink)
     signs = np.full(len(marked), given.row.is_positive)
     return MeasuredAnswer(
-        values=values, behaviour=measure_behaviour(marked, signs, target), prompts=tuple(prompts)
+        values=values,
+        behaviour=measure_behaviour(marked, signs, target),
+        prompts=tuple(prompts),
     )
 
 
 def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
-    """Return strokes as pixels, as wide as the person's; the person's own raster where there are none."""
+    """Return strokes as a mask, in the person's stroke width; the person's raster if there are no prompts."""
     if prompts:
         return rasterize_prompts(prompts, given.shape, stroke_width_px(given))
     return given.ink()
 
 
 def stroke_width_px(given: CollectedPrompt) -> float:
-    """Return the width of a person's line: from the table, else from the depth of its centre line, else one pixel.
+    """Return the width of a person's line: from the table, else estimated from the raster, else one pixel.
 
-    A raster without points has the width of its tool; strokes of a simulated user are drawn in the
-    same width.
+    The estimate for a raster is the depth of its centre line. A simulated user's strokes are drawn
+    in the same width, so that the width does not reveal the user.
     """
     drawn = given.drawn
     if given.row.stroke_px or drawn is None or not drawn.any():
         return max(1.0, given.row.stroke_px)
     depths = np.sqrt(squared_distance(drawn)[thin(drawn)])
+    # The centre line of a stroke of width w is (w + 1) / 2 pixels deep.
     return max(1.0, 2 * float(np.median(depths)) - 1)
 
 
 def picture_reader(dataset: Dataset) -> Callable[[CollectedPrompt], RgbPicture]:
-    """Return a function that loads the picture shown: the image, the plane of a volume, the frame of a video."""
+    """Return a function that loads the picture shown: an image, a slice of a volume, or a video frame."""
 
     @lru_cache(maxsize=1)
     def load(sample: str) -> Sample:
@@ -204,15 +225,19 @@ def _picture(sample: Sample, given: CollectedPrompt) -> RgbPicture:
         case VideoSample(frames=frames) if plane is not None:
             shown = frames[plane]
         case VolumeSample(voxels=voxels) if plane is not None:
+            # Clip outliers, such as metal in CT, which would compress all other values into one
+            # grey level.
             low, high = np.percentile(voxels[plane], (0.5, 99.5))
-            grey = np.clip((voxels[plane] - low) / max(high - low, 1e-9), 0, 1) * 255
+            contrast = max(high - low, 1e-9)
+            grey = np.clip((voxels[plane] - low) / contrast, 0, 1) * 255
             shown = np.repeat(grey.astype(np.uint8)[..., None], 3, axis=2)
         case _:
             raise InvalidInput(
-                f"prompt {given.row.id}: expected the plane of sample {given.row.sample}, got none"
+                f"prompt {given.row.id}: expected the slice or frame of sample {given.row.sample} in `plane`, got none"
             )
     if shown.shape[:2] != given.shape:
         raise InvalidInput(
-            f"prompt {given.row.id} was given on {given.shape} pixels, sample {given.row.sample} has {shown.shape[:2]}"
+            f"prompt {given.row.id} was recorded on a picture of {given.shape} pixels, but sample "
+            f"{given.row.sample} has {shown.shape[:2]}"
         )
     return shown

@@ -1,4 +1,4 @@
-"""Selection of people's answers: those that can be compared, their scopes, and their questions."""
+"""Selection of people's answers: which ones can be compared, their scopes, and their questions."""
 
 from __future__ import annotations
 
@@ -16,44 +16,50 @@ COMPARABLE_KINDS = ("scribble", "box", "click")
 """Prompt kinds that can be compared."""
 
 
+# Likely import format of a file that is not a collection, by file suffix.
 _IMPORT_FORMATS = {".csv": "csv", ".zip": "study"}
-"""Import format of a file that is no collection, by its suffix."""
 
 
 def open_collection(path: str | Path, dataset: str | None = None) -> Collection:
-    """Open a collection; the error for anything else says how to make a collection of it.
+    """Open a collection; the error message for any other path explains how to import it.
 
     Raises:
-        InvalidInput: the path does not exist, or has no table.
+        InvalidInput: the path does not exist, or contains no prompt table.
     """
     given = Path(path)
     if not given.exists():
-        raise InvalidInput(f"--with {given}: there is no such folder or table")
+        raise InvalidInput(f"--with {given}: no such folder or table")
     name = _IMPORT_FORMATS.get(given.suffix.lower())
     if given.is_file() and name:
         raise InvalidInput(
-            f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} "
-            f"{given} -o {given.stem} (segarena people formats says what it needs beside it)"
+            f"--with {given}: expected a collection; create one with: segarena people import {name} "
+            f"{given} -o {given.stem} (segarena people formats lists its other inputs)"
         )
     if given.is_dir() and not (given / TABLE_FILE).is_file():
         if any(given.rglob("*.png")):
             command = f"segarena people import rasters {given} --masks MASKS -o mine"
-            hint = f"strokes in pictures become one by {command}"
+            hint = f"to import strokes drawn as images: {command}"
         else:
-            hint = "what can be imported: segarena people formats"
+            hint = "segarena people formats lists what can be imported"
         raise InvalidInput(
-            f"--with {given}: expected {TABLE_FILE} in it, as segarena people import makes; {hint}"
+            f"--with {given}: expected a collection that contains {TABLE_FILE}, as written by "
+            f"segarena people import; {hint}"
         )
     return Collection.open(given, dataset)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ComparableAnswers:
-    """Answers that can be compared.
+    """People's answers that a simulated user can be compared with.
 
     Attributes:
         all: answers in the order of the table.
-        left_out: number of answers left out, by reason.
+        left_out: number of excluded answers by reason.
     """
 
     all: tuple[CollectedPrompt, ...]
@@ -63,7 +69,7 @@ class ComparableAnswers:
 def select_answers(
     collection: Collection, kinds: Iterable[str] = COMPARABLE_KINDS
 ) -> ComparableAnswers:
-    """Select the answers that count and that a simulated user can be asked for."""
+    """Select the answers that count and whose question a simulated user can answer."""
     wanted = set(kinds)
     kept: list[CollectedPrompt] = []
     reasons: Counter[str] = Counter()
@@ -77,29 +83,32 @@ def select_answers(
 
 
 def _exclusion_reason(row: PersonPrompt, wanted: set[str]) -> str:
-    """Return why an answer is left out, in words that follow a count; "" when it is selected."""
+    """Return why an answer is excluded, as text to be placed after a number; "" if it is included."""
     if row.kind not in COMPARABLE_KINDS:
-        return f"answers by {row.kind}, which is not compared yet,"
+        return f"answers of the kind {row.kind}, which cannot be compared,"
     if row.kind not in wanted:
-        return f"answers by {row.kind}, which was not asked for,"
+        return f"answers of the kind {row.kind}, which was not selected,"
     if row.purpose != "main" or row.fate:
-        return "answers that do not count, as their study has it,"
+        return "answers that their study excluded"
+    # A simulated user needs the mask that it is to correct.
     if row.round > 1 and not row.previous_mask:
-        return "answers of later rounds, of which the mask before is not known,"
+        return "answers of later rounds whose previous mask is unknown"
     return ""
 
 
 def answer_scope(row: PersonPrompt) -> AnswerScope:
-    """Return the scope of an answer, for all labels together."""
+    """Return the scope of an answer, without regard to its label."""
     return AnswerScope(
-        kind=row.kind, is_correction=bool(row.previous_mask), is_positive=row.is_positive
+        kind=row.kind,
+        is_correction=bool(row.previous_mask),
+        is_positive=row.is_positive,
     )
 
 
 def group_by_scope(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[AnswerScope, list[int]]:
-    """Return the indices of the answers in each scope that has enough: all labels together, then each label.
+    """Return answer indices for each scope with enough answers: all labels together, then each label.
 
-    Where there is one label only, it gets no scope of its own.
+    If there is only one label, it gets no separate scope.
     """
     indices_of: dict[AnswerScope, list[int]] = {}
     for index, row in enumerate(rows):
@@ -113,6 +122,7 @@ def group_by_scope(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[AnswerS
         for index in indices:
             if rows[index].label:
                 by_label.setdefault(rows[index].label, []).append(index)
+        # A scope for the only label would repeat the scope of all labels.
         if len(by_label) > 1:
             for label, own in by_label.items():
                 if len(own) >= fewest:
@@ -121,7 +131,7 @@ def group_by_scope(rows: Sequence[PersonPrompt], *, fewest: int) -> dict[AnswerS
 
 
 def question_key(row: PersonPrompt) -> str:
-    """Return a key that answers to the same question share."""
+    """Return a key that is equal for all answers to the same question."""
     question = (
         row.dataset,
         row.sample,

@@ -1,4 +1,4 @@
-"""Figures of a comparison: separability of users from people, and distributions of features."""
+"""Figures of a comparison: separability of users from people, and feature distributions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ from segarena_people.comparison.verdict_sentences import feature_title, percent_
 Histogram = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class ScopeFeatures:
-    """Features of everyone in a scope: by person as rows, and by user as (answers, features)."""
+    """Features of everyone in a scope: one row per person, and one array (answers, features) per user."""
 
     people: Mapping[str, Sequence[Histogram]]
     users: Mapping[str, Histogram]
@@ -33,47 +38,52 @@ _ROW_PX = 26.0
 _PANEL_PX = (240.0, 132.0)
 _MOST_BINS = 28
 _FEWEST_BINS = 8
+# Histograms range between these quantiles, so that outliers do not flatten them.
 _INNER = (0.005, 0.995)
-"""Quantiles between which histograms extend, so that outliers do not flatten them."""
 
 
 def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
-    """Return the AUC of each user above the range of AUCs between people.
+    """Draw the AUC of each user above the range of AUCs between people.
 
     Args:
-        every: scopes; each with a compared user gets a chart.
+        every: scopes; each scope with a compared user gets a chart.
         definition: definition of the AUC, for the caption.
     """
-    shown = [found for found in every if any(user.apart is not None for user in found.users)]
+    shown: list[ScopeResult] = []
+    for found in every:
+        if any(user.apart is not None for user in found.users):
+            shown.append(found)
     if not shown:
         return None
     has_pairs = any(found.pairs for found in shown)
-    caption = (
-        f"{definition} "
-        + (
+    if has_pairs:
+        marks = (
             "Each small dot is one person, the large one their median. "
-            if has_pairs
-            else "Lines are 95 % intervals. "
+            "The band shows pairs of people, from the least to the most similar pair."
         )
-        + (
-            "The band is where two people are: from the pair least to the pair most alike. "
-            if has_pairs
-            else ""
-        )
-        + "0.5 is guessing, 1 is always right."
-    )
-    titles = [found.scope.title if len(shown) > 1 else "" for found in shown]
+    else:
+        marks = "Lines are 95 % intervals."
+    caption = f"{definition} {marks} 0.5 means guessing, 1 always right."
     low = min(map(_lowest, shown))
-    charts = [(title, _apart_chart(found, low)) for title, found in zip(titles, shown, strict=True)]
-    return Figure(title="Told from people", caption=caption, charts=charts, is_wide=True)
+    charts: list[tuple[str, str]] = []
+    for found in shown:
+        title = found.scope.title if len(shown) > 1 else ""
+        charts.append((title, _apart_chart(found, low)))
+    return Figure(
+        title="Separability from people",
+        caption=caption,
+        charts=charts,
+        is_wide=True,
+    )
 
 
 def _lowest(found: ScopeResult) -> float:
-    """Return the start of the axis, below all values and below guessing."""
-    values = [one.auc.value for user in found.users for one in user.each]
+    """Return the lower end of the axis, below all values and below 0.5 (guessing)."""
+    values: list[float] = []
     for user in found.users:
+        values += [one.auc.value for one in user.each]
         values += _interval(user) or ()
-    # Ticks are 0.05 apart.
+    # Axis ticks are 0.05 apart.
     lowest = 0.45
     for value in values:
         lowest = min(lowest, math.floor(20 * value) / 20)
@@ -82,13 +92,16 @@ def _lowest(found: ScopeResult) -> float:
 
 def _apart_chart(found: ScopeResult, low: float) -> str:
     users = [user for user in found.users if user.apart is not None]
+    # A user keeps its colour in the whole report, even in charts where other users have no result.
     colours = [place for place, user in enumerate(found.users) if user.apart is not None]
-    names = [user.user for user in users] + (["two people"] if found.pairs else [])
+    names = [user.user for user in users]
+    if found.pairs:
+        names.append("two people")
     room = min(190.0, max(len(name) for name in names) * CHARACTER_PX + 16)
     frame = Frame(
         540,
         56 + _ROW_PX * len(names),
-        f"Told from people: {found.scope.title}",
+        f"Separability from people: {found.scope.title}",
         left=room,
         right=46,
     )
@@ -104,20 +117,24 @@ def _apart_chart(found: ScopeResult, low: float) -> str:
             base,
             "people band",
         )
-    frame.x_axis(scale, "share of pairs in which the person's is found (AUC)")
+    frame.x_axis(scale, "share of pairs in which the classifier finds the person's answer (AUC)")
     frame.line(scale(0.5), frame.top, scale(0.5), base, "mark")
-    rows: list[tuple[str, Sequence[float], float]] = [
-        (user.user, [one.auc.value for one in user.each], user.apart or math.nan) for user in users
-    ]
+    rows: list[tuple[str, Sequence[float], float]] = []
+    for user in users:
+        by_person = [one.auc.value for one in user.each]
+        rows.append((user.user, by_person, user.apart or math.nan))
     if found.pairs:
-        rows.append(("two people", [one.auc.value for one in found.pairs], found.ceiling))
+        by_pair = [one.auc.value for one in found.pairs]
+        rows.append(("two people", by_pair, found.ceiling))
     for place, (name, each, middle) in enumerate(rows):
         y = frame.top + 14 + _ROW_PX * place
         colour: int | str = colours[place] if place < len(colours) else "base"
         frame.text(room - 10, y + 4, _cut(name, room), css="name", anchor="end")
         interval = _interval(users[place]) if place < len(users) else None
         if interval is not None:
-            frame.line(scale(interval[0]), y, scale(interval[1]), y, f"whisker {_css(colour)}")
+            low_x = scale(interval[0])
+            high_x = scale(interval[1])
+            frame.line(low_x, y, high_x, y, f"whisker {_css(colour)}")
         for value in each:
             frame.circle(scale(value), y, 2.6, f"point {_css(colour)}", f"{name}: {value:.3f}")
         frame.draw(marker(scale(middle), y, colour, 5, f"{name}: {middle:.3f}"))
@@ -126,14 +143,30 @@ def _apart_chart(found: ScopeResult, low: float) -> str:
 
 
 def _interval(user: UserResult) -> tuple[float, float] | None:
-    """Return the interval over images where all people are compared together."""
+    """Return the confidence interval if it was computed for all people together."""
     if user.each or user.together is None or math.isnan(user.together.auc.low):
         return None
     return max(user.together.auc.low, 0.0), user.together.auc.high
 
 
-def _area(frame: Frame, x: float, width: float, top: float, base: float, css: str) -> None:
-    frame.draw(element("rect", x=x, y=top, width=width, height=base - top, css=css))
+def _area(
+    frame: Frame,
+    x: float,
+    width: float,
+    top: float,
+    base: float,
+    css: str,
+) -> None:
+    frame.draw(
+        element(
+            "rect",
+            x=x,
+            y=top,
+            width=width,
+            height=base - top,
+            css=css,
+        )
+    )
 
 
 def _css(colour: int | str) -> str:
@@ -141,7 +174,7 @@ def _css(colour: int | str) -> str:
 
 
 def _cut(name: str, room: float) -> str:
-    """Shorten a name to the room in px."""
+    """Shorten a name to fit into a width in px."""
     most = int((room - 10) / CHARACTER_PX)
     if len(name) <= most:
         return name
@@ -149,9 +182,12 @@ def _cut(name: str, room: float) -> str:
 
 
 def feature_panels(
-    found: ScopeResult, user: UserResult, place: int, drawn: ScopeFeatures
+    found: ScopeResult,
+    user: UserResult,
+    place: int,
+    drawn: ScopeFeatures,
 ) -> Figure | None:
-    """Return a chart for each feature, largest difference first: people as area, user as line."""
+    """Draw one chart per feature, largest difference first: people as an area, the user as a line."""
     own = drawn.users[user.user]
     if not len(own) or not drawn.people:
         return None
@@ -167,31 +203,50 @@ def feature_panels(
             f"{feature.name} of {user.user}",
         )
         charts.append((f"{feature_title(feature.name)}", chart))
-    several = " Thin lines are single people." if len(people) > 1 else ""
+    several = " Thin lines show individual people." if len(people) > 1 else ""
     caption = (
         f"Distributions of people’s answers (area) and of those by {user.user} (line), the most different feature "
         f"first.{several} The table below defines the features."
     )
-    return Figure(title=f"Features of {user.user}", caption=caption, charts=charts, is_wide=True)
+    return Figure(
+        title=f"Features of {user.user}",
+        caption=caption,
+        charts=charts,
+        is_wide=True,
+    )
 
 
-def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) -> str:
-    """Draw the distributions of one feature: all people together, each of them, and the user."""
+def _panel(
+    people: Sequence[Histogram],
+    own: Histogram,
+    place: int,
+    title: str,
+) -> str:
+    """Draw the distribution of one feature for all people, for each person, and for the user."""
     together = np.concatenate(people)
     edges = bin_edges(np.concatenate([together, own]), len(own))
     together_shares = _shares(together, edges)
     own_shares = _shares(own, edges)
     highest = float(max(together_shares.max(), own_shares.max()))
-    frame = Frame(*_PANEL_PX, title, left=8, right=8, top=6, bottom=22)
+    frame = Frame(
+        *_PANEL_PX,
+        title,
+        left=8,
+        right=8,
+        top=6,
+        bottom=22,
+    )
     y_scale = frame.y_scale(0.0, max(highest, 1e-9) * 1.05)
     x_scale = frame.x_scale(float(edges[0]), float(edges[-1]))
     base = y_scale(0)
     outline = _steps(together_shares, edges, x_scale, y_scale)
-    area = [(x_scale(edges[0]), base), *outline, (x_scale(edges[-1]), base)]
+    first = (x_scale(edges[0]), base)
+    last = (x_scale(edges[-1]), base)
+    area = [first, *outline, last]
     frame.path(area, "people area")
     if len(people) > 1:
         for values in people:
-            # The averages set the height of the panel; curves of single people may exceed it.
+            # The pooled distributions set the axis height; curves of single people may exceed it.
             shares = np.minimum(_shares(values, edges), y_scale.high)
             frame.path(_steps(shares, edges, x_scale, y_scale), "people person")
     frame.path(_steps(own_shares, edges, x_scale, y_scale), f"curve {_css(place)}")
@@ -202,13 +257,14 @@ def _panel(people: Sequence[Histogram], own: Histogram, place: int, title: str) 
 
 
 def bin_edges(values: Histogram, count: int) -> Histogram:
-    """Return the bin edges of a histogram: one bin per whole number where these are few, else evenly spaced.
+    """Return histogram bin edges: one bin per integer if there are few integers, else equal widths.
 
     >>> bin_edges(np.array([1.0, 2.0, 2.0]), 3).tolist()
     [0.5, 1.5, 2.5]
     """
     low, high = np.quantile(values, _INNER)
     if (values == np.round(values)).all() and high - low <= _MOST_BINS:
+        # Edges lie halfway between integers, so that each integer is the centre of its bin.
         return np.arange(math.floor(low) - 0.5, math.ceil(high) + 1.0)
     if not high > low:
         return np.array([low - 0.5, low + 0.5])
@@ -217,32 +273,36 @@ def bin_edges(values: Histogram, count: int) -> Histogram:
 
 
 def _shares(values: Histogram, edges: Histogram) -> Histogram:
-    """Return the share of values in each bin; values beyond the ends count in the first and the last."""
-    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+    """Return the share of values in each bin; out-of-range values count in the first or last bin."""
+    inside = np.clip(values, edges[0], edges[-1])
+    counts, _ = np.histogram(inside, edges)
     return counts / max(1, len(values))
 
 
 def _steps(
-    heights: Histogram, edges: Histogram, x_scale: Scale, y_scale: Scale
+    heights: Histogram,
+    edges: Histogram,
+    x_scale: Scale,
+    y_scale: Scale,
 ) -> list[tuple[float, float]]:
     places: list[tuple[float, float]] = []
     for (left, right), height in zip(pairwise(edges.tolist()), heights.tolist(), strict=True):
-        places += [(x_scale(left), y_scale(height)), (x_scale(right), y_scale(height))]
+        y = y_scale(height)
+        places += [(x_scale(left), y), (x_scale(right), y)]
     return places
 
 
 def importance_figure(found: ScopeResult) -> Figure | None:
-    """Return the feature importances of the classifier, for each user."""
-    charts = [
-        (user.user, _bars(user, place))
-        for place, user in enumerate(found.users)
-        if user.features and not math.isnan(user.features[0].lost)
-    ]
+    """Draw the feature importances of the classifier for each user."""
+    charts: list[tuple[str, str]] = []
+    for place, user in enumerate(found.users):
+        if user.features and not math.isnan(user.features[0].lost):
+            charts.append((user.user, _bars(user, place)))
     if not charts:
         return None
     caption = (
-        "By how much the classifier gets worse when the values of one feature are exchanged among all that it judges. "
-        "Of features that say the same each may seem to count for little."
+        "Decrease of the classifier’s AUC when the values of one feature are permuted among all answers. "
+        "Features with the same information can each seem unimportant."
     )
     return Figure(
         title="Features that the classifier uses",
@@ -265,8 +325,10 @@ def _bars(user: UserResult, place: int) -> str:
     scale = frame.x_scale(0.0, max(0.02, ranked[0].lost))
     for row, feature in enumerate(ranked):
         y = frame.top + 8 + 20 * row
-        width = max(0.0, scale(max(0.0, feature.lost)) - scale(0))
-        told = f"{feature_title(feature.name)}: {feature.lost:.3f}"
+        # By chance, permuting a feature can improve the AUC; show such a negative loss as 0.
+        lost = max(0.0, feature.lost)
+        width = max(0.0, scale(lost) - scale(0))
+        tooltip = f"{feature_title(feature.name)}: {feature.lost:.3f}"
         frame.text(98, y + 10, feature_title(feature.name), css="tick", anchor="end")
         frame.draw(
             element(
@@ -276,33 +338,54 @@ def _bars(user: UserResult, place: int) -> str:
                 width=width,
                 height=13,
                 css=f"bar {_css(place)}",
-                title=told,
+                title=tooltip,
             )
         )
-        frame.text(scale(0) + width + 5, y + 10, f"{max(0.0, feature.lost):.2f}", css="tick")
+        frame.text(scale(0) + width + 5, y + 10, f"{lost:.2f}", css="tick")
     return frame.svg()
 
 
+# Number of cells along a side of a heat map, and the range of the map around the centre of the
+# object's box, in box sides: more than 0.5, so that clicks outside the box are visible.
 _HEAT_CELLS = 24
 _HEAT_REACH = 0.75
-"""Cells along a side of a heat map, and its reach from the centre of the object's box, in box sides."""
 
 
 def click_heat_map(drawn: ScopeFeatures) -> Figure | None:
-    """Return heat maps of the clicks of people and users in the object's box."""
+    """Draw heat maps of where people and users click, relative to the object's box."""
+    of_people = [np.stack(values) for values in drawn.people.values()]
     whose = {
-        "people": np.concatenate([np.stack(values) for values in drawn.people.values()]),
+        "people": np.concatenate(of_people),
         **drawn.users,
     }
-    charts = [(name, _heat(values, name)) for name, values in whose.items() if len(values)]
-    caption = "Where clicks fall in the object’s box (dashed), all objects together; the darker, the more clicks."
-    return Figure(title="Where they click", caption=caption, charts=charts, is_wide=True)
+    charts: list[tuple[str, str]] = []
+    for name, values in whose.items():
+        if len(values):
+            charts.append((name, _heat(values, name)))
+    caption = (
+        "Position of clicks relative to the object’s box (dashed), for all objects; darker cells have "
+        "more clicks."
+    )
+    return Figure(
+        title="Where they click",
+        caption=caption,
+        charts=charts,
+        is_wide=True,
+    )
 
 
 def _heat(values: Histogram, name: str) -> str:
     edges = np.linspace(0.5 - _HEAT_REACH, 0.5 + _HEAT_REACH, _HEAT_CELLS + 1)
     counts, _, _ = np.histogram2d(values[:, 0], values[:, 1], bins=[edges, edges])
-    frame = Frame(240, 240, f"clicks of {name}", left=4, right=4, top=4, bottom=4)
+    frame = Frame(
+        240,
+        240,
+        f"clicks of {name}",
+        left=4,
+        right=4,
+        top=4,
+        bottom=4,
+    )
     scale = Scale(float(edges[0]), float(edges[-1]), 4, 236)
     side = scale(float(edges[1])) - scale(float(edges[0]))
     most = max(1.0, float(counts.max()))
@@ -311,9 +394,15 @@ def _heat(values: Histogram, name: str) -> str:
         strength = px(0.1 + 0.9 * share / most)
         x = scale(float(edges[column]))
         y = scale(float(edges[row]))
-        told = f"{percent_text(share / len(values))} %"
+        tooltip = f"{percent_text(share / len(values))} %"
         cell = element(
-            "rect", x=x, y=y, width=side + 0.3, height=side + 0.3, css="heat-cell", title=told
+            "rect",
+            x=x,
+            y=y,
+            width=side + 0.3,
+            height=side + 0.3,
+            css="heat-cell",
+            title=tooltip,
         )
         frame.draw(cell.replace("<rect", f'<rect fill-opacity="{strength}"', 1))
     frame.draw(
@@ -330,17 +419,15 @@ def _heat(values: Histogram, name: str) -> str:
 
 
 def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
-    """Return a scatter plot of each segmenter's first statistic: with people across, with each user upwards."""
+    """Draw a scatter plot of each segmenter's first statistic: with people (x) against with each user (y)."""
     first = [one for one in ranked if one.statistic == ranked[0].statistic]
     if not first:
         return None
-    values = [value.value for one in first for value in one.people]
-    values += [
-        end
-        for one in first
-        for value in one.simulated
-        for end in (value.value, value.low, value.high)
-    ]
+    values: list[float] = []
+    for one in first:
+        values += [value.value for value in one.people]
+        for value in one.simulated:
+            values += [value.value, value.low, value.high]
     values = [value for value in values if math.isfinite(value)]
     pad = max(0.01, 0.04 * (max(values) - min(values)))
     frame = Frame(430, 400, f"{first[0].statistic} with people and with users", right=90)
@@ -357,7 +444,10 @@ def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
         for name, people, simulated in zip(one.segmenters, one.people, one.simulated, strict=True):
             x = x_scale(people.value)
             y = y_scale(simulated.value)
-            told = f"{name}, {user}: {people.value:.3f} with people, {simulated.value:.3f} with the user"
+            tooltip = (
+                f"{name}, {user}: {people.value:.3f} with people, "
+                f"{simulated.value:.3f} with the user"
+            )
             if math.isfinite(simulated.low):
                 frame.line(
                     x,
@@ -366,12 +456,12 @@ def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
                     y_scale(simulated.high),
                     f"whisker thin {_css(place)}",
                 )
-            frame.draw(marker(x, y, place, 4.5, told))
+            frame.draw(marker(x, y, place, 4.5, tooltip))
             if place == 0:
                 frame.text(x + 7, y - 5, name, css="tick")
     caption = (
-        "Each mark is a segmenter; on the dashed line it comes out with the user as with people. "
-        "Colours are users."
+        "Each mark is a segmenter; on the dashed line its results with the user and with people are equal. "
+        "Colours distinguish users."
     )
     return Figure(
         title="Segmenters with people and with users",

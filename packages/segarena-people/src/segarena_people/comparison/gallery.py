@@ -1,4 +1,4 @@
-"""Gallery of a comparison: drawings of people and users on the same goals, side by side."""
+"""Gallery of a comparison: drawings by people and users for the same goals, side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
 from segarena_people.comparison.user_replies import RgbPicture
 
 PictureReader: TypeAlias = Callable[[CollectedPrompt], RgbPicture]
-"""Returns the picture that people saw."""
+"""Function that returns the picture shown to people."""
 
 SMALLEST_VIEW_PX = 32
 VIEW_MARGIN = 0.2
-"""Least width of a view, and its margin around the contents as a share of their size."""
+"""Minimum width of a view, and its margin around the content as a share of the content's size."""
 
 MOST_CARDS = 8
 MOST_PERSON_PANES = 3
@@ -35,7 +35,7 @@ MOST_USER_PANES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GalleryPane:
-    """Drawing of one person or user as SVG, with a note where nothing was given."""
+    """SVG drawing by one person or user, with a note if they gave no prompt."""
 
     who: str
     is_person: bool
@@ -46,7 +46,7 @@ class GalleryPane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GalleryCard:
-    """Drawings of everyone on one goal."""
+    """Drawings by everyone for one goal."""
 
     title: str
     where: str
@@ -55,7 +55,7 @@ class GalleryCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessingPair:
-    """Two drawings on one goal; readers guess which one is by a person."""
+    """Two drawings for one goal, one by a person and one by a user; readers guess which is which."""
 
     first: GalleryPane
     second: GalleryPane
@@ -63,17 +63,27 @@ class GuessingPair:
 
 
 def build_cards(
-    comparison: UserComparison, found: ScopeResult, picture_of: PictureReader | None = None
+    comparison: UserComparison,
+    found: ScopeResult,
+    picture_of: PictureReader | None = None,
 ) -> list[GalleryCard]:
-    """Build cards for a sample of goals that is spread over labels and sizes."""
+    """Build one card per goal for a sample of goals spread over labels and sizes."""
+    # One card per question: several people may have answered the same question.
     by_question = _by_question(comparison, found)
-    chosen = _spread([places[0] for places in by_question.values()], comparison, MOST_CARDS)
+    first_answers = [places[0] for places in by_question.values()]
+    chosen = _spread(first_answers, comparison, MOST_CARDS)
     every = {places[0]: places for places in by_question.values()}
-    return [_card(comparison, found, every[place], picture_of) for place in chosen]
+    cards: list[GalleryCard] = []
+    for place in chosen:
+        cards.append(_card(comparison, found, every[place], picture_of))
+    return cards
 
 
 def build_guessing_pairs(
-    comparison: UserComparison, found: ScopeResult, user: str, count: int = 4
+    comparison: UserComparison,
+    found: ScopeResult,
+    user: str,
+    count: int = 4,
 ) -> list[GuessingPair]:
     """Build pairs of a person's and a user's drawing in random order, for readers to guess."""
     own = comparison.measured[user]
@@ -86,23 +96,24 @@ def build_guessing_pairs(
     for place in _spread(places, comparison, count, reverse=True):
         given = comparison.answers[place]
         view = _view(given)
-        panes = [
-            GalleryPane(
-                who="",
-                is_person=False,
-                box=view.box,
-                svg=_drawing(comparison, who, place, view, None, "riddle"),
+        panes: list[GalleryPane] = []
+        for who in (PEOPLE, user):
+            panes.append(
+                GalleryPane(
+                    who="",
+                    is_person=False,
+                    box=view.box,
+                    svg=_drawing(comparison, who, place, view, None, "riddle"),
+                )
             )
-            for who in (PEOPLE, user)
-        ]
-        # Seeded by the answer, so that a regenerated report has the same order.
+        # The answer is part of the seed, so that a regenerated report shows the same order.
         is_swapped = bool(random_stream(0, "riddle", given.row.id).integers(2))
         if is_swapped:
             second, first = panes
-            answer = "The right one is a person’s."
+            answer = "The right one is by a person."
         else:
             first, second = panes
-            answer = "The left one is a person’s."
+            answer = "The left one is by a person."
         made.append(GuessingPair(first=first, second=second, answer=answer))
     return made
 
@@ -111,14 +122,19 @@ def _by_question(comparison: UserComparison, found: ScopeResult) -> dict[str, li
     places: dict[str, list[int]] = {}
     for place in comparison.indices(found.scope):
         if comparison.measured[PEOPLE][place].values is not None:
-            places.setdefault(question_key(comparison.answers[place].row), []).append(place)
+            question = question_key(comparison.answers[place].row)
+            places.setdefault(question, []).append(place)
     return places
 
 
 def _spread(
-    places: Sequence[int], comparison: UserComparison, most: int, *, reverse: bool = False
+    places: Sequence[int],
+    comparison: UserComparison,
+    most: int,
+    *,
+    reverse: bool = False,
 ) -> list[int]:
-    """Return a sample of answers: the same number of each label, spread evenly over goal sizes."""
+    """Sample answers: equally many per label, spread evenly over goal sizes."""
     sized = sorted(places, key=lambda place: comparison.answers[place].row.label)
     labels = list(dict.fromkeys(comparison.answers[place].row.label for place in sized))
     share = math.ceil(most / max(1, len(labels)))
@@ -146,13 +162,16 @@ def _card(
     users = [user.user for user in found.users if user.answered][:MOST_USER_PANES]
     view = _view(given)
     picture = None if picture_of is None else picture_of(given)
-    panes = [
-        GalleryPane(
-            who=_person(comparison.answers[one]), is_person=True, box=view.box,
-            svg=_drawing(comparison, PEOPLE, one, view, picture, "people"),
+    panes: list[GalleryPane] = []
+    for one in people:
+        panes.append(
+            GalleryPane(
+                who=_person(comparison.answers[one]),
+                is_person=True,
+                box=view.box,
+                svg=_drawing(comparison, PEOPLE, one, view, picture, "people"),
+            )
         )
-        for one in people
-    ]  # fmt: skip
     for number, user in enumerate(users):
         measured = comparison.measured[user][place]
         if measured.values is not None:
@@ -160,34 +179,54 @@ def _card(
         else:
             note = "refused" if measured.refusal else "nothing given"
         svg = _drawing(comparison, user, place, view, picture, f"c{number % 7}")
-        panes.append(GalleryPane(who=user, is_person=False, box=view.box, svg=svg, note=note))
+        panes.append(
+            GalleryPane(
+                who=user,
+                is_person=False,
+                box=view.box,
+                svg=svg,
+                note=note,
+            )
+        )
     row = given.row
     plane = "" if row.plane is None else f", plane {row.plane}"
-    return GalleryCard(title=row.label or row.target, where=f"{row.sample}{plane}", panes=panes)
+    return GalleryCard(
+        title=row.label or row.target,
+        where=f"{row.sample}{plane}",
+        panes=panes,
+    )
 
 
 def _person(given: CollectedPrompt) -> str:
     name = given.row.person
-    return f"person {name}" if name and len(name) < 3 else name or "person"
+    if not name:
+        return "person"
+    # A short name is an index or a letter that means nothing by itself, so add the word "person".
+    return f"person {name}" if len(name) < 3 else name
 
 
 def _view(given: CollectedPrompt) -> View:
-    """Return a square view of the goal and the person's drawing."""
+    """Return a square view that contains the goal and the person's drawing."""
     window = bounding_window(given.goal)
     if given.drawn is not None:
         window = join_windows(window, bounding_window(given.drawn))
     longest = max(side.stop - side.start for side in window)
     length = max(SMALLEST_VIEW_PX, round(longest * (1 + 2 * VIEW_MARGIN)))
-    rows, columns = (
-        _span(side, length, size) for side, size in zip(window, given.shape, strict=True)
-    )
+    height, width = given.shape
+    rows = _span(window[0], length, height)
+    columns = _span(window[1], length, width)
     longest_span = max(rows.stop - rows.start, columns.stop - columns.start)
     return View((rows, columns), VIEW_PX / longest_span)
 
 
-def _span(side: slice, length: int, size: int) -> slice:
+def _span(
+    side: slice,
+    length: int,
+    size: int,
+) -> slice:
     length = min(length, size)
-    start = min(max(0, (side.start + side.stop - length) // 2), size - length)
+    centred = (side.start + side.stop - length) // 2
+    start = min(max(0, centred), size - length)
     return slice(start, start + length)
 
 
@@ -199,7 +238,7 @@ def _drawing(
     picture: RgbPicture | None,
     css: str,
 ) -> str:
-    """Return SVG of the goal, the corrected mask, and the drawing above them."""
+    """Return SVG of the goal, the mask to correct, and the drawing on top."""
     given = comparison.answers[place]
     measured = comparison.measured[who][place]
     parts: list[str] = []
@@ -219,28 +258,46 @@ def _drawing(
         return "".join(parts)
     first = measured.prompts[0] if measured.prompts else None
     if isinstance(first, Click):
-        parts += [
-            _dot(view, one.position, css) for one in measured.prompts if isinstance(one, Click)
-        ]
+        for one in measured.prompts:
+            if isinstance(one, Click):
+                parts.append(_dot(view, one.position, css))
     elif isinstance(first, Box):
         parts.append(_rectangle(view, first, css))
     else:
-        parts.append(
-            element("path", d=outline(answer_ink(given, measured.prompts), view), css=f"ink {css}")
-        )
+        ink = answer_ink(given, measured.prompts)
+        parts.append(element("path", d=outline(ink, view), css=f"ink {css}"))
     return "".join(parts)
 
 
-def _dot(view: View, position: tuple[int, ...], css: str) -> str:
+def _dot(
+    view: View,
+    position: tuple[int, ...],
+    css: str,
+) -> str:
     x, y = view.place(*position[-2:])
-    return element("circle", cx=x, cy=y, r=9.0, css=f"ink {css}")
-
-
-def _rectangle(view: View, box: Box, css: str) -> str:
-    (left, top), (right, bottom) = (
-        view.place(*box.start[-2:]),
-        view.place(*(stop - 1 for stop in box.stop[-2:])),
-    )
     return element(
-        "rect", x=left, y=top, width=right - left, height=bottom - top, css=f"frame {css}"
+        "circle",
+        cx=x,
+        cy=y,
+        r=9.0,
+        css=f"ink {css}",
+    )
+
+
+def _rectangle(
+    view: View,
+    box: Box,
+    css: str,
+) -> str:
+    # The stop of a box is exclusive; the outline runs through the last pixel inside.
+    last = [stop - 1 for stop in box.stop[-2:]]
+    left, top = view.place(*box.start[-2:])
+    right, bottom = view.place(*last)
+    return element(
+        "rect",
+        x=left,
+        y=top,
+        width=right - left,
+        height=bottom - top,
+        css=f"frame {css}",
     )

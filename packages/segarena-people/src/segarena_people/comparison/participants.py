@@ -1,4 +1,4 @@
-"""Participants of a comparison: names of simulated users, and checks before any work is done."""
+"""Participants of a comparison: names of simulated users, and checks that run before any work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segarena_people.comparison.user_replies import ReplyCollector
 
 
 def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
-    """Return the display name and the spec of a plug-in: its given name, or its reference without folders.
+    """Return the display name and the spec of a plug-in; without NAME=, the name is the spec without folders.
 
     >>> named_plugin("mine/hands.py:Left(ink=2)")[0], named_plugin("left=mine/hands.py:Left")[0]
     ('Left(ink=2)', 'left')
@@ -27,37 +27,43 @@ def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
 
 
 def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
-    """Refuse people, and users without any prompt kind in `given`; the message names users that have one."""
+    """Raise an error for human users and for users that give none of the prompt kinds; suggest suitable users."""
     given_kinds = dict.fromkeys(given)
     for name, spec in specs.items():
         user = build("user", spec)
         if is_person(user):
-            raise InvalidInput(f"{name} is a person; name simulated users, see segarena list users")
+            raise InvalidInput(
+                f"expected a simulated user, got the human user {name}; see segarena list users"
+            )
         kinds = prompt_kinds(user)
         if kinds is not None and not kinds & set(given_kinds):
-            fitting = [
-                one for one in plugins_by_name("user") if _default_kinds(one) & set(given_kinds)
-            ]
+            kinds_given = set(given_kinds)
+            fitting = [one for one in plugins_by_name("user") if _default_kinds(one) & kinds_given]
             raise InvalidInput(
-                f"{name} gives {' and '.join(sorted(kinds))}, people gave {' and '.join(given_kinds)}; "
-                f"users for that: {', '.join(fitting) or 'none'}"
+                f"{name} gives {' and '.join(sorted(kinds))}, people gave "
+                f"{' and '.join(given_kinds)}; suitable users: {', '.join(fitting) or 'none'}"
             )
 
 
 def _default_kinds(user: str) -> frozenset[str]:
-    """Return the prompt kinds of a user that can be built without options; the empty set for others."""
-    with suppress(Exception):  # a broken plug-in of another package must not stop this comparison
+    """Return the prompt kinds of a user that can be built without options; else the empty set."""
+    # A broken plug-in in another package must not stop this comparison.
+    with suppress(Exception):
         return prompt_kinds(build("user", user)) or frozenset()
     return frozenset()
 
 
-def picture_notes(specs: Mapping[str, PluginSpec], given: CollectedPrompt, seed: int) -> list[str]:
-    """Return a note for each user that looks at pictures, where only black ones can be shown."""
+def picture_notes(
+    specs: Mapping[str, PluginSpec],
+    given: CollectedPrompt,
+    seed: int,
+) -> list[str]:
+    """Return a note for each user that depends on pictures if only black pictures are available."""
     notes: list[str] = []
     for name, spec in specs.items():
         collector = ReplyCollector(build("user", spec), name=name, seed=seed)
         if collector.looks_at_pictures(given):
             notes.append(
-                f"{name} looks at pictures, and saw black ones; --dataset gives it the real ones."
+                f"{name} depends on the picture, and saw black pictures; pass the real ones with --dataset."
             )
     return notes

@@ -1,4 +1,4 @@
-"""Page of a comparison: one self-contained HTML file, with its tables and numbers in further files."""
+"""Page of a comparison: one self-contained HTML file, with tables and results in further files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from segarena.files.atomic_write import write_atomic
 from segarena.reports.html_document import document, macros
 from segarena.reports.page_parts import Fold, Html, Note, Part, Section, Terms
-from segarena.reports.renderers import sheet_csv
+from segarena.reports.renderers.csv import sheet_csv
 from segarena.reports.renderers.html import section_values
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
@@ -49,15 +49,15 @@ from segarena_people.prompts import PersonPrompt
 _PACKAGE = "segarena_people.comparison"
 
 MOST_CHARTS = 8
-"""Further scopes are only in the table."""
+"""Further scopes appear only in the table."""
 
 MOST_SENTENCES = 4
-"""Further verdicts are in small print."""
+"""Further verdicts appear in small print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenComparison:
-    """Files of a written comparison: the page, its numbers, and its tables."""
+    """Output files of a comparison: the page, the results as JSON, and the tables."""
 
     html: Path
     json: Path
@@ -65,16 +65,20 @@ class WrittenComparison:
 
 
 def write_comparison(
-    comparison: UserComparison, folder: Path, *, command: str = "", picture_of: PictureReader | None = None,
+    comparison: UserComparison,
+    folder: Path,
+    *,
+    command: str = "",
+    picture_of: PictureReader | None = None,
     ranked: Sequence[SegmenterRanking] = (),
-) -> WrittenComparison:  # fmt: skip
-    """Write page, JSON and CSV into a folder, which is created if needed.
+) -> WrittenComparison:
+    """Write page, JSON and CSV files into a folder, which is created if needed.
 
     Args:
         comparison: result of the comparison.
-        folder: gets comparison.html, comparison.json and a CSV for each table.
-        command: command that reproduces it.
-        picture_of: returns the picture to draw below strokes; None draws masks alone.
+        folder: output folder for comparison.html, comparison.json and one CSV file per table.
+        command: command line that reproduces the comparison.
+        picture_of: returns the picture to draw below strokes; None draws masks only.
         ranked: rankings of segmenters.
 
     Raises:
@@ -83,10 +87,14 @@ def write_comparison(
     folder.mkdir(parents=True, exist_ok=True)
     sections = build_sections(comparison, picture_of, ranked)
     page = render_comparison(comparison, sections, command=command, ranked=ranked)
-    sheets = {sheet.name: sheet for section in sections for sheet in _sheets_in(section.parts)}
-    tables = [
-        write_atomic(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()
-    ]
+    # Keyed by name, because the name becomes a file name.
+    sheets: dict[str, Sheet] = {}
+    for section in sections:
+        for sheet in _sheets_in(section.parts):
+            sheets[sheet.name] = sheet
+    tables: list[Path] = []
+    for name, sheet in sheets.items():
+        tables.append(write_atomic(folder / f"{name}.csv", sheet_csv(sheet)))
     return WrittenComparison(
         html=write_atomic(folder / "comparison.html", page),
         json=write_atomic(folder / "comparison.json", encode_comparison(comparison, ranked)),
@@ -95,17 +103,17 @@ def write_comparison(
 
 
 def encode_comparison(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> bytes:
-    """Return the whole comparison as JSON; numbers that are not finite become null."""
+    """Return the whole comparison as JSON; NaN and infinity become null."""
+    scopes: list[dict[str, Any]] = []
+    for one in comparison.scopes:
+        scopes.append({**asdict(one), "ceiling": one.ceiling, "title": one.scope.title})
     found = {
         "people": {"name": comparison.name, "path": comparison.path, "terms": comparison.terms},
         "users": comparison.users,
         "verdict": verdicts(comparison, ranked),
         "notes": comparison.notes,
         "version": __version__,
-        "scopes": [
-            {**asdict(one), "ceiling": one.ceiling, "title": one.scope.title}
-            for one in comparison.scopes
-        ],
+        "scopes": scopes,
         "segmenters": list(map(asdict, ranked)),
     }
     return msgspec.json.format(msgspec.json.encode(_finite(found)), indent=1)
@@ -116,22 +124,25 @@ def _finite(value: Any) -> Any:
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    # JSON has no NaN and no infinity.
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
-    """Return verdicts for each user in the scopes of all labels, and on the rankings of segmenters."""
+    """Return verdicts for each user in the scopes with all labels, and on the segmenter rankings."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
-    told = [(found, user) for found in scopes for user in found.users]
-    said = [
-        f"{_capital(found.scope.title) + ': ' if several else ''}{user_verdict(found, user)}"
-        for found, user in told
-    ]
-    return [
-        *said,
-        *(ranking_verdict(one) for one in ranked if one.statistic == ranked[0].statistic),
-    ]
+    sentences: list[str] = []
+    for found in scopes:
+        prefix = f"{_capital(found.scope.title)}: " if several else ""
+        for user in found.users:
+            sentences.append(prefix + user_verdict(found, user))
+    for ranking in ranked:
+        if ranking.statistic == ranked[0].statistic:
+            sentences.append(ranking_verdict(ranking))
+    return sentences
 
 
 def _capital(text: str) -> str:
@@ -146,16 +157,16 @@ def render_comparison(
     ranked: Sequence[SegmenterRanking] = (),
 ) -> str:
     """Return the page as one HTML document."""
-    told = verdicts(comparison, ranked)
+    sentences = verdicts(comparison, ranked)
     users = ", ".join(comparison.users)
     return document(
         _PACKAGE,
         "comparison.html",
         style="comparison.css",
         scripts=("sorting.js", "page.js", "charts.js"),
-        title=f"{users} beside the people of {comparison.name}",
-        verdict=told[:MOST_SENTENCES],
-        ran=[_summary_text(comparison), *told[MOST_SENTENCES:]],
+        title=f"{users} compared with the people of {comparison.name}",
+        verdict=sentences[:MOST_SENTENCES],
+        ran=[_summary_text(comparison), *sentences[MOST_SENTENCES:]],
         notes=comparison.notes,
         command=command,
         terms=comparison.terms,
@@ -166,7 +177,9 @@ def render_comparison(
 
 def _summary_text(comparison: UserComparison) -> str:
     people = dict.fromkeys(given.row.person for given in comparison.answers if given.row.person)
-    goals = {(given.row.sample, given.row.target, given.row.plane) for given in comparison.answers}
+    goals: set[tuple[str, str, int | None]] = set()
+    for given in comparison.answers:
+        goals.add((given.row.sample, given.row.target, given.row.plane))
     answers = count_text(len(comparison.answers), "answer")
     return f"{answers} of {count_text(len(people), 'person', 'people')} about {count_text(len(goals), 'object')}"
 
@@ -176,34 +189,35 @@ def build_sections(
     picture_of: PictureReader | None = None,
     ranked: Sequence[SegmenterRanking] = (),
 ) -> list[Section]:
-    """Return the sections of the page in order."""
+    """Return the sections of the page in display order."""
     whole = [found for found in comparison.scopes if not found.scope.label]
     apart = separation_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
-    every = [Section("apart", "Told from people", [apart, separation_sheet(comparison.scopes)])]
+    every = [
+        Section("apart", "Separability from people", [apart, separation_sheet(comparison.scopes)])
+    ]
     if ranked:
         shown: list[Part] = [
             bias_figure(ranked),
             segmenter_ranking_sheet(ranked),
             bias_sheet(ranked),
         ]
-        every.append(Section("segmenters", "What follows for segmenters", shown))
-    answered = [found for found in whole if any(user.answered for user in found.users)]
-    every += [
-        _gallery(comparison, found, picture_of, is_only=len(whole) == 1) for found in answered
-    ]
-    every += [
-        section
-        for found in whole
-        for section in _difference_sections(comparison, found, is_only=len(whole) == 1)
-    ]
+        every.append(Section("segmenters", "Consequences for segmenters", shown))
+    answered: list[ScopeResult] = []
+    for found in whole:
+        if any(user.answered for user in found.users):
+            answered.append(found)
+    is_only = len(whole) == 1
+    for found in answered:
+        every.append(_gallery(comparison, found, picture_of, is_only=is_only))
+    for found in whole:
+        every += _difference_sections(comparison, found, is_only=is_only)
     seconds = prompt_time_sheet([(found.scope, _rows(comparison, found)) for found in whole])
-    every += [Section("seconds", "Seconds", [seconds])] if seconds.rows else []
-    features = {
-        name: text
-        for found in whole
-        for name, text in FEATURE_DEFINITIONS[found.scope.kind].items()
-    }
-    return [*every, Section("notes", "What the numbers are", [Terms(_terms(features))])]
+    if seconds.rows:
+        every.append(Section("seconds", "Seconds", [seconds]))
+    features: dict[str, str] = {}
+    for found in whole:
+        features |= FEATURE_DEFINITIONS[found.scope.kind]
+    return [*every, Section("notes", "Definitions", [Terms(_terms(features))])]
 
 
 def _gallery(
@@ -219,20 +233,27 @@ def _gallery(
     for user in shown:
         pairs = build_guessing_pairs(comparison, found, user)
         if pairs:
-            heading = f"Try yourself: a person’s {found.scope.one} and one of {user}"
+            heading = f"Try it yourself: one {found.scope.one} is by a person, the other by {user}"
             riddles.append(Fold(heading, [Html(str(drawn.riddles(pairs, user)))]))
-    lead = "The same goals (grey), answered by people (black) and by simulated users (in colour)."
+    lead = (
+        "The same goals (grey), with answers by people (black) and by simulated users (in colour)."
+    )
     title = "Side by side" if is_only else f"Side by side: {found.scope.title}"
     cards = Html(str(drawn.gallery(build_cards(comparison, found, picture_of))))
     return Section(
-        f"gallery-{slug(found.scope.title)}", title, [Note(lead, is_lead=True), cards, *riddles]
+        f"gallery-{slug(found.scope.title)}",
+        title,
+        [Note(lead, is_lead=True), cards, *riddles],
     )
 
 
 def _difference_sections(
-    comparison: UserComparison, found: ScopeResult, *, is_only: bool
+    comparison: UserComparison,
+    found: ScopeResult,
+    *,
+    is_only: bool,
 ) -> list[Section]:
-    """Return the sections on differences: feature importance, feature distributions, other tests."""
+    """Return the sections on differences: feature importance, feature distributions, and other tests."""
     drawn = _scope_features(comparison, found)
     importance = importance_figure(found)
     heat_map = click_heat_map(drawn) if found.scope.kind == "click" else None
@@ -243,6 +264,8 @@ def _difference_sections(
         inner = [part for part in (panels, sheet) if part is not None]
         if not user.features:
             continue
+        # Only the feature panels of the first user are expanded; otherwise the page would be too
+        # long.
         if place == 0:
             parts += inner
         else:
@@ -269,19 +292,21 @@ def _scope_features(comparison: UserComparison, found: ScopeResult) -> ScopeFeat
         values = comparison.measured[PEOPLE][place].values
         if values is not None:
             people.setdefault(row.person, []).append(values)
-    return ScopeFeatures(
-        people=people,
-        users={user: comparison.values(user, found.scope) for user in comparison.users},
-    )
+    users = {user: comparison.values(user, found.scope) for user in comparison.users}
+    return ScopeFeatures(people=people, users=users)
 
 
 def _terms(features: Mapping[str, str]) -> list[str]:
+    definitions: list[str] = []
+    for name, text in features.items():
+        definitions.append(f"{name.replace('_', ' ')}: {text}.")
     return [
         f"AUC: {AUC_DEFINITION}. The classifier has 150 boosted trees; it is tested on images, patients or sequences "
-        "that it was not trained on, with as many answers of both sides. Intervals are over these images.",
-        "The ceiling: no user need be closer to people than people are to each other. Computed between people where "
-        "several answered the same, else between halves of one person’s or of anonymous answers.",
-        *(f"{name.replace('_', ' ')}: {text}." for name, text in features.items()),
+        "that it was not trained on, with equally many answers from both sides. Intervals are over these images.",
+        "The human ceiling: no user needs to be closer to people than people are to each other. "
+        "It is computed between people if "
+        "several answered the same question, otherwise between random halves of all answers.",
+        *definitions,
     ]
 
 

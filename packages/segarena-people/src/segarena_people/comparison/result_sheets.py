@@ -1,4 +1,4 @@
-"""Sheets (tables) of a comparison."""
+"""Tables (sheets) of a comparison."""
 
 from __future__ import annotations
 
@@ -23,45 +23,65 @@ NO_VALUE = Value(mean=math.nan)
 
 
 def separation_sheet(scopes: Sequence[ScopeResult]) -> Sheet:
-    """Return the AUC of each user against people in each scope, beside that of two people."""
-    rows = [row for found in scopes for row in _apart_rows(found)]
+    """Tabulate the AUC of each user against people in each scope, next to the AUC between two people."""
+    rows: list[tuple[Cell, ...]] = []
+    for found in scopes:
+        rows += _apart_rows(found)
     head = (
         "Answers",
         Column("Who", "text", key="who"),
         Column("AUC", "interval", definition=AUC_DEFINITION, higher_is_better=False),
         Column(
-            "Coarse", "interval", key="coarse", definition=COARSE_DEFINITION, higher_is_better=False
+            "Coarse",
+            "interval",
+            key="coarse",
+            definition=COARSE_DEFINITION,
+            higher_is_better=False,
         ),
         Column("Beyond people", "interval", key="beyond", definition=BEYOND_DEFINITION),
-        Column("n", "number", definition="answers of each side"),
+        Column("n", "number", definition="number of answers per side"),
         Column(
-            "Silent", "number", key="silent", definition="questions to which the user gave nothing"
+            "Silent",
+            "number",
+            key="silent",
+            definition="questions to which the user gave no prompt",
         ),
         Column("Verdict", "text", key="verdict"),
     )
-    caption = "How well simulated users are told from people, beside how well people are told from each other."
+    caption = (
+        "Separability of simulated users from people, compared with that of people from each other."
+    )
     notes = tuple(_note(scopes)) if rows else ()
-    return Sheet(name="told-apart", caption=caption, head=head, rows=tuple(rows), notes=notes)
+    return Sheet(
+        name="told-apart",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
+    )
 
 
 AUC_DEFINITION = (
-    "Shown one answer of each, how often a classifier that learnt from other images finds the person's: 0.5 is "
-    "guessing, 1 is always; of several people the median"
+    "Given one answer by a person and one by the user, how often a classifier trained on other "
+    "images picks the person's: 0.5 is "
+    "guessing, 1 is always; the median over several people"
 )
-COARSE_DEFINITION = "the same with the features that the width of a tool cannot fake"
-BEYOND_DEFINITION = "AUC minus that of two people; to pass it must be at most 0.05"
+COARSE_DEFINITION = (
+    "the AUC with only the features that do not depend on the width of the drawing tool"
+)
+BEYOND_DEFINITION = "AUC minus that between two people; a user passes with at most 0.05"
 _JUDGEMENT_MARKS: dict[str, CellMark] = {"passes": "better", "distinguishable": "worse"}
 
 
 def _note(scopes: Sequence[ScopeResult]) -> list[str]:
     notes = [
-        f"AUC: {AUC_DEFINITION}. A user passes if its AUC exceeds that of two people by at most 0.05."
+        f"AUC: {AUC_DEFINITION}. A user passes if its AUC exceeds that between two people by at most 0.05."
     ]
     if any(found.scope.kind in COARSE_FEATURES for found in scopes):
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
     if any(not found.pairs for found in scopes):
         notes.append(
-            "Where no two people answered the same, one half of the answers against the other stands for them."
+            "If no two people answered the same question, random halves of the answers are compared instead."
         )
     return notes
 
@@ -82,7 +102,7 @@ def _apart_rows(found: ScopeResult) -> list[tuple[Cell, ...]]:
             _range([one.auc for one in found.halves]),
             _range([one.coarse for one in found.halves]),
         ]
-        rows.append((title, "half of the answers", *values, NO_VALUE, found.halves[0].n, 0, ""))
+        rows.append((title, "random halves", *values, NO_VALUE, found.halves[0].n, 0, ""))
     for user in found.users:
         rows.append((title, user.user, *_apart_cells(user)))
     return rows
@@ -103,6 +123,7 @@ def _apart_cells(user: UserResult) -> tuple[Cell, ...]:
         auc = _value(together.auc if together else None, mark)
         coarse = _value(together.coarse if together else None)
     above = user.beyond_people
+    # Signed, because a user may also be closer to people than people are to each other.
     beyond = NO_VALUE if above is None else replace(_value(above), is_signed=True)
     return (auc, coarse, beyond, user.n, silent, word)
 
@@ -110,15 +131,23 @@ def _apart_cells(user: UserResult) -> tuple[Cell, ...]:
 def _value(one: Estimate | None, mark: CellMark = "") -> Value:
     if one is None:
         return NO_VALUE
-    return Value(mean=one.value, low=one.low, high=one.high, decimals=2, mark=mark)
+    return Value(
+        mean=one.value,
+        low=one.low,
+        high=one.high,
+        decimals=2,
+        mark=mark,
+    )
 
 
 def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
-    """Return the median with the range in words."""
+    """Format a median with its range as text."""
     values = sorted(one.value for one in each if one is not None)
     if not values:
         return NO_VALUE
-    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    upper = len(values) // 2
+    lower = (len(values) - 1) // 2
+    middle = (values[lower] + values[upper]) / 2
     bounds = "" if len(values) == 1 else f"{values[0]:.2f} to {values[-1]:.2f}"
     return Value(
         mean=middle,
@@ -131,37 +160,45 @@ def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
 
 
 def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
-    """Return all features of a user beside people's, the one that differs most first."""
+    """Tabulate all features of a user next to those of people, largest difference first."""
     definitions = FEATURE_DEFINITIONS[found.scope.kind]
-    rows = tuple(
-        (
-            feature_title(one.name),
-            Value(mean=one.people, decimals=2),
-            Value(mean=one.user, decimals=2),
-            Value(mean=one.above, decimals=2),
-            Value(mean=one.ks, decimals=2, mark="worse" if one.is_clear else ""),
-            Value(mean=max(0.0, one.lost), decimals=3),
-            definitions[one.name],
+    rows: list[tuple[Cell, ...]] = []
+    for one in user.features:
+        rows.append(
+            (
+                feature_title(one.name),
+                Value(mean=one.people, decimals=2),
+                Value(mean=one.user, decimals=2),
+                Value(mean=one.above, decimals=2),
+                Value(
+                    mean=one.ks,
+                    decimals=2,
+                    mark="worse" if one.is_clear else "",
+                ),
+                Value(mean=max(0.0, one.lost), decimals=3),
+                definitions[one.name],
+            )
         )
-        for one in user.features
-    )
     head = (
         "Feature",
         Column("People", "number", key="people", definition="median"),
         Column(user.user, "number", key="user", definition="median"),
         Column(
-            "Greater", "number", key="greater", definition="how often the user's is the greater one"
+            "Greater",
+            "number",
+            key="greater",
+            definition="how often the user's value is greater than the person's",
         ),
         Column(
             "KS",
             "number",
-            definition="greatest difference of the shares up to any number; bold: more than chance at 1 %",
+            definition="maximum difference between the two cumulative distributions; bold: significant at 1 %",
         ),
         Column(
             "Lost",
             "number",
             key="lost",
-            definition="AUC that the classifier loses when the feature is exchanged at random",
+            definition="decrease of the classifier's AUC when the feature's values are permuted",
         ),
         Column("Definition", "words", key="what"),
     )
@@ -170,24 +207,26 @@ def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
         name=f"features-{slug(found.scope.title)}-{slug(user.user)}",
         caption=caption,
         head=head,
-        rows=rows,
+        rows=tuple(rows),
     )
 
 
 def top_features_sheet(scopes: Sequence[ScopeResult], most: int = 3) -> Sheet:
-    """Return the features of each user that differ most, with both medians, in a line for each user."""
-    rows = tuple(
-        (
-            found.scope.title,
-            user.user,
-            "; ".join(map(_why, [one for one in user.features if one.is_clear][:most])),
-        )
-        for found in scopes
-        for user in found.users
-        if user.features
+    """Tabulate the features of each user that differ most, with both medians, one row per user."""
+    rows: list[tuple[Cell, ...]] = []
+    for found in scopes:
+        for user in found.users:
+            if user.features:
+                clear = [feature for feature in user.features if feature.is_clear]
+                differences = "; ".join(map(_why, clear[:most]))
+                rows.append((found.scope.title, user.user, differences))
+    head = ("Answers", "User", Column("Median of people → median of the user", "words", key="why"))
+    return Sheet(
+        name="why",
+        caption="Features with the largest differences.",
+        head=head,
+        rows=tuple(rows),
     )
-    head = ("Answers", "User", Column("Median of people → of the user", "words", key="why"))
-    return Sheet(name="why", caption="What differs most.", head=head, rows=rows)
 
 
 def _why(one: FeatureResult) -> str:
@@ -196,12 +235,19 @@ def _why(one: FeatureResult) -> str:
 
 
 def tests_sheet(found: ScopeResult) -> Sheet:
-    """Return the other two-sample tests of every user."""
-    rows = tuple(
-        (user.user, name, Value(mean=one.statistic, decimals=3), p_value_text(one.p_value), one.n)
-        for user in found.users
-        for name, one in user.tests.items()
-    )
+    """Tabulate the other two-sample tests of every user."""
+    rows: list[tuple[Cell, ...]] = []
+    for user in found.users:
+        for name, one in user.tests.items():
+            rows.append(
+                (
+                    user.user,
+                    name,
+                    Value(mean=one.statistic, decimals=3),
+                    p_value_text(one.p_value),
+                    one.n,
+                )
+            )
     head = (
         "User",
         "Test",
@@ -209,49 +255,63 @@ def tests_sheet(found: ScopeResult) -> Sheet:
         Column("p", "text"),
         Column("n", "number"),
     )
-    caption = f"Other tests whether both come from one distribution: {found.scope.title}."
+    caption = f"Other tests of whether both come from one distribution: {found.scope.title}."
     notes = (
-        "p: how often answers that change places within a question, user for person, are as far apart; of KS by its "
-        "formula. With many answers small differences are found too: the AUC says how large they are.",
+        "p: share of random swaps of user and person within questions after which the answers "
+        "differ at least as much; for KS from its "
+        "formula. With many answers even small differences become significant; the AUC shows how large they are.",
     )
     return Sheet(
-        name=f"tests-{slug(found.scope.title)}", caption=caption, head=head, rows=rows, notes=notes
+        name=f"tests-{slug(found.scope.title)}",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
     )
 
 
 def user_shift_sheet(found: ScopeResult) -> Sheet:
-    """Return the measures of user shift."""
+    """Tabulate the measures of user shift."""
     named = list(BEHAVIOUR_MEASURES)
-    rows = tuple(
-        (user.user, *(_signed(user.shift.get(name)) for name in named))
-        for user in found.users
-        if user.shift
-    )
-    head = (
-        "User",
-        *(
+    rows: list[tuple[Cell, ...]] = []
+    for user in found.users:
+        if user.shift:
+            shifts = [_signed(user.shift.get(name)) for name in named]
+            rows.append((user.user, *shifts))
+    columns: list[Column] = []
+    for name in named:
+        columns.append(
             Column(f"Δ {name}", "interval", key=name, definition=BEHAVIOUR_MEASURES[name])
-            for name in named
-        ),
-    )
+        )
+    head = ("User", *columns)
     caption = f"User shift, user minus people: {found.scope.title}."
     notes = tuple(f"{name}: {definition}." for name, definition in BEHAVIOUR_MEASURES.items())
     return Sheet(
-        name=f"shift-{slug(found.scope.title)}", caption=caption, head=head, rows=rows, notes=notes
+        name=f"shift-{slug(found.scope.title)}",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
     )
 
 
 def _signed(one: Estimate | None) -> Value:
     if one is None:
         return NO_VALUE
-    return Value(mean=one.value, low=one.low, high=one.high, decimals=3, is_signed=True)
+    return Value(
+        mean=one.value,
+        low=one.low,
+        high=one.high,
+        decimals=3,
+        is_signed=True,
+    )
 
 
 def people_pairs_sheet(found: ScopeResult) -> Sheet:
-    """Return the AUC of each pair of people."""
-    rows = tuple(
-        (one.first, one.second, _value(one.auc), _value(one.coarse), one.n) for one in found.pairs
-    )
+    """Tabulate the AUC of each pair of people."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found.pairs:
+        rows.append((one.first, one.second, _value(one.auc), _value(one.coarse), one.n))
     head = (
         "Person",
         "Other",
@@ -259,29 +319,37 @@ def people_pairs_sheet(found: ScopeResult) -> Sheet:
         Column("Coarse", "interval"),
         Column("n", "number"),
     )
-    caption = f"People told from each other, on what both answered: {found.scope.title}."
-    return Sheet(name=f"people-{slug(found.scope.title)}", caption=caption, head=head, rows=rows)
+    caption = (
+        f"Separability of two people, on the questions that both answered: {found.scope.title}."
+    )
+    return Sheet(
+        name=f"people-{slug(found.scope.title)}",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def slug(text: str) -> str:
-    """Return a text as a slug of up to 60 letters, digits and dashes."""
+    """Convert a text to a slug of at most 60 letters, digits and dashes."""
     words = "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
     return "-".join(words)[:60]
 
 
 def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Return the rankings of segmenters by each user beside those by people."""
-    rows = tuple(
-        (
-            one.user,
-            one.statistic,
-            NO_VALUE if math.isnan(one.tau.value) else _value(one.tau),
-            *one.winners,
-            Value(mean=one.mean_bias, decimals=3, is_signed=True),
-            one.dialogues,
+    """Tabulate how each user ranks segmenters next to how people rank them."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in ranked:
+        rows.append(
+            (
+                one.user,
+                one.statistic,
+                NO_VALUE if math.isnan(one.tau.value) else _value(one.tau),
+                *one.winners,
+                Value(mean=one.mean_bias, decimals=3, is_signed=True),
+                one.dialogues,
+            )
         )
-        for one in ranked
-    )
     head = (
         "User",
         "Statistic",
@@ -289,28 +357,41 @@ def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
             "Kendall’s τ",
             "interval",
             key="tau",
-            definition="1: people and the user put all in the same order",
+            definition="1 means that people and the user rank all segmenters in the same order",
         ),
         Column("First with people", "text", key="first"),
         Column("First with the user", "text", key="first-simulated"),
         Column(
-            "Mean bias", "number", key="bias", definition="user minus people, mean over segmenters"
+            "Mean bias",
+            "number",
+            key="bias",
+            definition="user minus people, mean over segmenters",
         ),
         Column("Dialogues", "number", key="dialogues"),
     )
     caption = "Whether simulated users rank segmenters as people do."
-    return Sheet(name="ranking", caption=caption, head=head, rows=rows)
+    return Sheet(
+        name="ranking",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+    )
 
 
 def bias_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Return the results of every segmenter with people and with each user."""
-    rows = tuple(
-        (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))
-        for one in ranked
+    """Tabulate the results of every segmenter with people and with each user."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in ranked:
         for name, people, simulated, bias in zip(
-            one.segmenters, one.people, one.simulated, one.bias, strict=True
-        )
-    )
+            one.segmenters,
+            one.people,
+            one.simulated,
+            one.bias,
+            strict=True,
+        ):
+            rows.append(
+                (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))
+            )
     head = (
         "User",
         "Statistic",
@@ -318,10 +399,16 @@ def bias_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
         Column("With people", "interval", key="people"),
         Column("With the user", "interval", key="simulated"),
         Column(
-            "Bias", "interval", key="bias", definition="user minus people, on the same dialogues"
+            "Bias",
+            "interval",
+            key="bias",
+            definition="user minus people, on the same dialogues",
         ),
     )
-    caption = (
-        "How far off the figures of segmenters are when a simulated user takes people's place."
+    caption = "Bias of the segmenters' results when a simulated user replaces people."
+    return Sheet(
+        name="bias",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
     )
-    return Sheet(name="bias", caption=caption, head=head, rows=rows)

@@ -1,4 +1,4 @@
-"""Results of a comparison, from which sheets, figures and sentences are made."""
+"""Results of a comparison, from which tables, figures and sentences are generated."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PASS_MARGIN = 0.05
-"""Largest excess of a user's AUC over that of two people with which the user passes."""
+"""A user passes if its AUC exceeds the AUC between two people by at most this much."""
 
 ALL_PEOPLE = "everybody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerScope:
-    """Set of answers that are similar enough to be compared as one distribution.
+    """Scope: a set of answers similar enough to be compared as one distribution.
 
     Attributes:
-        kind: click, box, scribble.
-        is_correction: whether they correct a mask; else they are first prompts about an object.
-        is_positive: whether they mark the object; else they mark what is not the object.
+        kind: "click", "box" or "scribble".
+        is_correction: True for corrections of a mask, False for first prompts about an object.
+        is_positive: True for prompts on the object, False for prompts on the background.
         label: label of the objects; "" for all objects together.
     """
 
@@ -31,26 +31,29 @@ class AnswerScope:
 
     @property
     def title(self) -> str:
-        """Title in texts and tables."""
+        """Title for texts and tables."""
         words = {
             "scribble": ("stroke", "strokes"),
             "click": ("click", "clicks"),
             "box": ("box", "boxes"),
         }[self.kind]
         when = "corrections" if self.is_correction else f"first {words[1]}"
-        what = f"{when} by {words[0]}" if self.is_correction else when
-        where = "" if self.is_positive else ", off the object"
-        return f"{what}{where}{f': {self.label}' if self.label else ''}"
+        title = f"{when} by {words[0]}" if self.is_correction else when
+        if not self.is_positive:
+            title += ", off the object"
+        if self.label:
+            title += f": {self.label}"
+        return title
 
     @property
     def one(self) -> str:
-        """Noun for one of the answers."""
+        """Noun for a single answer."""
         return {"scribble": "stroke"}.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Estimate with its 95 % interval over images; NaN bounds where there is none."""
+    """Estimate with its 95 % interval over images; the bounds are NaN if there is no interval."""
 
     value: float
     low: float = math.nan
@@ -59,13 +62,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeparationResult:
-    """Separability of two sets of answers to the same questions by a classifier.
+    """Result of a classifier that tries to tell apart two sets of answers to the same questions.
 
     Attributes:
         first, second: names of the two sides.
-        n: answers of each side.
-        auc: AUC with all features; 0.5 is guessing.
-        coarse: AUC with the features that do not depend on the tool's width; None where all do not.
+        n: number of answers per side.
+        auc: AUC with all features; 0.5 means guessing.
+        coarse: AUC with the features that do not depend on the tool's width; None if no feature
+            depends on it.
     """
 
     first: str
@@ -89,13 +93,13 @@ class FeatureResult:
     """Comparison of one feature between a user and people.
 
     Attributes:
-        name: name in the measures.
+        name: feature name.
         people, user: medians.
         ks: Kolmogorov-Smirnov distance.
-        above: probability that the user's value is above the person's.
-        n: answers of each side.
+        above: probability that the user's value is greater than the person's.
+        n: number of answers per side.
         lost: permutation importance: decrease of the classifier's AUC when the values are
-            exchanged.
+            permuted.
     """
 
     name: str
@@ -108,8 +112,8 @@ class FeatureResult:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the Kolmogorov-Smirnov test of two samples of size n is significant at 1 %."""
-        # 1.63 is the asymptotic critical value at 1 %.
+        """Whether a Kolmogorov-Smirnov test with n values per sample is significant at the 1 % level."""
+        # 1.63 is the asymptotic critical value of the two-sample test at the 1 % level.
         return self.ks > 1.63 * math.sqrt(2 / self.n)
 
 
@@ -122,11 +126,12 @@ class UserResult:
         asked: number of questions.
         answered: number of questions with a measurable reply.
         silent: number of questions without a reply.
-        refused: number of questions at which the user raised an error; `why` is the first one.
+        refused: number of questions at which the user raised an error; `why` is the first message.
         each: separation from each person, on the questions of that person.
         together: separation from all people together.
-        beyond: AUC minus that of two people; None where no two people answered the same.
-        features: comparison of each feature, the one that differs most first.
+        beyond: AUC minus that between two people; None if no two people answered the same
+            question.
+        features: comparison of each feature, largest difference first.
         tests: further two-sample tests by name.
         shift: measures of user shift by name, user minus people.
     """
@@ -146,23 +151,31 @@ class UserResult:
 
     @property
     def apart(self) -> float | None:
-        """AUC of the user against people: the median over persons, or that of all together; None if untested."""
+        """AUC of the user against people: the median over people, or for all people together; None if untested."""
         if self.each:
             return statistics.median(one.auc.value for one in self.each)
         return None if self.together is None else self.together.auc.value
 
     @property
     def beyond_people(self) -> Estimate | None:
-        """AUC above that of two people, or above 0.5 where no two people answered the same."""
+        """AUC above that between two people, or above 0.5 if no two people answered the same question."""
         if self.beyond is not None or self.together is None:
             return self.beyond
+        # Without pairs of people their AUC is unknown; use 0.5 (guessing), its lower limit.
         auc = self.together.auc
-        return Estimate(value=auc.value - 0.5, low=auc.low - 0.5, high=auc.high - 0.5)
+        return Estimate(
+            value=auc.value - 0.5,
+            low=auc.low - 0.5,
+            high=auc.high - 0.5,
+        )
 
     @property
     def apart_coarse(self) -> float | None:
-        """AUC with the coarse features; None where there are none."""
-        coarse = [one.coarse.value for one in self.each if one.coarse is not None]
+        """AUC with the coarse features; None if there are none."""
+        coarse: list[float] = []
+        for one in self.each:
+            if one.coarse is not None:
+                coarse.append(one.coarse.value)
         if coarse:
             return statistics.median(coarse)
         if self.together is None or self.together.coarse is None:
@@ -171,8 +184,10 @@ class UserResult:
 
     @property
     def n(self) -> int:
-        """Answers of each side behind `apart`; 0 if untested."""
-        compared = self.each or tuple(one for one in [self.together] if one is not None)
+        """Number of answers per side behind `apart`; 0 if untested."""
+        compared = self.each
+        if not compared and self.together is not None:
+            compared = (self.together,)
         return min((one.n for one in compared), default=0)
 
 
@@ -182,9 +197,9 @@ class ScopeResult:
 
     Attributes:
         people: names of the people who answered.
-        questions, groups, answers: their numbers; groups are images or patients.
-        pairs: separation of each two people.
-        halves: where there are no pairs, separation of random halves of all answers.
+        questions, groups, answers: number of each; groups are images or patients.
+        pairs: separation of each pair of people.
+        halves: separation of random halves of all answers, if there are no pairs.
         users: results of each simulated user.
     """
 
@@ -199,15 +214,19 @@ class ScopeResult:
 
     @property
     def ceiling(self) -> float:
-        """AUC of two people: the median over pairs; 0.5 where no two people answered the same."""
+        """AUC between two people: the median over pairs; 0.5 if no two people answered the same question."""
         return self._median([one.auc for one in self.pairs])
 
     @property
     def ceiling_coarse(self) -> float:
-        """AUC of two people with the coarse features."""
+        """AUC between two people with the coarse features."""
         return self._median([one.coarse for one in self.pairs])
 
     @staticmethod
     def _median(each: Sequence[Estimate | None]) -> float:
-        values = [one.value for one in each if one is not None]
+        values: list[float] = []
+        for one in each:
+            if one is not None:
+                values.append(one.value)
+        # An AUC below 0.5 is due to chance alone.
         return max(0.5, statistics.median(values)) if values else 0.5

@@ -1,7 +1,7 @@
-"""Comparison of segmenter rankings by people's prompts and by those of simulated users.
+"""Comparison of segmenter rankings: with people's prompts, and with simulated users' prompts.
 
-The values come from run folders that contain people and simulated users, or from a
-collection: then the segmenters answer its prompts and those of the simulated users.
+The values come from run folders with both people and simulated users, or from a collection. With a
+collection, the segmenters answer its prompts and those of the simulated users.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find, plugins_by_name
 from segarena.reports.people_section import human_rounds_of
 from segarena.reports.recorded_run import Run, read_runs
-from segarena.reports.run_statistics import image_clusters, target_values
+from segarena.reports.run_statistics import TargetKey, image_clusters, target_values
 from segarena.statistics.round_curves import area_under_curve, at_round, hold_last, number_of_clicks
 from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
@@ -46,27 +46,27 @@ def compare_segmenters(
     kept: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> list[SegmenterRanking]:
-    """Rank segmenters with people's prompts and with each user's in their place.
+    """Rank segmenters with people's prompts, and again with each user's prompts.
 
-    A dialogue consists of one person's prompts about one object, round by round. People's
-    corrections refer to the mask that they saw; users correct the segmenter's own.
-    Values are Dice and IoU against the object that people were shown.
+    A dialogue consists of one person's prompts about one object, round by round. People corrected
+    the mask that they saw, while users correct the segmenter's own mask. Values are Dice and IoU
+    with the object that was shown to people.
 
     Args:
         segmenters: segmenters as for `segarena run -s`.
         users: users as for `segarena run -u`.
-        people: a collection's folder, or its table.
-        dataset: dataset that people saw; without it only segmenters that ignore the picture can
-            answer.
+        people: the folder of a collection, or its table.
+        dataset: dataset that was shown to people; without it only segmenters that ignore the
+            picture can answer.
         kinds: prompt kinds.
         seed: seed of all random choices.
         workers: number of processes, or an executor.
-        kept: cache folder; None caches nothing.
+        kept: cache folder; None disables the cache.
         on_progress: called after each picture.
 
     Raises:
-        InvalidInput: a segmenter needs pictures and there are none, or does not take such prompts;
-            no dialogue begins with a whole object.
+        InvalidInput: a segmenter needs pictures and no dataset was given, a segmenter does not
+            accept such prompts, or no dialogue starts with a whole object.
     """
     collection = open_collection(people, dataset)
     index_of = {row.id: index for index, row in enumerate(collection.rows)}
@@ -77,7 +77,9 @@ def compare_segmenters(
     check_segmenters(named_segmenters, answered_kinds, has_pictures=dataset is not None)
     pictures = group_dialogues([(index_of[answer.row.id], answer) for answer in answers])
     if not pictures:
-        raise InvalidInput("expected people who began with a whole object, got corrections alone")
+        raise InvalidInput("expected prompts about whole objects, got only corrections of masks")
+    # All dialogues of a person share one repeat index, so that a crowd answers as the same
+    # simulated person.
     number_of = {person: number for number, person in enumerate(collection.people)}
     units: dict[str, list[tuple[AnswerRounds, int]]] = {}
     groups: list[str] = []
@@ -97,10 +99,13 @@ def compare_segmenters(
             users=tuple(named_users.items()),
             seed=seed,
         )
+        identities: dict[str, Any] = {}
+        for user, one in named_users.items():
+            identities[user] = plugin_identity("user", one)
         identity = {
             "table": collection_hash(collection),
             "played": [name, plugin_identity("segmenter", spec)],
-            "users": {user: plugin_identity("user", one) for user, one in named_users.items()},
+            "users": identities,
             "dataset": dataset,
             "units": units,
         }
@@ -114,7 +119,9 @@ def compare_segmenters(
             stage=name,
             on_progress=on_progress,
         )
-        curves[name] = [dialogue for picture in units for dialogue in done[picture]]
+        curves[name] = []
+        for picture in units:
+            curves[name] += done[picture]
     return rank_curves(curves, tuple(named_users), groups, most_rounds)
 
 
@@ -124,14 +131,14 @@ def rank_curves(
     groups: Sequence[str],
     rounds: int,
 ) -> list[SegmenterRanking]:
-    """Return the rankings from the curves of `segarena_people.comparison.segmenter_dialogues`.
+    """Rank segmenters by the curves from `segarena_people.comparison.segmenter_dialogues`.
 
     Args:
-        curves: by segmenter, for each dialogue by who gave the prompts, values after each round by
-            metric.
+        curves: by segmenter: for each dialogue, and by the giver of its prompts, the value of each
+            metric after each round.
         users: names of the simulated users.
         groups: group of each dialogue.
-        rounds: number of rounds of the longest dialogue with people.
+        rounds: number of rounds in people's longest dialogue.
     """
     rankings: list[SegmenterRanking] = []
     for user in users:
@@ -156,7 +163,7 @@ def rank_curves(
 def _curve_statistics(
     rounds: int,
 ) -> Iterator[tuple[str, str, Callable[[StatisticArray], StatisticArray]]]:
-    """Yield name, metric and function of each statistic of curves."""
+    """Yield name, metric and function of each statistic of the curves."""
     yield "Dice@1", "dice", lambda values: at_round(values, 1)
     if rounds > 1:
         yield f"Dice@{rounds}", "dice", lambda values: at_round(values, rounds)
@@ -171,11 +178,14 @@ def _statistic_table(
     statistic: Callable[[StatisticArray], StatisticArray],
     rounds: int,
 ) -> StatisticArray:
-    """Return a statistic as (segmenters, dialogues), NaN where there was no dialogue."""
+    """Return a statistic as an array (segmenters, dialogues), NaN for missing dialogues."""
     dialogue_count = len(next(iter(curves.values())))
     table = np.full((len(curves), dialogue_count), np.nan)
     for row, dialogues in enumerate(curves.values()):
-        held = [index for index, dialogue in enumerate(dialogues) if metric in dialogue[prompter]]
+        held: list[int] = []
+        for index, dialogue in enumerate(dialogues):
+            if metric in dialogue[prompter]:
+                held.append(index)
         if held:
             values = [dialogues[index][prompter][metric] for index in held]
             table[row, held] = statistic(hold_last(values, rounds))
@@ -183,27 +193,28 @@ def _statistic_table(
 
 
 def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
-    """Return the rankings from run folders with people beside simulated users, a run per segmenter.
+    """Rank segmenters from run folders with people and simulated users, one run per segmenter.
 
     Raises:
-        InvalidInput: fewer than two runs, or no person in one of them.
+        InvalidInput: there are fewer than two runs, or a run has no human user.
         RunMissing, RunConflict: see `segarena.reports.recorded_run.read_runs`.
     """
     return rank_loaded_runs(read_runs(folders))
 
 
 def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
-    """Return the rankings from runs that are read already; raises like `rank_runs`."""
+    """Rank segmenters from runs that are already loaded; raises like `rank_runs`."""
     rounds_of_runs = [human_rounds_of(run) for run in runs]
     with_people = [rounds for rounds in rounds_of_runs if rounds is not None]
     if len(runs) < 2 or len(with_people) < len(runs):
-        labels = [
-            run.label for run, rounds in zip(runs, rounds_of_runs, strict=True) if rounds is None
-        ]
-        without = f", without people: {', '.join(labels)}" if labels else ""
+        labels: list[str] = []
+        for run, rounds in zip(runs, rounds_of_runs, strict=True):
+            if rounds is None:
+                labels.append(run.label)
+        without = f"; runs without people: {', '.join(labels)}" if labels else ""
         raise InvalidInput(
             f"--run: expected two runs or more with people in them, got {len(runs)}{without}; "
-            "segarena run BENCHMARK -u human -u centre makes one"
+            "create one with segarena run BENCHMARK -u human -u centre"
         )
     people = next(iter(with_people[0].users))
     shared_users = set.intersection(*(set(rounds.simulated) for rounds in with_people))
@@ -216,60 +227,85 @@ def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
 
 
 def _rank_recorded(
-    runs: Sequence[Run], people: str, user: str, statistic: Statistic
+    runs: Sequence[Run],
+    people: str,
+    user: str,
+    statistic: Statistic,
 ) -> SegmenterRanking:
     of_people = [target_values(run, people, statistic) for run in runs]
     of_user = [target_values(run, user, statistic) for run in runs]
     tables = [*of_people, *of_user]
-    keys = [key for key in of_people[0] if all(key in table for table in tables)]
+    keys: list[TargetKey] = []
+    for key in of_people[0]:
+        if all(key in table for table in tables):
+            keys.append(key)
     return rank_segmenters(
         user,
         statistic.name,
         [run.segmenter for run in runs],
-        np.array([[table[key] for key in keys] for table in of_people], np.float64),
-        np.array([[table[key] for key in keys] for table in of_user], np.float64),
+        _value_table(of_people, keys),
+        _value_table(of_user, keys),
         image_clusters(keys),
         higher_is_better=statistic.higher_is_better,
     )
 
 
+def _value_table(
+    tables: Sequence[Mapping[TargetKey, float]], keys: Sequence[TargetKey]
+) -> NDArray[np.float64]:
+    """Return the values of each table for the keys, (tables, keys)."""
+    rows: list[list[float]] = []
+    for table in tables:
+        rows.append([table[key] for key in keys])
+    return np.array(rows, np.float64)
+
+
 def check_segmenters(
-    segmenters: Mapping[str, PluginSpec], kinds: Sequence[str], *, has_pictures: bool
+    segmenters: Mapping[str, PluginSpec],
+    kinds: Sequence[str],
+    *,
+    has_pictures: bool,
 ) -> None:
-    """Refuse segmenters that cannot answer people's prompts, before any work is done.
+    """Raise an error for segmenters that cannot answer people's prompts, before any work starts.
 
     Raises:
-        InvalidInput: a segmenter looks at pictures and there are none, or it does not take such
+        InvalidInput: a segmenter uses pictures and there are none, or it does not accept such
             prompts.
     """
     for name, spec in segmenters.items():
         factory = find("segmenter", spec.reference)
         if not has_pictures and not ignores_image(factory):
-            blind = [
-                one for one, known in plugins_by_name("segmenter").items() if ignores_image(known)
-            ]
+            blind: list[str] = []
+            for one, known in plugins_by_name("segmenter").items():
+                if ignores_image(known):
+                    blind.append(one)
             raise InvalidInput(
-                f"{name} looks at pictures, and there are none in what people gave; name what was shown with "
-                f"--dataset, or take segmenters that look at none: {', '.join(blind)}"
+                f"{name} depends on the picture, but a collection contains no pictures; name the "
+                "dataset shown to people with "
+                f"--dataset, or choose segmenters that ignore the picture: {', '.join(blind)}"
             )
         abilities = segmenter_capabilities(build("segmenter", spec))
-        missing = [kind for kind in kinds if not abilities.understands(kind)]
+        missing: list[str] = []
+        for kind in kinds:
+            if not abilities.understands(kind):
+                missing.append(kind)
         if missing:
             raise InvalidInput(
-                f"{name} does not take prompts of the kind {missing[0]}; --kind leaves them out"
+                f"{name} does not accept prompts of the kind {missing[0]}; select other kinds with --kind"
             )
 
 
 def group_dialogues(
     rows: Sequence[tuple[int, CollectedPrompt]],
 ) -> dict[str, list[tuple[AnswerRounds, str, str]]]:
-    """Group answers into dialogues by picture, each as rounds, person, group.
+    """Group answers into dialogues by picture; each dialogue has rounds, a person and a group.
 
-    A dialogue begins with answers about a whole object; a person who only corrected has none.
-    Answers of unknown people may be of several people: each is a dialogue by itself.
+    A dialogue starts with answers about a whole object; a person who only corrected masks has no
+    dialogue. Answers without a known person may come from several people, so each becomes a
+    separate dialogue.
 
     Args:
-        rows: index in the collection, and answer.
+        rows: pairs of the index in the collection and the answer.
     """
     rounds_of: dict[tuple[Any, ...], dict[int, list[int]]] = {}
     facts_of: dict[tuple[Any, ...], tuple[str, str, str]] = {}

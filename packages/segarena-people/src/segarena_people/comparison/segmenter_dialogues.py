@@ -1,4 +1,4 @@
-"""Dialogues of segmenters with people's recorded prompts, and with simulated users in their place."""
+"""Dialogues of segmenters with people's recorded prompts, and with simulated users instead of people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from segarena_people.comparison.user_replies import PlanarPrompt, project_to_pla
 from segarena_people.fitting.stroke_tracing import trace_strokes
 
 AnswerRounds = tuple[tuple[int, ...], ...]
-"""Answers of one person about one object, by round, as indices in the collection."""
+"""One person's answers about one object by round, as indices into the collection."""
 
 CURVE_METRICS = ("dice", "iou")
 
@@ -34,13 +34,15 @@ class ReplayUser:
         self._rounds = rounds
 
     def next(self, turn: Turn) -> Sequence[PlanarPrompt] | None:
-        """Return the prompts of this round, None after the last."""
-        return self._rounds[turn.round - 1] if turn.round <= len(self._rounds) else None
+        """Return the prompts of this round; None after the last round."""
+        if turn.round > len(self._rounds):
+            return None
+        return self._rounds[turn.round - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueJob:
-    """Job that holds the dialogues of one segmenter; a unit is all answers about one picture.
+    """Job that runs the dialogues of one segmenter; a unit consists of all answers about one picture.
 
     Attributes:
         people, dataset: as in `segarena_people.comparison.answer_features.MeasurementJob`.
@@ -56,7 +58,7 @@ class DialogueJob:
     seed: int
 
     def open(self) -> Callable[[Sequence[tuple[AnswerRounds, int]]], list[dict[str, Any]]]:
-        """Open the collection, and build the segmenter and the users."""
+        """Open the collection and build the segmenter and the users."""
         collection = Collection.open(self.people, self.dataset)
         segmenter: Segmenter = build("segmenter", self.segmenter)
         users = {name: build("user", spec) for name, spec in self.users}
@@ -66,19 +68,29 @@ class DialogueJob:
         else:
             picture_of = picture_reader(build("dataset", self.dataset))
 
-        def hold_dialogues(unit: Sequence[tuple[AnswerRounds, int]]) -> list[dict[str, Any]]:
-            first = collection[unit[0][0][0][0]]
+        def run_dialogues(unit: Sequence[tuple[AnswerRounds, int]]) -> list[dict[str, Any]]:
+            # All answers of a unit are about the same picture, so the first one identifies it.
+            rounds, _ = unit[0]
+            first = collection[rounds[0][0]]
             if picture_of is None:
                 picture = np.zeros((*first.shape, 3), np.uint8)
             else:
                 picture = picture_of(first)
             sample = ImageSample(id=first.row.sample, image=picture)
             table = _EncodedPicture(
-                segmenter, segmenter.encode(without_truth(sample)), sample, metrics, self.seed
+                segmenter,
+                # As in a run, the segmenter must not see the ground truth.
+                segmenter.encode(without_truth(sample)),
+                sample,
+                metrics,
+                self.seed,
             )
-            return [_dialogues(table, collection, rounds, users, repeat) for rounds, repeat in unit]
+            dialogues: list[dict[str, Any]] = []
+            for answers, repeat in unit:
+                dialogues.append(_dialogues(table, collection, answers, users, repeat))
+            return dialogues
 
-        return hold_dialogues
+        return run_dialogues
 
 
 def _dialogues(
@@ -88,39 +100,44 @@ def _dialogues(
     users: Mapping[str, User],
     repeat: int,
 ) -> dict[str, Any]:
-    """Return the curves of one dialogue: with the person, and with each user in the person's place."""
+    """Return the curves of one dialogue: with the person's prompts, and with each user's instead."""
     about = collection[places[0][0]]
     rounds = len(places)
-    found = {"people": table.curve(about, _replayed(collection, places), "people", 0, rounds)}
-    return found | {
-        name: table.curve(about, user, name, repeat, rounds) for name, user in users.items()
-    }
+    found = {"people": table.curve(about, _replay_user(collection, places), "people", 0, rounds)}
+    curves: dict[str, Any] = {}
+    for name, user in users.items():
+        curves[name] = table.curve(about, user, name, repeat, rounds)
+    return found | curves
 
 
-def _replayed(collection: Collection, places: AnswerRounds) -> ReplayUser:
-    return ReplayUser(
-        [
-            [prompt for place in own for prompt in planar_prompts(collection[place])]
-            for own in places
-        ]
-    )
+def _replay_user(collection: Collection, places: AnswerRounds) -> ReplayUser:
+    rounds: list[list[PlanarPrompt]] = []
+    for own in places:
+        prompts: list[PlanarPrompt] = []
+        for place in own:
+            prompts += planar_prompts(collection[place])
+        rounds.append(prompts)
+    return ReplayUser(rounds)
 
 
 def planar_prompts(given: CollectedPrompt) -> tuple[PlanarPrompt, ...]:
-    """Return a person's prompts along (row, column); a raster becomes the centre lines of its strokes."""
+    """Return a person's prompts as (row, column); a raster becomes the centre lines of its strokes."""
     drawn = given.drawn
     if drawn is None:
         return tuple(map(project_to_plane, given.prompts))
+    # Smoothing may move a line near the edge out of the picture.
     most = np.array(given.shape) - 1.0
     lines = (np.clip(line, 0.0, most) for line in trace_strokes(drawn))
-    return tuple(
-        Scribble(tuple(map(tuple, line.tolist())), given.row.is_positive) for line in lines
-    )
+    scribbles: list[Scribble] = []
+    for line in lines:
+        points = tuple(map(tuple, line.tolist()))
+        scribbles.append(Scribble(points, given.row.is_positive))
+    return tuple(scribbles)
 
 
 @dataclass(frozen=True, slots=True)
 class _EncodedPicture:
-    """One segmenter with one encoded picture."""
+    """One segmenter with one picture that it has encoded."""
 
     segmenter: Segmenter
     encoded: Any
@@ -129,9 +146,14 @@ class _EncodedPicture:
     seed: int
 
     def curve(
-        self, about: CollectedPrompt, user: User, name: str, repeat: int, rounds: int
+        self,
+        about: CollectedPrompt,
+        user: User,
+        name: str,
+        repeat: int,
+        rounds: int,
     ) -> dict[str, Any]:
-        """Return the values of each metric after each round; instead the reason as `why` where none came about."""
+        """Return the values of each metric after each round; if there are none, the reason under `why`."""
         row = about.row
         target = Target(id=row.target, mask=about.goal, label=row.label)
         rules = Rules(
@@ -144,15 +166,20 @@ class _EncodedPicture:
         found: dict[str, list[float]] = {metric: [] for metric in CURVE_METRICS}
         try:
             session = Session(
-                rules=rules, sample=self.sample, target=target, start=empty_comparison(self.sample, target), user=user,
-                user_name=name, repeat=repeat,
-            )  # fmt: skip
+                rules=rules,
+                sample=self.sample,
+                target=target,
+                start=empty_comparison(self.sample, target),
+                user=user,
+                user_name=name,
+                repeat=repeat,
+            )
             while (dialogue := session.next()) is not None:
-                values = session.submit(self.segmenter.predict(self.encoded, [dialogue])[0])
+                (prediction,) = self.segmenter.predict(self.encoded, [dialogue])
+                values = session.submit(prediction)
                 for metric, curve in found.items():
                     curve.append(float(values[metric]))
-        except (
-            Exception
-        ) as error:  # users and segmenters are foreign code: their errors are results
+        # Users and segmenters are third-party code: record their errors as results.
+        except Exception as error:
             return {"why": " ".join(f"{type(error).__name__}: {error}".split())}
         return found if found[CURVE_METRICS[0]] else {"why": "nothing was given"}

@@ -1,4 +1,4 @@
-"""Terminal report of a comparison: verdicts, the table, and the features that differ most."""
+"""Terminal report of a comparison: verdicts, the main table, and the features that differ most."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ def show_comparison(found: UserComparison, ranked: Sequence[SegmenterRanking] = 
     if why.rows:
         console.print()
         show_sheet(why)
-    for sheet in (segmenter_ranking_sheet(ranked), bias_sheet(ranked)) if ranked else ():
+    if not ranked:
+        return
+    for sheet in (segmenter_ranking_sheet(ranked), bias_sheet(ranked)):
         console.print()
         show_sheet(sheet)

@@ -1,4 +1,4 @@
-"""Sheet of people's seconds beside those that reports predict: it tells whether predictions are calibrated."""
+"""Table of people's prompting times next to predicted times, which shows whether predictions are calibrated."""
 
 from __future__ import annotations
 
@@ -14,49 +14,56 @@ from segarena_people.measures.time_calibration import TimeCalibration, calibrate
 from segarena_people.prompts import PersonPrompt
 
 FEWEST_TIMED = 10
-"""Scopes with fewer timed prompts are not shown."""
+"""Scopes with fewer timed prompts are omitted."""
 
 
 def prompt_time_sheet(answers: Sequence[tuple[AnswerScope, Sequence[PersonPrompt]]]) -> Sheet:
-    """Return the sheet of seconds, a row for each scope with enough timed prompts.
+    """Tabulate measured and predicted seconds, one row for each scope with enough timed prompts.
 
     Args:
         answers: people's prompts in each scope.
     """
     habits = PromptTimeModel().habits
-    timed = [
-        (scope, calibrate_times([row for row in rows if row.points], habits))
-        for scope, rows in answers
-    ]
-    rows = tuple(
-        (scope.title, *_cells(found))
-        for scope, found in timed
-        if len(found.seconds) >= FEWEST_TIMED
-    )
+    timed: list[tuple[AnswerScope, TimeCalibration]] = []
+    for scope, prompts in answers:
+        with_points = [prompt for prompt in prompts if prompt.points]
+        timed.append((scope, calibrate_times(with_points, habits)))
+    rows: list[tuple[Cell, ...]] = []
+    for scope, found in timed:
+        if len(found.seconds) >= FEWEST_TIMED:
+            rows.append((scope.title, *_cells(found)))
     head = (
         "Answers",
         Column(
             "Median",
             "number",
             key="median",
-            definition="of people's seconds, from when a prompt was allowed",
+            definition="people's median seconds, from the moment a prompt was allowed",
         ),
-        Column("Predicted", "number", key="predicted", definition="median, as reports predict it"),
+        Column(
+            "Predicted", "number", key="predicted", definition="median seconds that reports predict"
+        ),
         Column(
             "From uniform",
             "number",
             key="uniform",
-            definition="KS of the shares at which people's seconds lie",
+            definition="KS distance of the predicted probabilities of people's seconds from the uniform distribution",
         ),
         Column("p", "text"),
         Column("n", "number"),
     )
-    caption = "Seconds of people, beside what reports predict for their prompts."
+    caption = "Seconds that people took for prompts, and the seconds that reports predict for the same prompts."
     notes = (
-        "From uniform: of a prediction that is right, people's seconds lie at every share of it alike. "
-        "p takes prompts for independent; those of one person are not.",
+        "From uniform: if the prediction is right, its probabilities of people's seconds are uniformly distributed. "
+        "p assumes independent prompts, but prompts by the same person are dependent.",
     )
-    return Sheet(name="seconds", caption=caption, head=head, rows=rows, notes=notes)
+    return Sheet(
+        name="seconds",
+        caption=caption,
+        head=head,
+        rows=tuple(rows),
+        notes=notes,
+    )
 
 
 def _cells(found: TimeCalibration) -> tuple[Cell, ...]:
@@ -71,4 +78,5 @@ def _cells(found: TimeCalibration) -> tuple[Cell, ...]:
 
 
 def _seconds(value: float) -> Value:
-    return Value(mean=value, printed="–" if math.isnan(value) else seconds_text(value))
+    printed = "–" if math.isnan(value) else seconds_text(value)
+    return Value(mean=value, printed=printed)

@@ -1,4 +1,4 @@
-"""Comparison of simulated users with people: replies to the same questions, their features, and the tests."""
+"""Comparison of simulated users with people: replies to the same questions, their features, and tests."""
 
 from __future__ import annotations
 
@@ -56,18 +56,23 @@ FeatureTable = NDArray[np.float64]
 PEOPLE = "people"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class UserComparison:
-    """Result of a comparison of users with people.
+    """Result of a comparison of simulated users with people.
 
     Attributes:
-        name, terms: name and terms of the collection.
+        name, terms: name and terms of use of the collection.
         path: path of the collection.
         users: names of the users.
-        scopes: results by scope; all labels together come before single ones.
+        scopes: results by scope; scopes with all labels come before those of a single label.
         notes: caveats for the reader.
-        answers: answers of people that were compared.
-        measured: measured replies to each of them, by `PEOPLE` or user.
+        answers: people's answers that were compared.
+        measured: measured answers, by `PEOPLE` or user name, in the order of `answers`.
     """
 
     name: str
@@ -85,7 +90,7 @@ class UserComparison:
         return group_by_scope(rows, fewest=1)[scope]
 
     def values(self, who: str, scope: AnswerScope) -> FeatureTable:
-        """Return the features of all measurable replies of people or a user in a scope, (n, features)."""
+        """Return the features of all measurable answers by people or one user within a scope, (n, features)."""
         values: list[FeatureTable] = []
         for index in self.indices(scope):
             own = self.measured[who][index].values
@@ -109,24 +114,24 @@ def compare_users(
 ) -> UserComparison:
     """Compare simulated users with people.
 
-    Each user gets exactly the questions that people got, once for each answer of a person, so that
-    there are as many replies of both; all questions of one person have the same `turn.repeat`, so
-    that a crowd's person stays the same.
+    Each user answers exactly the questions that people answered, once for each answer by a person,
+    so that both sides have equally many. All questions of one person have the same `turn.repeat`,
+    so that a simulated crowd answers them as the same simulated person.
 
     Args:
-        users: as for `segarena run -u`.
-        people: a collection's folder, or its table; see `segarena_people.collection`.
-        dataset: dataset that people saw, as for `segarena run -d`; without it users see black
-            pictures.
+        users: users as for `segarena run -u`.
+        people: the folder of a collection, or its table; see `segarena_people.collection`.
+        dataset: dataset that was shown to people, as for `segarena run -d`; without it users see
+            black pictures.
         kinds: prompt kinds: "scribble", "box", "click".
         seed: seed of all random choices.
         workers: number of processes, or an executor.
-        kept: cache folder, from which an interrupted comparison continues; None caches nothing.
+        kept: cache folder that lets an interrupted comparison resume; None disables the cache.
         on_progress: called after each answer and each test.
 
     Raises:
-        InvalidInput: the table cannot be used, has too few answers, or no user gives prompts of its
-            kinds.
+        InvalidInput: the table is unusable or has too few answers, or a user gives none of the
+            prompt kinds in it.
         MissingExtra: scikit-learn is not installed.
     """
     require_scikit_learn()
@@ -140,7 +145,14 @@ def compare_users(
     specs = dict(named_plugin(user) for user in users)
     check_users(specs, [row.kind for row in rows])
     run = _ComparisonRun(
-        str(people), dataset, seed, workers, kept, on_progress, collection, selected.all
+        str(people),
+        dataset,
+        seed,
+        workers,
+        kept,
+        on_progress,
+        collection,
+        selected.all,
     )
     measured = {PEOPLE: run.measure(PEOPLE, None)}
     for name, spec in specs.items():
@@ -149,9 +161,10 @@ def compare_users(
     too_small = sum(answer.values is None for answer in measured[PEOPLE])
     if too_small:
         notes.append(
-            f"{too_small} answers are about fewer pixels than can be measured, and were left out."
+            f"{too_small} answers were left out because their goals are too small to measure."
         )
     if dataset is None:
+        # The report must state that users that depend on pictures received black ones.
         notes += picture_notes(specs, selected.all[0], seed)
     return UserComparison(
         name=collection.name,
@@ -166,23 +179,25 @@ def compare_users(
 
 
 def _check_unique_ids(answers: Sequence[CollectedPrompt]) -> None:
-    """Refuse repeated ids: results are stored by id, so that only the last answer would be measured."""
+    """Raise an error for duplicate ids: results are stored by id, so a duplicate would overwrite another one."""
     counts = Counter(collected.row.id for collected in answers)
     for name, times in counts.most_common(1):
         if times > 1:
             raise InvalidInput(
-                f"expected an id of its own for each answer, got {name!r} {times} times; rename them"
+                f"expected a unique id for each answer, got {name!r} {times} times; rename the duplicates"
             )
 
 
 def _too_few_text(answers: Sequence[CollectedPrompt], left_out: Mapping[str, int]) -> str:
-    reasons = "".join(f"; {count} {reason} are left out" for reason, count in left_out.items())
-    return f"expected {FEWEST_ANSWERS} answers of people of one kind or more, got {len(answers)}{reasons}"
+    reasons = ""
+    for reason, count in left_out.items():
+        reasons += f"; {count} {reason} are left out"
+    return f"expected at least {FEWEST_ANSWERS} answers of one kind by people, got {len(answers)}{reasons}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ComparisonRun:
-    """Long-running work of a comparison, cached in files where there is a folder for them."""
+    """Runs the expensive steps of a comparison, cached in files if a cache folder was given."""
 
     people: str
     dataset: str | None
@@ -194,7 +209,7 @@ class _ComparisonRun:
     answers: tuple[CollectedPrompt, ...]
 
     def measure(self, name: str, user: PluginSpec | None) -> list[MeasuredAnswer]:
-        """Return the measured answers of people, or of a user in their place, in the order of the answers."""
+        """Return the measured answers of people, or of a user instead, in the order of the answers."""
         index_of = {collected.row.id: index for index, collected in enumerate(self.collection)}
         number_of = {person: number for number, person in enumerate(self.collection.people)}
         units: dict[str, tuple[int, int]] = {}
@@ -202,7 +217,11 @@ class _ComparisonRun:
             row = collected.row
             units[row.id] = (index_of[row.id], number_of.get(row.person, 0))
         job = MeasurementJob(
-            people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed
+            people=self.people,
+            dataset=self.dataset,
+            user=user,
+            name=name,
+            seed=self.seed,
         )
         identity = {
             "table": collection_hash(self.collection),
@@ -219,23 +238,29 @@ class _ComparisonRun:
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
     ) -> list[ScopeResult]:
-        """Return the results of the tests in each scope."""
+        """Return the test results for each scope."""
         units: dict[str, TestUnit] = {}
         for scope, indices in scopes.items():
             for user in (None, *users):
                 unit = self._test_unit(scope, indices, measured, user)
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
-        # The number is part of the cache key: raise it when the tests change.
+        # The version is part of the cache key: increase it whenever the tests change.
         done = self._run(FunctionJob(run_tests), units, {"tests": 2}, "tests")
-        results = {name.rpartition("\t")[0]: result for name, result in done.items()}
-        return [
-            self._scope_result(scope, indices, measured, users, results)
-            for scope, indices in scopes.items()
-        ]
+        results: dict[str, Any] = {}
+        for name, result in done.items():
+            results[name.rpartition("\t")[0]] = result
+        scope_results: list[ScopeResult] = []
+        for scope, indices in scopes.items():
+            scope_results.append(self._scope_result(scope, indices, measured, users, results))
+        return scope_results
 
     def _run(
-        self, job: Job[Any, Any], units: Mapping[str, Any], identity: Mapping[str, Any], stage: str
+        self,
+        job: Job[Any, Any],
+        units: Mapping[str, Any],
+        identity: Mapping[str, Any],
+        stage: str,
     ) -> dict[str, Any]:
         return run_cached(
             job,
@@ -255,10 +280,11 @@ class _ComparisonRun:
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         user: str | None,
     ) -> TestUnit | None:
-        """Return the answers that people and a user both have as a test unit; None where these are too few."""
+        """Build a test unit from the answers that both people and a user have; None if there are too few."""
         sides = [PEOPLE] if user is None else [PEOPLE, user]
         shared: list[int] = []
         for index in indices:
+            # Restrict both sides to the same questions.
             if all(measured[side][index].values is not None for side in sides):
                 shared.append(index)
         if len(shared) < FEWEST_ANSWERS:
@@ -285,6 +311,7 @@ class _ComparisonRun:
             answer = measured[index]
             if answer.values is not None:
                 values.append(answer.values)
+            # NaN rows keep `behaviour` aligned with `values`.
             behaviour.append(no_behaviour if answer.behaviour is None else answer.behaviour)
             curve = _longest_curve(self.answers[index], answer)
             if curve is not None:
@@ -296,6 +323,7 @@ class _ComparisonRun:
             persons=np.array([row.person for row in rows], np.str_),
             questions=np.array([question_key(row) for row in rows], np.str_),
             groups=np.array([self.answers[index].group for index in indices], np.str_),
+            # The curve test pairs answers by index, so it needs a curve for every answer.
             curves=tuple(curves) if len(curves) == len(indices) else (),
         )
 
@@ -315,7 +343,10 @@ class _ComparisonRun:
         for user in users:
             own = [measured[user][index] for index in indices]
             user_results.append(_user_result(user, own, results.get(_test_key(scope, user))))
-        people = [answer.row.person for answer in answers if answer.row.person]
+        people: list[str] = []
+        for answer in answers:
+            if answer.row.person:
+                people.append(answer.row.person)
         return ScopeResult(
             scope=scope,
             people=tuple(dict.fromkeys(people)),
@@ -328,7 +359,9 @@ class _ComparisonRun:
 
 
 def _user_result(
-    user: str, measured: Sequence[MeasuredAnswer], result: Mapping[str, Any] | None
+    user: str,
+    measured: Sequence[MeasuredAnswer],
+    result: Mapping[str, Any] | None,
 ) -> UserResult:
     refusals = [answer.refusal for answer in measured if answer.refusal]
     answered = sum(answer.values is not None for answer in measured)
@@ -347,7 +380,11 @@ def _test_key(scope: AnswerScope, user: str | None) -> str:
     return f"{scope.title} | {PEOPLE if user is None else user}"
 
 
-def _unit_name(scope: AnswerScope, user: str | None, unit: TestUnit) -> str:
+def _unit_name(
+    scope: AnswerScope,
+    user: str | None,
+    unit: TestUnit,
+) -> str:
     """Return the cache key of a test: its scope and user, and a hash of its inputs."""
     contents = b"".join(_sample_bytes(unit.people))
     if unit.user is not None:
@@ -356,7 +393,7 @@ def _unit_name(scope: AnswerScope, user: str | None, unit: TestUnit) -> str:
 
 
 def _sample_bytes(sample: AnswerSample) -> Iterator[bytes]:
-    """Yield everything in a sample that a test depends on."""
+    """Yield everything in a sample that affects a test result, as bytes."""
     yield sample.values.tobytes()
     yield sample.behaviour.tobytes()
     for curve in sample.curves:
@@ -366,12 +403,11 @@ def _sample_bytes(sample: AnswerSample) -> Iterator[bytes]:
 
 
 def _longest_curve(collected: CollectedPrompt, measured: MeasuredAnswer) -> FeatureTable | None:
-    """Return the longest line of an answer, from the goal's centroid and over its size; None without a line."""
-    lines = [
-        np.asarray(prompt.points)[:, -2:]
-        for prompt in measured.prompts
-        if isinstance(prompt, Scribble)
-    ]
+    """Return an answer's longest line relative to the goal's centroid and size; None if it has no line."""
+    lines: list[NDArray[np.float64]] = []
+    for prompt in measured.prompts:
+        if isinstance(prompt, Scribble):
+            lines.append(np.asarray(prompt.points)[:, -2:])
     if not lines or measured.values is None:
         return None
     goal = GoalShape(collected.goal)

@@ -1,8 +1,8 @@
-"""Replies of a simulated user to the questions that people got: the same goals, the same masks to correct.
+"""Replies of a simulated user to people's questions: the same goals, and the same masks to correct.
 
-Planes of volumes and frames of videos become images. A user that takes no images gets a volume of
-one plane. Where the collection has no pictures they are black; `looks_at_pictures` detects users
-that would need them.
+Slices of volumes and frames of videos become images. A user that does not support images gets a
+volume of one slice instead. If the collection has no pictures, users receive black images;
+`looks_at_pictures` detects users whose replies depend on the picture.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from segarena_people.collection import CollectedPrompt
 RgbPicture = NDArray[np.uint8]
 
 PlanarPrompt: TypeAlias = Click | Box | Scribble | Lasso
-"""A prompt that can be drawn in a picture."""
+"""Prompt types that can be drawn in a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,8 @@ class UserReply:
     """Reply of a user to one question.
 
     Attributes:
-        prompts: prompts of the requested kind and sign, along (row, column); () where there were
-            none.
-        refusal: error that the user raised; "" without one.
+        prompts: prompts of the requested kind and sign, as (row, column); () if the user gave none.
+        refusal: message of the error that the user raised; "" without an error.
     """
 
     prompts: tuple[PlanarPrompt, ...] = ()
@@ -50,9 +49,9 @@ class ReplyCollector:
 
     Args:
         user: user plug-in.
-        name: name of the user, part of its random streams beside the seed and the question's id.
+        name: name of the user; random streams depend on it, the seed and the question's id.
         seed: seed of all random numbers.
-        picture_of: returns the picture that people saw, uint8 (H, W, 3); None for black ones.
+        picture_of: returns the picture shown to people, uint8 (H, W, 3); None for black pictures.
     """
 
     def __init__(
@@ -71,12 +70,15 @@ class ReplyCollector:
         self._takes_volumes: bool | None = None  # unknown until the first reply
 
     def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
-        """Return the user's reply to a person's question, as dialogue number `repeat` about its target.
+        """Ask the user for a prompt in the situation in which a person gave `given`, and return its reply.
 
-        Any error that the user raises becomes a refusal.
+        `repeat` is the index of the user's dialogue about the target.
+
+        Any error that the user raises is recorded as a refusal.
         """
         picture = self._picture(given)
         if self._takes_volumes is None:
+            # Try an image first; a user that rejects images gets a volume of one slice.
             reply = self._reply(given, picture, repeat, is_stacked=False)
             if reply.refusal:
                 stacked = self._reply(given, picture, repeat, is_stacked=True)
@@ -89,16 +91,18 @@ class ReplyCollector:
         return self._reply(given, picture, repeat, is_stacked=self._takes_volumes)
 
     def looks_at_pictures(self, given: CollectedPrompt) -> bool:
-        """Tell whether the user's reply changes with the pixels of the picture."""
+        """Tell whether the user's reply changes if the pixels of the picture change."""
         noise = random_stream(self._seed, "another picture").integers(
-            0, 256, (*given.shape, 3), dtype=np.uint8
+            0,
+            256,
+            (*given.shape, 3),
+            dtype=np.uint8,
         )
         stacked = bool(self._takes_volumes)
-        first, second = (
-            self._reply(given, picture, 0, is_stacked=stacked)
-            for picture in (np.zeros_like(noise), noise)
-        )
-        return first != second
+        black = np.zeros_like(noise)
+        on_black = self._reply(given, black, 0, is_stacked=stacked)
+        on_noise = self._reply(given, noise, 0, is_stacked=stacked)
+        return on_black != on_noise
 
     def _picture(self, given: CollectedPrompt) -> RgbPicture:
         if self._picture_of is None:
@@ -106,31 +110,45 @@ class ReplyCollector:
         return self._picture_of(given)
 
     def _reply(
-        self, given: CollectedPrompt, picture: RgbPicture, repeat: int, *, is_stacked: bool
+        self,
+        given: CollectedPrompt,
+        picture: RgbPicture,
+        repeat: int,
+        *,
+        is_stacked: bool,
     ) -> UserReply:
+        # Seeded by the question's id, so that replies do not depend on the order or number of
+        # questions.
         rng = random_stream(self._seed, "people compare", self._name, given.row.id)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # empty replies are counted, so no warning is needed
+                # Empty replies are counted in the results, so they need no warning.
+                warnings.simplefilter("ignore")
                 turn = build_turn(
-                    given, picture, self._abilities, repeat=repeat, rng=rng, is_stacked=is_stacked
+                    given,
+                    picture,
+                    self._abilities,
+                    repeat=repeat,
+                    rng=rng,
+                    is_stacked=is_stacked,
                 )
                 prompts = self._user.next(self._repeated(turn)) or ()
                 for prompt in prompts:
                     check_prompt(prompt, turn.sample.shape)
             return UserReply(prompts=_requested_prompts(prompts, given))
-        except Exception as error:  # users are foreign code, and may reject such samples
+        # Users are third-party code and may reject such samples.
+        except Exception as error:
             return UserReply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
 
     def _repeated(self, turn: Turn) -> Turn:
-        """Return the turn with its repeat wrapped to the user's own number: people of a small crowd recur."""
+        """Wrap the turn's repeat to the user's own number of repeats: people of a small crowd are reused."""
         count = self._abilities.repeats
         dialogues = None if count is None else count(turn.sample, turn.target)
         if dialogues == 0:
             raise InvalidInput(f"{self._name} has no dialogue about sample {turn.sample.id}")
-        return turn if dialogues is None else replace(turn, repeat=turn.repeat % dialogues)
+        if dialogues is None:
+            return turn
+        return replace(turn, repeat=turn.repeat % dialogues)
 
 
 def build_turn(
@@ -142,10 +160,11 @@ def build_turn(
     rng: np.random.Generator,
     is_stacked: bool = False,
 ) -> Turn:
-    """Return the turn of a user in the place of a person.
+    """Build the turn in which a simulated user gets the question that a person answered.
 
-    The errors are exactly the region that the person was asked to correct: for a missing goal the
-    target is the previous mask with it, for a surplus goal the previous mask without it.
+    The errors of the turn are exactly the region that the person was asked to correct. For a
+    missing goal, the target is the union of the previous mask and the goal; for a surplus goal, the
+    target is the previous mask without the goal.
     """
     previous = given.previous
     mask = requested_target(given)
@@ -162,11 +181,15 @@ def build_turn(
             targets=(target,),
         )
     else:
-        sample = ImageSample(id=row.sample, image=picture, targets=(target,))
+        sample = ImageSample(
+            id=row.sample,
+            image=picture,
+            targets=(target,),
+        )
     start = empty_comparison(sample, target)
     dialogue = Dialogue(lift=abilities.lift)
     if previous is not None:
-        # The prompts that led to the mask are unknown; only the number of rounds is.
+        # The prompts that led to the mask are unknown; only their number of rounds is known.
         earlier = ((),) * max(1, row.round - 1)
         dialogue = replace(dialogue, rounds=earlier, previous=Prediction(mask=previous))
     return Turn(
@@ -180,31 +203,33 @@ def build_turn(
 
 
 def requested_target(given: CollectedPrompt) -> Mask:
-    """Return the target from which the previous mask differs exactly in the person's goal."""
+    """Return the target that differs from the previous mask in exactly the person's goal."""
     goal = given.goal
     previous = given.previous
     if previous is None or given.row.goal == "object":
         return goal
-    return previous | goal if given.row.goal == "missing" else previous & ~goal
+    if given.row.goal == "missing":
+        return previous | goal
+    return previous & ~goal
 
 
 def _requested_prompts(
     prompts: Sequence[Prompt], given: CollectedPrompt
 ) -> tuple[PlanarPrompt, ...]:
-    """Return the prompts of the person's kind and sign, in the plane that was shown."""
-    of_kind = [
-        prompt
-        for prompt in prompts
-        if isinstance(prompt, Click | Box | Scribble | Lasso) and prompt.kind == given.row.kind
-    ]
-    signed = [
-        one for one in of_kind if isinstance(one, Box) or one.is_positive == given.row.is_positive
-    ]
+    """Return the prompts of the person's kind and sign, in the slice or frame that was shown."""
+    of_kind: list[Click | Box | Scribble | Lasso] = []
+    for prompt in prompts:
+        if isinstance(prompt, Click | Box | Scribble | Lasso) and prompt.kind == given.row.kind:
+            of_kind.append(prompt)
+    signed: list[Click | Box | Scribble | Lasso] = []
+    for one in of_kind:
+        if isinstance(one, Box) or one.is_positive == given.row.is_positive:
+            signed.append(one)
     return tuple(map(project_to_plane, signed))
 
 
 def project_to_plane(prompt: PlanarPrompt) -> PlanarPrompt:
-    """Return a prompt along (row, column), without its plane or frame."""
+    """Project a prompt to (row, column), without its slice or frame."""
     match prompt:
         case Click(position=position):
             return replace(prompt, position=position[-2:])

@@ -1,4 +1,4 @@
-"""Verdicts in sentences for readers who do not know classifiers."""
+"""Verdicts as sentences for readers without a background in classifiers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from segarena_people.comparison.results import PASS_MARGIN, FeatureResult, Scope
 from segarena_people.comparison.segmenter_ranking import SegmenterRanking
 
 FEWEST_TO_PASS = 30
-"""A user with fewer answers never passes: large differences could go unnoticed."""
+"""A user with fewer answers never passes: even large differences could go undetected."""
 
 Judgement: TypeAlias = Literal[
     "passes", "no difference seen", "unclear", "distinguishable", "not compared"
@@ -27,11 +27,11 @@ def user_verdict(found: ScopeResult, user: UserResult) -> str:
 
 
 def judge_user(user: UserResult) -> Judgement:
-    """Return the verdict on a user in a word or two.
+    """Return the verdict on a user in one or two words.
 
-    A user passes if its AUC exceeds that of two people by at most 0.05 and there are enough
-    answers to detect a greater excess. A greater excess fails, unless its interval over images
-    includes 0.05, so that it may be due to chance.
+    A user passes if its AUC exceeds that between two people by at most 0.05, and if it has enough
+    answers for a greater excess to be detected. A user with a greater excess fails, unless the
+    interval of the excess over images includes 0.05, because then chance may explain it.
     """
     found = user.beyond_people
     if found is None:
@@ -43,7 +43,7 @@ def judge_user(user: UserResult) -> Judgement:
 
 def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
     one = found.scope.one
-    shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s"
+    shown = f"Given a {one} by a person and one by {user.user}, a classifier finds the person’s"
     share = f"{percent_text(user.apart)} of 100 cases"
     if user.apart is None or user.apart > 0.5:
         often = f"in {share}"
@@ -54,23 +54,29 @@ def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
 
 def _people_sentence(found: ScopeResult) -> str:
     if found.pairs:
-        return f"of two people it finds the right one in {percent_text(found.ceiling)} (50 is guessing)."
-    return "50 is guessing. How well two people can be distinguished is unknown: no two answered the same."
+        return f"between two people it picks the right one in {percent_text(found.ceiling)} (50 is guessing)."
+    return (
+        "50 is guessing. How well two people can be distinguished is unknown, because no two answered "
+        "the same question."
+    )
 
 
 def _judgement_sentence(user: UserResult) -> str:
     match judge_user(user):
         case "passes":
-            return f"{user.user} passes: it is no easier to tell from a person than one more person would be."
+            return f"{user.user} passes: it is no easier to distinguish from a person than another person would be."
         case "no difference seen":
             return (
-                f"No difference is seen, but {user.n} answers show only large ones; "
+                f"No difference was found, but {user.n} answers can only reveal large ones; "
                 f"collect {FEWEST_TO_PASS} or more."
             )
         case "unclear":
-            return f"Whether that is more than 5 of 100 above people, {user.n} answers of each cannot tell."
+            return (
+                f"With {user.n} answers per side, it is unclear whether this exceeds the value between "
+                "people by more than 5 of 100."
+            )
         case _:
-            return f"{user.user} gives itself away{_clearest_feature_text(user)}."
+            return f"{user.user} is distinguishable from people{_clearest_feature_text(user)}."
 
 
 def _clearest_feature_text(user: UserResult) -> str:
@@ -79,34 +85,38 @@ def _clearest_feature_text(user: UserResult) -> str:
 
 
 def describe_feature(feature: FeatureResult) -> str:
-    """Return a feature with both medians: "cover width (median 0.19, of people 0.62)"."""
+    """Describe a feature with both medians, as in "cover width (median 0.19, people 0.62)"."""
     people, user = feature_medians(feature)
-    return f"{feature_title(feature.name)} (median {short_number(user)}, of people {short_number(people)})"
+    return f"{feature_title(feature.name)} (median {short_number(user)}, people {short_number(people)})"
 
 
 def feature_medians(feature: FeatureResult) -> tuple[float, float]:
-    """Return the medians of people and of the user; logarithmic lengths are converted back."""
-    own = feature.people, feature.user
-    return (math.exp(own[0]), math.exp(own[1])) if feature.name == "length" else own
+    """Return the medians of people and of the user; logarithmic features are converted back to lengths."""
+    if feature.name == "length":
+        return math.exp(feature.people), math.exp(feature.user)
+    return feature.people, feature.user
 
 
 def feature_title(feature: str) -> str:
-    """Return the display name of a feature."""
+    """Return a feature's display name."""
     return feature.replace("_", " ")
 
 
 def short_number(value: float) -> str:
     """Return a number with about two significant digits."""
+    if math.isnan(value):
+        return "–"
     if abs(value) >= 10:
         decimals = 0
+    elif abs(value) >= 0.1 or value == 0:
+        decimals = 2
     else:
-        decimals = 2 if abs(value) >= 0.1 or value == 0 else 3
-    text = "–" if math.isnan(value) else f"{value:.{decimals}f}"
-    return text.replace("-", "−")
+        decimals = 3
+    return f"{value:.{decimals}f}".replace("-", "−")
 
 
 def percent_text(share: float | None) -> str:
-    """Return a share in whole per cent, without the per cent sign."""
+    """Return a share in whole per cent, without a per cent sign."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.0f}"
 
 
@@ -122,36 +132,39 @@ def _missing_replies_sentence(user: UserResult) -> str:
     if user.silent:
         share = 100 * user.silent / user.asked
         parts.append(
-            f"gave nothing at {user.silent} of {user.asked} questions ({share:.0f} %), where people did"
+            f"gave no prompt for {user.silent} of {user.asked} questions ({share:.0f} %) that people answered"
         )
     if user.refused:
-        parts.append(f"raised an error at {user.refused} ({user.why})")
+        parts.append(f"raised an error for {user.refused} questions ({user.why})")
     return f"It {' and '.join(parts)}."
 
 
 def _not_compared_reason(user: UserResult, found: ScopeResult) -> str:
     if user.refused == user.asked:
-        return f"could not be asked ({user.why})"
+        return f"raised an error for every question ({user.why})"
     if not user.answered:
         return f"gave no {found.scope.one} when asked for {found.scope.title}"
     return f"answered {user.answered} of {user.asked} questions, too few to compare"
 
 
 def ranking_verdict(one: SegmenterRanking) -> str:
-    """Return a sentence on how a user ranks segmenters."""
+    """Return a sentence on how a user's ranking of segmenters differs from people's."""
     first, simulated = one.winners
     size = abs(one.mean_bias)
     way = "too high" if one.mean_bias > 0 else "too low"
     difference = f"{size:.2f} {way}" if size >= 0.005 else "the same"
-    bias = f"{one.statistic} comes out {difference}"
+    bias = f"{one.statistic} is {difference}"
     if len(one.segmenters) < 2:
-        return f"With {one.user} in the place of people {bias} ({', '.join(one.segmenters)})."
+        return f"With {one.user} instead of people, {bias} ({', '.join(one.segmenters)})."
     if math.isnan(one.tau.value):
-        return f"With {one.user} in the place of people {bias}; segmenters cannot be ranked, for all come out alike."
+        return (
+            f"With {one.user} instead of people, {bias}; "
+            "segmenters cannot be ranked, because all results are equal."
+        )
     same = math.isclose(one.tau.value, 1.0)
     if same:
-        order = "all stand in the same order"
+        order = "the order of the segmenters stays the same"
     else:
         order = f"the order changes (τ {short_number(one.tau.value)})"
     won = "" if first == simulated else f": {simulated} is first, with people {first}"
-    return f"With {one.user} in the place of people {order}{won}; {bias}."
+    return f"With {one.user} instead of people, {order}{won}; {bias}."

@@ -1,4 +1,4 @@
-"""Cache of a comparison's long-running work: an interrupted comparison continues where it stopped."""
+"""Cache for the expensive steps of a comparison, so that an interrupted comparison can resume."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from segarena_people.collection import Collection
 
 
 def collection_hash(collection: Collection) -> str:
-    """Return a hash of a collection's table; masks that change under the same names go unnoticed."""
+    """Return a hash of a collection's table; a changed mask under an unchanged name is not detected."""
     return fingerprint(msgspec.json.encode(collection.rows))
 
 
 def plugin_identity(kind: str, plugin: PluginSpec) -> dict[str, Any]:
-    """Return the cache identity of a plug-in; files that its options name count with their contents."""
+    """Return a plug-in's cache key, which includes the content of files named in its options."""
     files: dict[str, str] = {}
     for name, value in plugin.options.items():
+        # A file with changed content under the same name must not hit the cache.
         if isinstance(value, str) and Path(value).is_file():
             files[name] = sha256_of_file(Path(value))
     return {**describe(kind, plugin), "files": files}
@@ -46,22 +47,23 @@ def run_cached(
     stage: str,
     on_progress: OnProgress,
 ) -> dict[str, Any]:
-    """Run a job on each unit that is not cached, and return all results.
+    """Run a job for each unit that is not cached, and return all results.
 
     Args:
         job: job that returns plain values.
         units: units by name.
-        identity: identity of the work; each one has a cache file of its own.
-        seed: part of the identity, like the version.
-        kept: cache folder; None caches nothing.
+        identity: cache key of the work; each key has its own cache file.
+        seed: seed of the work; part of the key, as is segarena's version.
+        kept: cache folder; None disables the cache.
         workers: number of processes, or an executor.
-        stage: name of the stage in progress reports.
+        stage: stage name for progress reports.
         on_progress: called after each unit.
 
     Raises:
-        UnitFailed: the error of the first unit that failed.
-        StoreError: the folder cannot be written to.
+        UnitFailed: the first error that a unit raised.
+        StoreError: the folder is not writable.
     """
+    # Include the version, because another version may produce other results.
     whole = {**identity, "seed": seed, "version": __version__}
     if kept is None:
         path = None
@@ -69,10 +71,15 @@ def run_cached(
         path = kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    # The file name identifies the units; listing them would make a long first line.
+    # The file name already identifies the units; listing them would make the first line very long.
     with Ledger(path, {"stage": stage, "seed": seed, "version": __version__}) as ledger:
         failed = do_pending(
-            job, units, ledger, make_executor(workers), stage=stage, on_progress=on_progress
+            job,
+            units,
+            ledger,
+            make_executor(workers),
+            stage=stage,
+            on_progress=on_progress,
         )
         for name, error in failed.items():
             raise UnitFailed(f"{name}: {error}") from error

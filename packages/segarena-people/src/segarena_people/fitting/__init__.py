@@ -1,1 +1,1 @@
-"""Fitting of habits to people's prompts; simulated users read the resulting files."""
+"""Fitting of simulated users' parameters to people's prompts; the users load the resulting files."""

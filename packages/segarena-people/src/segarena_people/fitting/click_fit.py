@@ -1,10 +1,10 @@
-"""Fit of click habits to people's clicks by maximum likelihood, with a map of depths.
+"""Maximum likelihood fit of click parameters to people's clicks, with a depth map of each goal.
 
-The model of a click: its intended place is drawn from the goal in proportion to a power of the
-depth, or with a small probability uniformly, and the hand displaces it by normal noise. The joint
-likelihood of all clicks gives the power, the share of uniform clicks and the noise; a likelihood
-with a power for each person gives the spread between people. All are searched on grids. Pictures
-are reduced in size.
+Model: a person aims at a pixel of the goal that is sampled with a probability proportional to a
+power of its depth, or with a small probability uniformly; normal noise of the hand then displaces
+the click. The joint likelihood of all clicks determines the power, the share of uniform clicks and
+the noise. A second likelihood, with a separate power for each person, determines the spread between
+people. All parameters are optimized by grid search. Pictures are downscaled first.
 """
 
 from __future__ import annotations
@@ -27,39 +27,43 @@ from segarena.users.habits.click_habits import ClickHabits, PointerSteadiness
 from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 
 FEWEST_CLICKS = 20
-"""Least number of clicks for a fit."""
+"""Minimum number of clicks for a fit."""
 
+# Power 0 samples pixels uniformly, spread 0 means no difference between people, and avoidance 0 no
+# repulsion: each grid includes the value at which its effect vanishes.
 POWER_GRID = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 UNSTEADY_GRID = np.array([0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03])
-"""Standard deviations of the hand, in diagonals."""
+"""Standard deviations of the hand noise, in picture diagonals."""
 ANYWHERE_GRID = np.array([0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 BETWEEN_GRID = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
 AVOID_GRID = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 
+# Minimum standard deviation in px of the downscaled window: finer noise cannot be resolved.
 _LEAST_SIGMA = 0.3
-"""Least standard deviation in px of the reduced window: finer noise cannot be resolved."""
 
+# Margin of the window around a goal, because the hand may displace clicks out of the goal.
 _MARGIN_DIAGONALS = 0.03
-"""Margin of the window around a goal, where the hand may displace clicks to."""
+# Gauss-Hermite quadrature with 9 nodes is exact for polynomials up to degree 17.
 _QUADRATURE_NODES = 9
+# Subset of the steadiness grid for the fit of the repulsion, which hardly depends on steadiness.
 _AVOIDANCE_UNSTEADY = slice(2, 3)
-"""Part of the grid at which repulsion is fitted: it hardly depends on steadiness."""
+# Length of the longer side of a downscaled window.
 _WINDOW_PX = 96
-"""The longer side of a reduced window."""
+# Lower bound of the density of a click, per px of the downscaled window, so that one outlier does
+# not dominate the fit.
 _LEAST_DENSITY = 1e-9
-"""Least density of a click, per px of the reduced window, so that one outlier does not decide the fit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonClick:
-    """Click that a person gave, with its goal.
+    """One click by a person, with its goal.
 
     Attributes:
         goal: region to click, bool (H, W).
         place: row and column.
-        earlier: row and column of their earlier clicks on the same target.
-        person: name of the person; "" where unknown.
-        pointer: mouse, pen, touch; "" where unknown.
+        earlier: row and column of the person's earlier clicks on the same target.
+        person: name of the person; "" if unknown.
+        pointer: mouse, pen or touch; "" if unknown.
     """
 
     goal: Mask
@@ -70,14 +74,14 @@ class PersonClick:
 
 
 def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
-    """Fit click habits to clicks; the same clicks in the same order give the same habits.
+    """Fit click parameters; the same clicks in the same order give the same result.
 
-    Steadiness is fitted by pointer where 20 clicks or more were given with it; other pointers get
-    the overall value. The repulsion by earlier clicks is fitted where 20 clicks have earlier ones,
-    else it stays as shipped.
+    Steadiness is fitted separately for each pointer with at least 20 clicks; other pointers get the
+    overall value. The repulsion by earlier clicks is fitted if at least 20 clicks have earlier
+    ones; otherwise it keeps the default.
 
     Raises:
-        InvalidInput: fewer than 20 clicks on goals with pixels.
+        InvalidInput: there are fewer than 20 clicks on non-empty goals.
     """
     views: list[_ClickView] = []
     for click in clicks:
@@ -85,17 +89,18 @@ def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
         if view is not None:
             views.append(view)
     if len(views) < FEWEST_CLICKS:
-        raise InvalidInput(
-            f"clicks: expected {FEWEST_CLICKS} at least to fit habits to, got {len(views)}"
-        )
+        raise InvalidInput(f"clicks: expected at least {FEWEST_CLICKS} for a fit, got {len(views)}")
     start = read_habits(SHIPPED_HABITS / "clicks.toml", ClickHabits)
     densities = np.stack([view.densities() for view in views])  # (clicks, steadiness, powers)
-    # Power 0 is the uniform choice of a place.
+    # Power 0 is the uniform component of the mixture.
     uniform = densities[:, :, 0]
     power, steadiness, share = _maximize_likelihood(densities, uniform)
     anywhere = ANYWHERE_GRID[share]
+    # Fit the spread between people and the pointers one after the other, with all other parameters
+    # fixed at their estimates.
     at_steadiness = (1 - anywhere) * densities[:, steadiness] + anywhere * uniform[:, [steadiness]]
     at_power = (1 - anywhere) * densities[:, :, power] + anywhere * uniform
+    # Fitted per pointer, because a finger is less steady than a mouse.
     pointers = np.array([view.pointer for view in views])
     overall = PointerSteadiness(unsteady=float(UNSTEADY_GRID[steadiness]))
     hands: dict[str, PointerSteadiness] = {}
@@ -122,7 +127,8 @@ def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
 def _maximize_likelihood(
     densities: NDArray[np.float64], uniform: NDArray[np.float64]
 ) -> tuple[int, int, int]:
-    """Return the grid indices of power, steadiness and uniform share with the greatest likelihood."""
+    """Return the grid indices of power, steadiness and uniform share that maximize the likelihood."""
+    # Exhaustive, because the grids are small and the likelihood may have several maxima.
     likelihoods: dict[tuple[int, int, int], float] = {}
     for share, anywhere in enumerate(ANYWHERE_GRID):
         mixed = (1 - anywhere) * densities + anywhere * uniform[:, :, None]
@@ -136,9 +142,9 @@ def _maximize_likelihood(
 def _fit_steadiness(
     densities: NDArray[np.float64], shipped: PointerSteadiness
 ) -> PointerSteadiness | None:
-    """Return the steadiness with one pointer from its clicks' densities, (clicks, steadiness).
+    """Fit the steadiness of one pointer from the densities of its clicks, (clicks, steadiness).
 
-    None where too few clicks were given with it.
+    None if there are too few clicks with this pointer.
     """
     if len(densities) < FEWEST_CLICKS:
         return None
@@ -148,51 +154,63 @@ def _fit_steadiness(
 
 
 def _fit_spread_between_people(
-    log_densities: NDArray[np.float64], power: int, people: Sequence[str]
+    log_densities: NDArray[np.float64],
+    power: int,
+    people: Sequence[str],
 ) -> float:
-    """Return the spread of people's factors with the greatest likelihood, from (clicks, powers).
+    """Fit the spread of the people's factors by maximum likelihood, from densities (clicks, powers).
 
-    Each person's likelihood is integrated over their factor by Gauss-Hermite quadrature.
+    The likelihood of each person is integrated over the factor by Gauss-Hermite quadrature.
     """
     clicks_of: defaultdict[str, list[int]] = defaultdict(list)
     for click, name in enumerate(people):
         clicks_of[name].append(click)
     of_person: list[NDArray[np.float64]] = []
     for name, clicks in clicks_of.items():
+        # A single click does not show how a person differs from others.
         if name and len(clicks) > 1:
             of_person.append(log_densities[clicks].sum(axis=0))
+    # The factor multiplies the power, so at power 0 it has no effect.
     if len(of_person) < 2 or not POWER_GRID[power]:
         return 0.0
     nodes, weights = np.polynomial.hermite_e.hermegauss(_QUADRATURE_NODES)
     probabilities = weights / weights.sum()
     likelihoods: list[float] = []
     for spread in BETWEEN_GRID:
-        powers = np.clip(POWER_GRID[power] * np.exp(spread * nodes), POWER_GRID[0], POWER_GRID[-1])
+        # Factors are log-normal: positive, with a median of 1.
+        factors = np.exp(spread * nodes)
+        # Powers outside the grid cannot be interpolated.
+        powers = np.clip(POWER_GRID[power] * factors, POWER_GRID[0], POWER_GRID[-1])
         at_nodes = np.stack([np.interp(powers, POWER_GRID, own) for own in of_person])
-        # Log-sum-exp: subtracting the largest keeps exponentials in range.
+        # Log-sum-exp: subtract the maximum so that the exponentials stay in range.
         highest = at_nodes.max(axis=1, keepdims=True)
         integrals = highest[:, 0] + np.log(np.exp(at_nodes - highest) @ probabilities)
         likelihoods.append(float(integrals.sum()))
     return float(BETWEEN_GRID[int(np.argmax(likelihoods))])
 
 
-def _fit_avoidance(views: Sequence[_ClickView], power: int, habits: ClickHabits) -> float:
-    """Return the repulsion by earlier clicks with the greatest likelihood of the later ones."""
+def _fit_avoidance(
+    views: Sequence[_ClickView],
+    power: int,
+    habits: ClickHabits,
+) -> float:
+    """Return the repulsion by earlier clicks that maximizes the likelihood of later ones."""
     rows: list[list[float]] = []
     for view in views:
-        rows.append(
-            [view.density_avoiding(float(avoid), power, habits.reach) for avoid in AVOID_GRID]
-        )
+        densities: list[float] = []
+        for avoid in AVOID_GRID:
+            densities.append(view.density_avoiding(float(avoid), power, habits.reach))
+        rows.append(densities)
     log_likelihood = np.log(np.maximum(rows, _LEAST_DENSITY)).sum(axis=0)
     return float(AVOID_GRID[int(log_likelihood.argmax())])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ClickView:
-    """Click in the reduced window around its goal.
+    """Click in a downscaled window around its goal.
 
     Attributes:
-        depths: depth of the goal, 1 at its deepest.
+        depths: depth map of the goal, 1 at its deepest pixel.
         place, earlier: positions in the window.
         diagonal: diagonal of the picture, in px of the window.
     """
@@ -206,7 +224,7 @@ class _ClickView:
 
     @classmethod
     def of(cls, click: PersonClick) -> _ClickView | None:
-        """Return the view of a click; None where the goal has no pixel."""
+        """Build the window of a click; None if the goal is empty."""
         tight = bounding_window(click.goal)
         if is_empty(tight):
             return None
@@ -218,7 +236,11 @@ class _ClickView:
         depths = np.sqrt(squared_distance(goal))
         if scale < 1:
             height, width = goal.shape
-            size = (max(1, round(width * scale)), max(1, round(height * scale)))
+            reduced_width = max(1, round(width * scale))
+            reduced_height = max(1, round(height * scale))
+            size = (reduced_width, reduced_height)
+            # Average over areas, so that thin parts of a goal keep some depth in the downscaled
+            # window.
             depths = np.asarray(
                 cv2.resize(depths, size, interpolation=cv2.INTER_AREA), dtype=np.float64
             )
@@ -239,8 +261,13 @@ class _ClickView:
         maps = np.where(self.depths > 0, self.depths**powers, 0.0)
         return self._blurred_densities(maps, UNSTEADY_GRID)
 
-    def density_avoiding(self, avoid: float, power: int, reach: float) -> float:
-        """Return the density of the click for a person who avoids earlier clicks."""
+    def density_avoiding(
+        self,
+        avoid: float,
+        power: int,
+        reach: float,
+    ) -> float:
+        """Return the density of the click given that the person avoids earlier clicks."""
         rows, columns = np.indices(self.depths.shape)
         weights = np.where(self.depths > 0, self.depths ** POWER_GRID[power], 0.0)
         for row, column in self.earlier.tolist():
@@ -253,15 +280,20 @@ class _ClickView:
     def _blurred_densities(
         self, maps: NDArray[np.float64], unsteady: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the densities of maps, (powers, h, w), at the click after blurring: (steadiness, powers).
+        """Blur maps (powers, h, w) and return their densities at the click, (steadiness, powers).
 
-        The blur is a separable Gaussian that is evaluated at one place only.
+        The blur is a separable Gaussian, evaluated at the click only.
         """
         sigmas = np.maximum(unsteady * self.diagonal, _LEAST_SIGMA)[:, None]
         height, width = maps.shape[1:]
         row, column = self.place.tolist()
-        row_weights = np.exp(-0.5 * ((np.arange(height) - row) / sigmas) ** 2)
-        column_weights = np.exp(-0.5 * ((np.arange(width) - column) / sigmas) ** 2)
+        row_distances = np.arange(height) - row
+        column_distances = np.arange(width) - column
+        row_weights = np.exp(-0.5 * (row_distances / sigmas) ** 2)
+        column_weights = np.exp(-0.5 * (column_distances / sigmas) ** 2)
+        # A two-dimensional Gaussian is the product of one along each axis.
         by_row = (maps @ column_weights.T).transpose(2, 0, 1)  # (steadiness, powers, h)
         sums = (by_row * row_weights[:, None]).sum(axis=2)
-        return sums / (2 * math.pi * sigmas**2 * maps.sum(axis=(1, 2)))
+        # Normalized by the sum of the whole map, so that each map is a probability distribution.
+        totals = maps.sum(axis=(1, 2))
+        return sums / (2 * math.pi * sigmas**2 * totals)

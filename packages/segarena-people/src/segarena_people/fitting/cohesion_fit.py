@@ -1,4 +1,4 @@
-"""Fit of the cohesion of strokes on neighbouring slices: a conditional logit with one parameter."""
+"""Fit of the cohesion between strokes on adjacent slices: a conditional logit with one parameter."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, F
 _MOST_PAIRS = 300
 _CANDIDATES = 24
 _LARGEST_COHESION = 50.0
+# Bisecting an interval of 50 forty times leaves an error far below the noise of the candidates.
 _BISECTIONS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicePair:
-    """Lines that a person drew on a slice, and the points drawn on the slice before, on the same surface."""
+    """Lines that one person drew on a slice, and the points drawn on the previous slice, on the same surface."""
 
     surface: DrawingSurface
     habits: FloatArray
@@ -29,17 +30,23 @@ class SlicePair:
     before: ComplexPoints
 
 
-def fit_cohesion(pairs: Sequence[SlicePair], model: StrokeModel, rng: np.random.Generator) -> float:
-    """Return the cohesion that maximizes the likelihood of people's drawings among candidates; 0 without pairs.
+def fit_cohesion(
+    pairs: Sequence[SlicePair],
+    model: StrokeModel,
+    rng: np.random.Generator,
+) -> float:
+    """Return the maximum likelihood cohesion of people's drawings among random candidates; 0 without pairs.
 
-    At that value, candidates chosen with it are on average as far from the drawing on the slice
-    before as people's drawings are; bisection finds it.
+    At this value, candidates sampled with the cohesion have on average the same distance to the
+    drawing on the previous slice as people's drawings have; bisection finds the value.
 
     Args:
         pairs: pairs of slices, of which up to 300 are used.
-        model: draws the candidates and gives their likeness.
+        model: model that samples the candidates and rates their likeness.
         rng: source of all random numbers.
     """
+    # Sampled at random but used in order, so that the result depends on the set of pairs and not on
+    # its permutation.
     order = sorted(rng.permutation(len(pairs))[:_MOST_PAIRS].tolist())
     if not order:
         return 0.0
@@ -56,12 +63,16 @@ def fit_cohesion(pairs: Sequence[SlicePair], model: StrokeModel, rng: np.random.
     logits_of_pairs = np.array(likeness)
 
     def excess_distance(cohesion: float) -> float:
+        # Candidates are sampled with these weights: a conditional logit with the distance as
+        # penalty.
         weights = np.exp(logits_of_pairs - cohesion * distances)
-        expected = (weights * distances).sum(axis=1) / weights.sum(axis=1)
+        totals = weights.sum(axis=1)
+        expected = (weights * distances).sum(axis=1) / totals
         return float(expected.mean() - mean_person_distance)
 
     low = 0.0
     high = _LARGEST_COHESION
+    # Candidates are already closer without any cohesion: people stay no closer than chance.
     if excess_distance(low) <= 0:
         return 0.0
     for _ in range(_BISECTIONS):
@@ -74,15 +85,21 @@ def fit_cohesion(pairs: Sequence[SlicePair], model: StrokeModel, rng: np.random.
 
 
 def _measure_pair(
-    pair: SlicePair, model: StrokeModel, rng: np.random.Generator
+    pair: SlicePair,
+    model: StrokeModel,
+    rng: np.random.Generator,
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the distances of a person's drawing and of candidates from the slice before, and candidate logits."""
+    """Return the distances of people's drawing and of candidates to the previous slice, and candidate logits."""
     repeated_habits = np.repeat(pair.habits[None], _CANDIDATES, axis=0)
     candidates = draw_candidates(pair.surface, repeated_habits, model, rng)
     meter = CandidateMeter(pair.surface)
     context = context_features(pair.surface, pair.habits)
-    inputs = np.array([[*meter.features(lines), *context] for lines in candidates], np.float32)
+    rows: list[list[float]] = []
+    for lines in candidates:
+        rows.append([*meter.features(lines), *context])
+    inputs = np.array(rows, np.float32)
     logits = model.likeness(inputs).ravel()
     distances = distances_to_strokes([pair.lines, *candidates], pair.before, pair.surface)
-    # Only differences of logits matter; subtracting the largest keeps exponentials in range.
+    # Only differences between logits matter; subtract the maximum so that the exponentials stay in
+    # range.
     return float(distances[0]), distances[1:], logits - logits.max()

@@ -13,10 +13,10 @@ from segarena.errors import MissingExtra
 from segarena.users.stroke_model.network import Network
 from segarena.users.stroke_model.surface import FloatArray
 
+# Logit of a class without rows, so low that the class is practically never sampled.
 _UNSEEN_LOGIT = -12.0
-"""Logit of a class without rows: it is practically never sampled."""
+# Added to standard deviations to avoid dividing by 0 for constant inputs.
 _LEAST_DEVIATION = 1e-3
-"""Added to standard deviations: constant inputs must not be divided by 0."""
 _CLIP_DEVIATIONS = 5
 _LARGEST_BATCH = 256
 _LEARNING_RATE = 2e-3
@@ -27,8 +27,8 @@ class TrainingConfig:
     """Hyperparameters of a network.
 
     Attributes:
-        hidden: units of each hidden layer.
-        epochs: passes over all rows.
+        hidden: number of units of each hidden layer.
+        epochs: number of passes over all rows.
         decay: weight decay.
     """
 
@@ -38,11 +38,15 @@ class TrainingConfig:
 
 
 def train_network(
-    rows: FloatArray, classes: NDArray[np.int64], count: int, config: TrainingConfig, seed: int
+    rows: FloatArray,
+    classes: NDArray[np.int64],
+    count: int,
+    config: TrainingConfig,
+    seed: int,
 ) -> Network:
-    """Train a network that outputs the logits of `count` classes; for two classes only that of the second.
+    """Train a network that outputs the logits of `count` classes; with two classes only that of the second.
 
-    A class without rows gets a logit at which it is practically never sampled.
+    A class without training rows gets a logit so low that it is practically never sampled.
 
     Raises:
         MissingExtra: scikit-learn is not installed.
@@ -58,7 +62,7 @@ def train_network(
 
     mean = rows.mean(axis=0)
     scale = 1 / (rows.std(axis=0) + _LEAST_DEVIATION)
-    # Typed as Any: the stubs of scikit-learn lack the attributes of a fitted model.
+    # Typed as Any: scikit-learn's stubs lack the attributes of a fitted model.
     classifier: Any = MLPClassifier
     model = classifier(
         config.hidden,
@@ -69,29 +73,35 @@ def train_network(
         random_state=seed,
     )
     inputs = np.clip((rows - mean) * scale, -_CLIP_DEVIATIONS, _CLIP_DEVIATIONS)
-    # One thread, so that sums have one order and the result is the same on every run.
+    # Use one thread, so that floating-point sums have a fixed order and the result is reproducible.
     with threadpool_limits(1), warnings.catch_warnings():
-        # Training stops after a fixed number of epochs on purpose.
+        # Training deliberately stops after a fixed number of epochs, so ignore the convergence
+        # warning.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(inputs, classes)
-    layers = [
-        (weights.astype(np.float32), biases.astype(np.float32))
-        for weights, biases in zip(model.coefs_, model.intercepts_, strict=True)
-    ]
+    layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
+    for weights, biases in zip(model.coefs_, model.intercepts_, strict=True):
+        layers.append((weights.astype(np.float32), biases.astype(np.float32)))
     if count > 2 and len(model.classes_) < count:
         layers[-1] = _add_unseen_classes(*layers[-1], model.classes_, count)
     return Network(mean.astype(np.float32), scale.astype(np.float32), layers)
 
 
 def _add_unseen_classes(
-    weights: FloatArray, biases: FloatArray, classes: NDArray[np.int64], count: int
+    weights: FloatArray,
+    biases: FloatArray,
+    classes: NDArray[np.int64],
+    count: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the last layer with outputs for all classes."""
+    """Extend the last layer to outputs for all classes."""
     all_weights = np.zeros((len(weights), count), np.float32)
     all_biases = np.full(count, _UNSEEN_LOGIT, np.float32)
-    # For two classes scikit-learn has one output, the logit of the second.
+    # For two classes scikit-learn has a single output, the logit of the second class.
     has_one_output = weights.shape[1] == 1
-    with_output = classes[1:] if has_one_output else classes
+    if has_one_output:
+        with_output = classes[1:]
+    else:
+        with_output = classes
     all_weights[:, with_output] = weights
     all_biases[with_output] = biases
     if has_one_output:

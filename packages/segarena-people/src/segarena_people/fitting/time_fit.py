@@ -1,9 +1,9 @@
-"""Fit of time habits to prompts with times.
+"""Fit of prompting times to prompts with recorded times.
 
-Times of a prompt count from the moment when it was allowed. Until the first press a person looks,
-decides and moves; then they draw. Speeds of moving and pressing stay as published, because tables
-do not record where a pointer came from; the remaining time is looking. Acts without prompts of
-their kind in the table stay as published too.
+The clock of a prompt starts when the page allows it. Until the first press, a person looks, decides
+and moves the pointer; then they draw. The speeds of moving and pressing keep their published
+values, because tables do not record where the pointer started; the remaining time is attributed to
+looking. Acts for which the table has no prompts keep their published values too.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from segarena_people.fitting.person_effects import estimate_person_effects
 from segarena_people.prompts import PersonPrompt, PointerSample
 
 FEWEST_TIMED_PROMPTS = 10
-"""Least number of prompts to which an act is fitted."""
+"""Minimum number of prompts from which an act is fitted."""
 
+# Lower bound, shorter than any human reaction: after subtracting the known parts, the remainder may
+# be 0 or negative.
 _LEAST_S = 0.05
+# Values of the normal distribution function one standard deviation below, at, and above the mean.
 _ONE_SIGMA_QUANTILES = (0.1587, 0.5, 0.8413)
-"""Shares of a normal distribution one standard deviation below, at, and above its mean."""
 _LEAST_SPREAD = 0.05
 
 
 class TimedAct(NamedTuple):
-    """Measured seconds, and the predicted part of them that belongs to other acts."""
+    """Measured seconds, and the predicted time of other acts within them."""
 
     seconds: float
     known: LogNormalSeconds
@@ -46,14 +48,16 @@ class TimedAct(NamedTuple):
 
 
 def fit_seconds(
-    prompts: Iterable[PersonPrompt], source: str, start: TimeHabits | None = None
+    prompts: Iterable[PersonPrompt],
+    source: str,
+    start: TimeHabits | None = None,
 ) -> TimeHabits:
-    """Fit time habits to prompts.
+    """Fit prompting times.
 
     Args:
         prompts: prompts; those without times are skipped.
-        source: origin, as written into the file.
-        start: habits for acts without enough prompts; by default the published ones.
+        source: description of the data's origin, stored in the result.
+        start: initial model, kept for acts with too few prompts; the published one by default.
 
     Raises:
         InvalidInput: fewer than 10 prompts have times.
@@ -62,34 +66,37 @@ def fit_seconds(
     timed = [prompt for prompt in prompts if has_times(prompt)]
     if len(timed) < FEWEST_TIMED_PROMPTS:
         raise InvalidInput(
-            f"prompts: expected times of {FEWEST_TIMED_PROMPTS} at least, got those of {len(timed)}"
+            f"expected at least {FEWEST_TIMED_PROMPTS} prompts with times, got {len(timed)}"
         )
-    leads = {
-        "first": [_time_to_press(prompt, habits) for prompt in timed if prompt.round == 1],
-        "correction": [_time_to_press(prompt, habits) for prompt in timed if prompt.round > 1],
-        "another": [gap for prompt in timed for gap in _stroke_gaps(prompt, habits)],
-    }
+    leads: dict[str, list[TimedAct]] = {"first": [], "correction": [], "another": []}
+    speeds: list[float] = []
+    for prompt in timed:
+        reason = "first" if prompt.round == 1 else "correction"
+        leads[reason].append(_time_to_press(prompt, habits))
+        leads["another"] += _stroke_gaps(prompt, habits)
+        speeds += _stroke_speeds(prompt)
     all_leads = [*leads["first"], *leads["correction"]]
     log_seconds = np.log([lead.seconds for lead in all_leads])
     between, _ = estimate_person_effects(log_seconds, [lead.person for lead in all_leads])
-    speeds = [speed for prompt in timed for speed in _stroke_speeds(prompt)]
     drags: list[TimedAct] = []
     for prompt in timed:
-        is_drag = prompt.kind == "box" and len(prompt.meant) == 1 and len(prompt.points) > 1
-        if is_drag:
+        # Boxes drawn by extreme clicks have four strokes and no drag.
+        is_one_stroke = len(prompt.meant) == 1 and len(prompt.points) > 1
+        if prompt.kind == "box" and is_one_stroke:
             drags.append(_drag_time(prompt, habits))
     if len(speeds) >= FEWEST_TIMED_PROMPTS:
         speed = _fit_log_normal(speeds)
     else:
         speed = LogNormalSeconds(habits.draw_per_s, habits.draw_spread)
+    look = {
+        reason: _fit_act(leads[reason], published, between)
+        for reason, published in habits.look.items()
+    }
     return msgspec.structs.replace(
         habits,
         source=source,
         between_people=round(between, 4),
-        look={
-            reason: _fit_act(leads[reason], published, between)
-            for reason, published in habits.look.items()
-        },
+        look=look,
         adjust=_fit_act(drags, habits.adjust, between),
         draw_per_s=round(speed.median, 5),
         draw_spread=round(speed.spread, 4),
@@ -97,13 +104,16 @@ def fit_seconds(
 
 
 def has_times(prompt: PersonPrompt) -> bool:
-    """Tell whether the points of a prompt have times, none of which run backwards."""
+    """Return whether the points of a prompt have times that never decrease."""
     times = [point.time_ms for point in prompt.points]
-    return bool(times) and times[0] > 0 and all(one <= two for one, two in pairwise(times))
+    # Tables without times store 0 instead.
+    if not times or times[0] <= 0:
+        return False
+    return all(one <= two for one, two in pairwise(times))
 
 
 def pointer_speed(prompt: PersonPrompt, habits: TimeHabits) -> PointerSpeed:
-    """Return the speed of a prompt's device; that of a mouse where the device is unknown."""
+    """Return the pointer speed of a prompt's device; the speed of a mouse if the device is unknown."""
     return habits.pointers.get(prompt.pointer, habits.pointers["mouse"])
 
 
@@ -112,27 +122,29 @@ def _diagonal(prompt: PersonPrompt) -> float:
 
 
 def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
-    """Return the time until the first press that counts; the assumed movement is its known part."""
+    """Return the time until the first press that counts; the assumed pointer movement is its known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     move = pointer_speed(prompt, habits).point(REST_DISTANCE, aim)
     known = sum_seconds([move, habits.press.seconds])
-    return TimedAct(prompt.meant[0][0].time_ms / 1000, known, prompt.person)
+    first_press = prompt.meant[0][0]
+    return TimedAct(first_press.time_ms / 1000, known, prompt.person)
 
 
 def _stroke_gaps(prompt: PersonPrompt, habits: TimeHabits) -> Iterable[TimedAct]:
-    """Yield the times between strokes; the movement from one to the next is the known part."""
+    """Yield the times between strokes; the pointer movement between them is the known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     for one, two in pairwise(prompt.meant):
         way = _distance(one[-1], two[0]) / _diagonal(prompt)
         move = pointer_speed(prompt, habits).point(way, aim)
         known = sum_seconds([move, habits.press.seconds])
         seconds = (two[0].time_ms - one[-1].time_ms) / 1000
+        # A gap of 0 ms, below the resolution of browser clocks, has no logarithm.
         if seconds > 0:
             yield TimedAct(seconds, known, prompt.person)
 
 
 def _drag_time(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
-    """Return the time from press to release of a box; the drag is its known part."""
+    """Return the time from press to release of a box; the drag movement is its known part."""
     (stroke,) = prompt.meant
     way = _distance(stroke[0], stroke[-1]) / _diagonal(prompt)
     known = pointer_speed(prompt, habits).drag(way, habits.aim_edge)
@@ -140,7 +152,7 @@ def _drag_time(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
 
 
 def _stroke_speeds(prompt: PersonPrompt) -> list[float]:
-    """Return the speeds of the strokes of a scribble or lasso, in picture diagonals per second."""
+    """Return the drawing speeds of a scribble's or lasso's strokes, in picture diagonals per second."""
     if prompt.kind not in ("scribble", "lasso"):
         return []
     speeds: list[float] = []
@@ -164,32 +176,47 @@ def _duration_s(stroke: Sequence[PointerSample]) -> float:
     return (stroke[-1].time_ms - stroke[0].time_ms) / 1000
 
 
-def _fit_act(timed: Sequence[TimedAct], published: ActTime, between: float) -> ActTime:
-    """Fit an act to the unexplained part of times; return the published habits if too few."""
+def _fit_act(
+    timed: Sequence[TimedAct],
+    published: ActTime,
+    between: float,
+) -> ActTime:
+    """Fit an act to the time that other acts do not explain; keep the published values if data are scarce."""
     if len(timed) < FEWEST_TIMED_PROMPTS:
         return published
     whole = _fit_log_normal([act.seconds for act in timed])
-    within = math.sqrt(max(whole.spread**2 - between**2, _LEAST_SPREAD**2))
+    # Variances add: the total spread includes the spread between people.
+    within_variance = whole.spread**2 - between**2
+    within = math.sqrt(max(within_variance, _LEAST_SPREAD**2))
     one_person = LogNormalSeconds(whole.median, within)
     known_mean = float(np.mean([act.known.mean for act in timed]))
     known_variance = float(np.mean([act.known.variance for act in timed]))
+    # Means and variances of independent parts add, so subtract those of the known parts.
     mean = one_person.mean - known_mean
     variance = one_person.variance - known_variance
     if mean <= _LEAST_S:
-        return ActTime(median_s=_LEAST_S, spread=_LEAST_SPREAD, source=f"{len(timed)} prompts")
+        return ActTime(
+            median_s=_LEAST_S,
+            spread=_LEAST_SPREAD,
+            source=f"{len(timed)} prompts",
+        )
     least_variance = (_LEAST_SPREAD * mean) ** 2
     spread = math.sqrt(math.log1p(max(variance, least_variance) / mean**2))
+    # The mean of a log-normal distribution is its median times exp(spread² / 2).
     median = mean / math.exp(spread**2 / 2)
     return ActTime(
-        median_s=round(median, 4), spread=round(spread, 4), source=f"{len(timed)} prompts"
+        median_s=round(median, 4),
+        spread=round(spread, 4),
+        source=f"{len(timed)} prompts",
     )
 
 
 def _fit_log_normal(values: Sequence[float]) -> LogNormalSeconds:
-    """Return the log-normal distribution with the median of values and the spread of their middle two thirds.
+    """Fit a log-normal distribution to the median of the values and the spread of the middle two thirds.
 
-    Quantiles rather than moments: a break of a person yields an outlier.
+    Quantiles are used instead of moments because a person's break produces an outlier.
     """
     logs = np.log(np.asarray(values, dtype=np.float64))
     low, median, high = np.quantile(logs, _ONE_SIGMA_QUANTILES)
-    return LogNormalSeconds(math.exp(float(median)), max(float(high - low) / 2, _LEAST_SPREAD))
+    spread = max(float(high - low) / 2, _LEAST_SPREAD)
+    return LogNormalSeconds(math.exp(float(median)), spread)

@@ -1,4 +1,4 @@
-"""Training data of the fits, read from collections: boxes, clicks and drawings."""
+"""Training data for the fits, read from collections: boxes, clicks and drawings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from segarena_people.fitting.stroke_fit import PersonDrawing
 
 
 def read_boxes(collection: Collection) -> PersonBoxes:
-    """Return the boxes in a collection that count, with the smallest boxes around their goals.
+    """Return the boxes of a collection that count, with the tight boxes around their goals.
 
     Raises:
-        InvalidInput: there are no boxes.
+        InvalidInput: the collection has no boxes.
     """
     sides: list[tuple[int, ...]] = []
     offsets: list[list[float]] = []
@@ -35,7 +35,7 @@ def read_boxes(collection: Collection) -> PersonBoxes:
         top, left = box.start[-2:]
         bottom, right = box.stop[-2:]
         sides.append(window_shape(window))
-        # In the order of `BOX_EDGES`, positive outside the goal's box.
+        # In the order of `BOX_EDGES`; positive outside the goal's tight box.
         offsets.append(
             [rows.start - top, columns.start - left, bottom - rows.stop, right - columns.stop]
         )
@@ -45,32 +45,36 @@ def read_boxes(collection: Collection) -> PersonBoxes:
             f"{collection.name}: expected boxes of people, got {_kinds_text(collection)}"
         )
     return PersonBoxes(
-        np.array(sides, dtype=np.float64), np.array(offsets, dtype=np.float64), people
+        np.array(sides, dtype=np.float64),
+        np.array(offsets, dtype=np.float64),
+        people,
     )
 
 
 def read_person_clicks(collection: Collection) -> list[PersonClick]:
-    """Return the clicks in a collection that count, with their goals and the person's earlier clicks.
+    """Return the clicks of a collection that count, with their goals and the person's earlier clicks.
 
     Raises:
-        InvalidInput: there are no clicks.
+        InvalidInput: the collection has no clicks.
     """
     clicks: list[PersonClick] = []
+    # Keyed by question and person, because earlier clicks by other people have no effect.
     history: defaultdict[tuple[str, ...], list[tuple[int, tuple[float, float]]]]
     history = defaultdict(list)
-    by_round = sorted(
-        collection.only(kind="click", counts=True), key=lambda collected: collected.row.round
-    )
+    counted = collection.only(kind="click", counts=True)
+    # Sorted by round, because a click needs the earlier ones.
+    by_round = sorted(counted, key=lambda collected: collected.row.round)
     for collected in by_round:
         row = collected.row
         click = collected.prompt
         if not isinstance(click, Click):
             continue
-        position = (float(click.position[-2]), float(click.position[-1]))
+        row_px, column_px = click.position[-2:]
+        position = (float(row_px), float(column_px))
         former = history[row.study, row.dataset, row.sample, row.target, row.person]
         earlier: list[tuple[float, float]] = []
         for former_round, former_position in former:
-            # Clicks of unknown people may be of several people.
+            # Clicks without a known person may come from several people.
             if row.person and former_round < row.round:
                 earlier.append(former_position)
         clicks.append(PersonClick(collected.goal, position, earlier, row.person, row.pointer))
@@ -83,23 +87,24 @@ def read_person_clicks(collection: Collection) -> list[PersonClick]:
 
 
 def read_drawings(collection: Collection, *, background: bool = False) -> list[PersonDrawing]:
-    """Return all strokes that count, one drawing for each person, goal and round.
+    """Return all strokes that count, as one drawing per person, goal and round.
 
-    Includes strokes on an object, on a missing part and on a surplus part; with `background`, only
-    strokes beside an object, whose goal is the background near it. People without a name get
-    the name of the collection.
+    Strokes may lie on an object, on a missing part or on a surplus part. With `background`, only
+    strokes outside an object are returned, and their goal is the background near the object. A
+    person without a name gets the name of the collection.
 
     Args:
         collection: collection with scribbles.
-        background: take strokes on the background instead.
+        background: return strokes on the background instead.
 
     Raises:
-        InvalidInput: there are no such strokes.
+        InvalidInput: the collection has no such strokes.
     """
     drawings: dict[tuple[object, ...], PersonDrawing] = {}
     for collected in collection.only(kind="scribble", counts=True):
         row = collected.row
         is_on_background = row.goal == "object" and not row.is_positive
+        # Surplus parts are marked by negative prompts.
         is_on_goal = row.is_positive != (row.goal == "surplus")
         is_wanted = is_on_background if background else is_on_goal
         if not is_wanted:
@@ -113,6 +118,7 @@ def read_drawings(collection: Collection, *, background: bool = False) -> list[P
         if before is None:
             goal = _stroke_goal(collected, background=background)
         else:
+            # All lines of a round form one drawing; their prompts share the goal.
             goal = before.goal
             ink = before.ink | ink
         if row.plane is None:

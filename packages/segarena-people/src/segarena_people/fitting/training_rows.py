@@ -1,4 +1,4 @@
-"""Training rows of the stroke networks: the inputs of an agent at every step of a person's drawing."""
+"""Training rows for the stroke networks: an agent's inputs at every step of a person's drawing."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from segarena.users.stroke_model.candidates import TURN_CLASSES, TURN_EDGES, sam
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS, DrawingAgents
 from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
+# Number of points sampled as non-starts for each true line start.
 _OTHER_STARTS = 24
-"""Points at which a line might have begun but did not, for each that did."""
 _FEWEST_POINTS_OF_LOOP = 8
 _LOOP_GAP_STRIDES = 1.5
+# Index of the only agent, which replays the lines.
 _AGENT = np.zeros(1, np.intp)
-"""Index of the one agent that draws the lines again."""
 
 
 @dataclass(slots=True)
 class TrainingRows:
-    """Rows for the networks of `segarena.users.stroke_model.model.StrokeModel`.
+    """Training rows for the networks of `segarena.users.stroke_model.model.StrokeModel`.
 
     Attributes:
         steps, turns: inputs before each step, and the turn class that followed.
         starts: inputs at the start of each line, followed by those at other points, (1 + others,
             inputs) each.
-        courses, chosen: inputs at the start of each line, and the direction class in which it
-            begins.
+        courses, chosen: inputs at the start of each line, and the class of its initial direction.
     """
 
     steps: list[FloatArray] = field(default_factory=list[FloatArray])
@@ -40,14 +39,16 @@ class TrainingRows:
 
 
 def infer_plan(lines: Sequence[ComplexPoints], surface: DrawingSurface) -> FloatArray:
-    """Return the plan that `lines`, in steps of a stride, carry out.
+    """Infer the plan that `lines`, which have one point per stride, carry out.
 
-    Its fields are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
+    The fields are those of `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
     """
     steps = sum(len(line) - 1 for line in lines)
-    # Dots count as half a step: the logarithm must stay finite.
+    # A dot counts as half a step, so that the logarithm stays finite.
     ink = max(steps, 0.5) * surface.stride / surface.size
-    return np.array([math.log(ink), math.log(len(lines))], np.float32)
+    log_ink = math.log(ink)
+    log_lines = math.log(len(lines))
+    return np.array([log_ink, log_lines], np.float32)
 
 
 def record_drawing(
@@ -57,17 +58,17 @@ def record_drawing(
     rows: TrainingRows,
     rng: np.random.Generator,
 ) -> None:
-    """Draw a person's lines again and add the inputs and outputs of every step to `rows`.
+    """Replay a person's lines and append the inputs and outputs of every step to `rows`.
 
-    The order of the lines, their directions and the start of closed lines are unknown: they are
+    The order of the lines, their directions and the start of closed lines are unknown, so they are
     sampled.
 
     Args:
         surface: surface of the goal.
-        lines: points on the surface, a stride apart.
-        habits: habits of the person, (people,).
+        lines: points on the surface, one stride apart.
+        habits: one-hot encoding of the person, (people,).
         rows: rows to append to.
-        rng: samples order, directions, and the points where lines did not begin.
+        rng: samples the order, the directions, and the points where no line started.
     """
     order = rng.permutation(len(lines))
     ordered = [_randomize_direction(lines[index], surface, rng) for index in order]
@@ -80,7 +81,7 @@ def record_drawing(
         rows.starts.append(agent.start_inputs(_AGENT, points)[0])
         agent.put_down(_AGENT, line[:1])
         _record_line(agent, line, rows, rng)
-        # The end of the last line is no example of a lift: the plan is carried out by then.
+        # The end of the last line is no example of lifting the pen: by then the plan is complete.
         if number + 1 < len(ordered):
             rows.steps.append(agent.step_inputs(_AGENT)[0])
             rows.turns.append(TURN_CLASSES)
@@ -88,23 +89,31 @@ def record_drawing(
 
 
 def _randomize_direction(
-    line: ComplexPoints, surface: DrawingSurface, rng: np.random.Generator
+    line: ComplexPoints,
+    surface: DrawingSurface,
+    rng: np.random.Generator,
 ) -> ComplexPoints:
-    """Return a line in a random direction; a closed line also begins at a random point."""
+    """Return a line in a random direction; a closed line also starts at a random point."""
     gap = abs(line[0] - line[-1])
     if len(line) > _FEWEST_POINTS_OF_LOOP and gap < _LOOP_GAP_STRIDES * surface.stride:
         start = int(rng.integers(len(line) - 1))
         line = np.concatenate([line[start:-1], line[: start + 1]])
-    return line[::-1] if rng.random() < 0.5 else line
+    if rng.random() < 0.5:
+        return line[::-1]
+    return line
 
 
 def _record_line(
-    agent: DrawingAgents, line: ComplexPoints, rows: TrainingRows, rng: np.random.Generator
+    agent: DrawingAgents,
+    line: ComplexPoints,
+    rows: TrainingRows,
+    rng: np.random.Generator,
 ) -> None:
-    """Move the agent along a line and record each step."""
+    """Move the agent along a line and record every step."""
     angles = np.angle(np.diff(line))
     class_width = 2 * math.pi / START_DIRECTIONS
-    # A sampled course is anywhere within its direction class, so the recorded one must be, too.
+    # A sampled course may lie anywhere within its direction class, so randomize the recorded one in
+    # the same way.
     facing = float(rng.uniform(-0.5, 0.5)) * class_width
     if len(angles):
         direction = round(float(angles[0]) / class_width) % START_DIRECTIONS

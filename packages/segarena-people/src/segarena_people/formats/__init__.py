@@ -1,1 +1,1 @@
-"""Importers of published prompts of people: one module for each format; see `segarena_people.import_format`."""
+"""Importers of people's published prompts, one module per format; see `segarena_people.import_format`."""

@@ -1,12 +1,12 @@
-"""MedScribble: strokes of three people for one object each in 64 medical images, on the object and beside it.
+"""MedScribble: strokes by three people on one object, and on the background, in each of 64 medical images.
 
-In its repository a folder per image holds `seg.npy` (256, 256) and `scribble_0.npy` to
-`scribble_2.npy`, each (2, 256, 256): strokes on the object, strokes on the background; float32 from
-0 to 1, resized with a filter, so that values above one half are ink. Eight images come without
-`seg.npy`. An `.npz` packs several: `name`, and bits along the last axis in `mask` (N, 256, 32),
-`positive` and `negative` (N, 3, 256, 32).
+The repository has one folder per image with `seg.npy` (256, 256) and `scribble_0.npy` to
+`scribble_2.npy`, each (2, 256, 256): strokes on the object, and strokes on the background. The
+arrays are float32 from 0 to 1 and were resized with an interpolation filter, so values above one
+half count as ink. Eight images have no `seg.npy`. An `.npz` packs several images: `name`, and bits
+along the last axis in `mask` (N, 256, 32), `positive` and `negative` (N, 3, 256, 32).
 
-The first two drew with a stylus on a tablet, the third with a trackpad. The width of the pen is not
+The first two people drew with a stylus on a tablet, the third with a trackpad. The pen width is not
 documented.
 
 Source: Wong et al., ScribblePrompt (ECCV 2024), and the README of MedScribble in its repository.
@@ -25,23 +25,36 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.npy import read_arrays
 from segarena.samples import Mask
-from segarena_people.import_format import ImportedPrompt, ImportInputs, Units, prompt_format
+from segarena_people.import_format import (
+    ImportedPrompt,
+    ImportInputs,
+    UnitReader,
+    Units,
+    prompt_format,
+)
 from segarena_people.prompts import DeviceKind, PersonPrompt, PointerKind
 
+# The first two people drew with a stylus on a tablet, the third with a trackpad (README of
+# MedScribble).
 ANNOTATORS: tuple[tuple[DeviceKind, PointerKind], ...] = (
     ("mobile", "pen"),
     ("mobile", "pen"),
     ("pc", "mouse"),
 )
+# The authors resized the strokes with an interpolation filter, which produces values between 0 and
+# 1.
 _INK_THRESHOLD = 0.5
 _PACKED = ("name", "mask", "positive", "negative")
 
 
 @prompt_format(
     "medscribble",
-    source="the folder MedScribble of its repository, or an .npz of several images",
-    holds="56 images of 12 sources with masks (64 of 14 in all), three people, strokes on the object and beside it",
-    terms="Apache-2.0; the sources of the images keep their own; cite Wong et al. 2024",
+    source="the folder MedScribble of the ScribblePrompt repository, or an .npz of several images",
+    holds=(
+        "56 images with masks from 12 sources (64 from 14 in total), strokes by three people on and "
+        "next to the object"
+    ),
+    terms="Apache-2.0; the images keep the licences of their sources; cite Wong et al. 2024",
     origin="halleewong/ScribblePrompt, MedScribble",
 )
 def open_medscribble(source: Path, _: ImportInputs) -> Units:
@@ -53,10 +66,11 @@ def open_medscribble(source: Path, _: ImportInputs) -> Units:
         raise DatasetMissing(
             f"{source}: expected folders with scribble_0.npy and seg.npy, found none"
         )
-    return {
-        _name(folder, source): partial(_example, folder, _name(folder, source))
-        for folder in folders
-    }
+    units: dict[str, UnitReader] = {}
+    for folder in folders:
+        name = _name(folder, source)
+        units[name] = partial(_example, folder, name)
+    return units
 
 
 def _name(folder: Path, source: Path) -> str:
@@ -64,6 +78,7 @@ def _name(folder: Path, source: Path) -> str:
 
 
 def _example(folder: Path, name: str) -> Iterator[ImportedPrompt]:
+    # Eight images have no mask: the error marks their folder as a skipped unit.
     goal = _bits(folder / "seg.npy", 2)
     for number in range(len(ANNOTATORS)):
         path = folder / f"scribble_{number}.npy"
@@ -77,7 +92,7 @@ def _example(folder: Path, name: str) -> Iterator[ImportedPrompt]:
 def _bits(path: Path, axes: int) -> Mask:
     values = read_arrays(path).get("")
     if values is None or values.ndim != axes or not np.isfinite(values).all():
-        raise InvalidMask(f"{path}: expected finite numbers along {axes} axes, got others")
+        raise InvalidMask(f"{path}: expected an array of finite numbers with {axes} axes")
     return values > _INK_THRESHOLD
 
 
@@ -89,39 +104,62 @@ def _packed(path: Path) -> Units:
             f"{path}: expected arrays {', '.join(_PACKED)}; {', '.join(missing)} is missing"
         )
     names, goals, positive, negative = (arrays[name] for name in _PACKED)
-    people = (len(names), len(ANNOTATORS), *goals.shape[1:])
-    is_right = (
-        goals.ndim == 3 and len(goals) == len(names) and positive.shape == negative.shape == people
-    )
-    if not is_right or {goals.dtype, positive.dtype, negative.dtype} != {np.dtype(np.uint8)}:
+    people = (names.size, len(ANNOTATORS), *goals.shape[1:])
+    has_right_shapes = names.ndim == 1 and goals.ndim == 3 and len(goals) == names.size
+    has_right_shapes &= positive.shape == negative.shape == people
+    types = {goals.dtype, positive.dtype, negative.dtype}
+    if not has_right_shapes or types != {np.dtype(np.uint8)}:
         raise InvalidMask(
-            f"{path}: expected bits (N, H, W / 8), and (N, 3, H, W / 8) for people, got other shapes"
+            f"{path}: expected packed bits of shape (N, H, W / 8), and (N, 3, H, W / 8) for people's strokes"
         )
-    return {
-        str(name): partial(
-            _of_bits, str(name), goals[i], np.stack([positive[i], negative[i]], axis=1)
-        )
-        for i, name in enumerate(names)
-    }
+    units: dict[str, UnitReader] = {}
+    for i, name in enumerate(names):
+        drawn = np.stack([positive[i], negative[i]], axis=1)
+        units[str(name)] = partial(_of_bits, str(name), goals[i], drawn)
+    return units
 
 
-def _of_bits(name: str, goal: NDArray[Any], drawn: NDArray[Any]) -> Iterator[ImportedPrompt]:
-    """Yield the strokes of a picture from its bit-packed arrays."""
+def _of_bits(
+    name: str,
+    goal: NDArray[Any],
+    drawn: NDArray[Any],
+) -> Iterator[ImportedPrompt]:
+    """Yield the strokes on one picture from its bit-packed arrays."""
     target = np.unpackbits(goal, axis=-1).view(np.bool_)
     for number, packed in enumerate(drawn):
         masks = np.unpackbits(packed, axis=-1).view(np.bool_)
         yield from _strokes(name, number, target, masks)
 
 
-def _strokes(name: str, number: int, goal: Mask, drawn: Mask) -> Iterator[ImportedPrompt]:
-    """Yield the strokes of one person on one image, on the object and beside it, unless they are empty."""
+def _strokes(
+    name: str,
+    number: int,
+    goal: Mask,
+    drawn: Mask,
+) -> Iterator[ImportedPrompt]:
+    """Yield one person's non-empty strokes on one image, on the object and on the background."""
     device, pointer = ANNOTATORS[number]
     for stroke, is_positive in zip(drawn, (True, False), strict=True):
         row = PersonPrompt(
-            id=f"{name}-{number + 1}-{'on' if is_positive else 'beside'}", study="medscribble", dataset="medscribble",
-            sample=name, target="object", label=name.partition("/")[0], height=goal.shape[0], width=goal.shape[1],
-            person=f"medscribble-{number + 1}", kind="scribble", is_positive=is_positive, device=device,
-            declared_device=device, pointer=pointer,
-        )  # fmt: skip
+            id=f"{name}-{number + 1}-{'on' if is_positive else 'beside'}",
+            study="medscribble",
+            dataset="medscribble",
+            sample=name,
+            target="object",
+            label=name.partition("/")[0],
+            height=goal.shape[0],
+            width=goal.shape[1],
+            person=f"medscribble-{number + 1}",
+            kind="scribble",
+            is_positive=is_positive,
+            device=device,
+            declared_device=device,
+            pointer=pointer,
+        )
         if stroke.any():
-            yield ImportedPrompt(row=row, goal=goal, goal_name=name, drawn=stroke)
+            yield ImportedPrompt(
+                row=row,
+                goal=goal,
+                goal_name=name,
+                drawn=stroke,
+            )

@@ -1,10 +1,10 @@
-"""Your own strokes as pictures, drawn with any program: PERSON/IMAGE.png, with ink above 0.
+"""Your own strokes as images, drawn with any program: PERSON/IMAGE.png, with ink above 0.
 
     strokes/anna/cat.png
     strokes/ben/cat.png
 
-All ink of a person on a picture is one scribble. Pictures are grey, as large as the mask of the
-object.
+All ink of one person on a picture forms one scribble. The images are greyscale and have the size of
+the object's mask.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ from segarena.files.images import read_mask_values
 from segarena_people.import_format import (
     ImportedPrompt,
     ImportInputs,
+    UnitReader,
     Units,
     prompt_format,
     read_goal,
 )
 from segarena_people.prompts import PersonPrompt
 
-_MASKS = "IMAGE.png for each picture, the object above 0"
+_MASKS = "IMAGE.png for each picture, with values above 0 on the object"
 
 
 @prompt_format(
     "rasters",
-    source="a folder with PERSON/IMAGE.png, drawn on where above 0",
+    source="a folder with PERSON/IMAGE.png, with values above 0 on the strokes",
     beside=f"--masks: {_MASKS}",
-    holds="strokes that people drew for you, as pictures",
+    holds="strokes that you collected, as images",
     terms="yours",
     origin="yours",
 )
 def open_rasters(source: Path, beside: ImportInputs) -> Units:
-    """Return the stroke pictures by person and name."""
+    """Return the stroke images by person and name."""
     files = sorted(source.glob("*/*.png"))
     if not files:
-        raise DatasetMissing(f"{source}: expected pictures PERSON/IMAGE.png, found none")
+        raise DatasetMissing(f"{source}: expected images PERSON/IMAGE.png, found none")
     masks = beside.need_masks(_MASKS)
-    return {f"{path.parent.name}/{path.name}": partial(_stroke, path, masks) for path in files}
+    units: dict[str, UnitReader] = {}
+    for path in files:
+        units[f"{path.parent.name}/{path.name}"] = partial(_stroke, path, masks)
+    return units
 
 
 def _stroke(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
@@ -52,9 +56,21 @@ def _stroke(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
             f"{path}: expected the size of its mask, {goal.shape[1]} x {goal.shape[0]}, got {drawn.shape[::-1]}"
         )
     row = PersonPrompt(
-        id=f"{path.parent.name}/{path.stem}", study="rasters", dataset="rasters", sample=path.stem, target="object",
-        height=goal.shape[0], width=goal.shape[1], person=path.parent.name, kind="scribble",
-    )  # fmt: skip
+        id=f"{path.parent.name}/{path.stem}",
+        study="rasters",
+        dataset="rasters",
+        sample=path.stem,
+        target="object",
+        height=goal.shape[0],
+        width=goal.shape[1],
+        person=path.parent.name,
+        kind="scribble",
+    )
     if not drawn.any():
         raise InvalidMask(f"{path}: expected a stroke, found only 0")
-    yield ImportedPrompt(row=row, goal=goal, goal_name=path.stem, drawn=drawn)
+    yield ImportedPrompt(
+        row=row,
+        goal=goal,
+        goal_name=path.stem,
+        drawn=drawn,
+    )

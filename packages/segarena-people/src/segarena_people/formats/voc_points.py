@@ -1,11 +1,12 @@
-"""What's the Point: a point on each class, or each object, in photographs of PASCAL VOC, in one JSON file.
+"""Reader of "What's the Point": one point per class or object in photographs of PASCAL VOC, in a single JSON file.
 
     {"2008_007574": [{"x": 238.1, "y": 288.2, "cls": 4, "rank": 1}, ...], ...}
 
-`cls` is the class, 1 to 20, `rank` counts the points of a class in an image in order of time.
+`cls` is the class, 1 to 20; `rank` numbers the points of a class in an image in the order of
+clicking.
 
-Source: Bearman et al., What's the Point (ECCV 2016); as packed in the repository GatedCRFLoss,
-whose sibling file holds background points that were sampled from strokes, not clicked by people.
+Source: Bearman et al., What's the Point (ECCV 2016); file layout as in the repository GatedCRFLoss,
+whose second file contains background points that were sampled from strokes, not clicked by people.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from segarena_people.voc_masks import VOC_CLASSES, VOC_MASKS, read_classes
 
 
 class _Click(msgspec.Struct, frozen=True):
-    """A point of the file."""
+    """One point in the file."""
 
     x: float
     y: float
@@ -55,7 +56,10 @@ def open_voc_points(source: Path, beside: ImportInputs) -> Units:
             f"{source}: expected images with points x, y, cls, rank in JSON; {error}"
         ) from error
     masks = beside.need_masks(VOC_MASKS)
-    there = {path.stem for path in masks.iterdir() if path.suffix in (".png", ".mat")}
+    there: set[str] = set()
+    for path in masks.iterdir():
+        if path.suffix in (".png", ".mat"):
+            there.add(path.stem)
     return {
         name: partial(_image, name, points, masks)
         for name, points in images.items()
@@ -63,15 +67,31 @@ def open_voc_points(source: Path, beside: ImportInputs) -> Units:
     }
 
 
-def _image(name: str, points: list[_Click], masks: Path) -> Iterator[ImportedPrompt]:
+def _image(
+    name: str,
+    points: list[_Click],
+    masks: Path,
+) -> Iterator[ImportedPrompt]:
     classes = read_classes(masks, name)
     for place, point in enumerate(points, start=1):
         label = VOC_CLASSES[point.cls - 1]
         goal = classes == point.cls
         row = PersonPrompt(
-            id=f"{name}-{place}", study="voc-points", dataset="voc", sample=name, target=label, label=label,
-            height=classes.shape[0], width=classes.shape[1], place=point.rank, kind="click",
+            id=f"{name}-{place}",
+            study="voc-points",
+            dataset="voc",
+            sample=name,
+            target=label,
+            label=label,
+            height=classes.shape[0],
+            width=classes.shape[1],
+            place=point.rank,
+            kind="click",
             points=build_stroke([(point.x, point.y)]),
-        )  # fmt: skip
+        )
         if goal.any():
-            yield ImportedPrompt(row=row, goal=goal, goal_name=f"{name}-{label}")
+            yield ImportedPrompt(
+                row=row,
+                goal=goal,
+                goal_name=f"{name}-{label}",
+            )

@@ -1,1 +1,1 @@
-"""Measures of prompts, by which people are compared with simulated users."""
+"""Measures of prompts for comparing simulated users with people."""

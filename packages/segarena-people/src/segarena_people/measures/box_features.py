@@ -1,4 +1,4 @@
-"""Box features: offsets of a box's four edges from those of its goal."""
+"""Box features: offsets of a box's four edges from those of its goal's tight box."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from segarena.samples import Mask
 from segarena_people.measures.goal_shape import GoalShape
 
 BOX_FEATURES: dict[str, str] = {
-    "top": "how far the upper edge is outside the goal's, over the goal's height",
-    "left": "how far the left edge is outside the goal's, over the goal's width",
-    "bottom": "how far the lower edge is outside the goal's, over the goal's height",
-    "right": "how far the right edge is outside the goal's, over the goal's width",
+    "top": "distance of the upper edge outside that of the goal, divided by the goal's height",
+    "left": "distance of the left edge outside that of the goal, divided by the goal's width",
+    "bottom": "distance of the lower edge outside that of the goal, divided by the goal's height",
+    "right": "distance of the right edge outside that of the goal, divided by the goal's width",
 }
-"""Features with their definitions, in order; negative where the edge cuts the goal."""
+"""Feature definitions in order; a value is negative if the edge cuts off part of the goal."""
 
 
 def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
@@ -29,12 +29,12 @@ def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
     [0.1, -0.25, 0.0, 0.25]
 
     Args:
-        box: box in an image, or in one plane of a volume or video: its last two axes count.
+        box: box in an image, or in one slice or frame; only its last two axes are used.
         goal: bool (H, W), or its `GoalShape`.
 
     Raises:
         InvalidPrompt: the box has fewer than two axes.
-        InvalidMask: the goal has no pixels.
+        InvalidMask: the goal is empty.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if len(box.start) < 2:
@@ -47,7 +47,7 @@ def box_features(box: Box, goal: Mask | GoalShape) -> NDArray[np.float64]:
 
 
 def size_class(goal: Mask | GoalShape) -> str:
-    """Return the octave of the square root of the goal's area: "16-32" is 16 px to below 32.
+    """Return the octave of the square root of the goal's area: "16-32" means at least 16 and less than 32 px.
 
     >>> size_class(np.ones((20, 20), bool))
     '16-32'

@@ -1,4 +1,4 @@
-"""Tests of a simulated user's boxes against people's by object size, including the tails."""
+"""Tests of a simulated user's boxes against people's boxes by object size, including the tails."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from segarena.errors import InvalidInput
 from segarena.statistics.permutation_tests import energy_test
 
 FEWEST_IN_CLASS = 30
-"""Least number of boxes in a size class that is tested."""
+"""Minimum number of boxes in a tested size class."""
 
 MOST_TESTED = 400
-"""Larger classes are subsampled to this many boxes: the test looks at all pairs."""
+"""Larger classes are subsampled to this many boxes, because the test compares all pairs."""
 
 FAR_QUANTILE = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeTest:
-    """Test of one size class.
+    """Test result of one size class.
 
     Attributes:
-        name: name of the class.
-        boxes: number of tested boxes of each side.
+        name: name of the size class.
+        boxes: number of tested boxes per side.
         p_value: p-value of the energy test for equal distributions.
-        far, far_people: 99th percentile of absolute edge offsets over the side, of the user and of
+        far, far_people: 99th percentile of the absolute relative edge offsets, of the user and of
             people.
     """
 
@@ -47,14 +47,18 @@ class SizeTest:
 
 
 def run_size_tests(
-    simulated: ArrayLike, people: ArrayLike, classes: Sequence[str], *, seed: int = 0
+    simulated: ArrayLike,
+    people: ArrayLike,
+    classes: Sequence[str],
+    *,
+    seed: int = 0,
 ) -> list[SizeTest]:
-    """Test each size class with 30 boxes or more, in the order of their first box.
+    """Test each size class with at least 30 boxes, in the order in which the classes first appear.
 
     Args:
         simulated: `BOX_FEATURES` of the user's boxes, (n, 4).
         people: `BOX_FEATURES` of people's boxes around the same objects, in the same order.
-        classes: the size class of each object, as `size_class` gives it.
+        classes: size class of each object, from `size_class`.
         seed: seed of subsamples and permutations.
 
     Raises:
@@ -69,21 +73,33 @@ def run_size_tests(
     names = np.asarray(classes)
     known = [(name, np.flatnonzero(names == name)) for name in dict.fromkeys(classes)]
     rng = np.random.default_rng(seed)
-    return [
-        _test(name, ours[at], theirs[at], rng) for name, at in known if len(at) >= FEWEST_IN_CLASS
-    ]
+    tests: list[SizeTest] = []
+    for name, at in known:
+        if len(at) >= FEWEST_IN_CLASS:
+            tests.append(_test(name, ours[at], theirs[at], rng))
+    return tests
 
 
 def _test(
-    name: str, ours: NDArray[np.float64], theirs: NDArray[np.float64], rng: np.random.Generator
+    name: str,
+    ours: NDArray[np.float64],
+    theirs: NDArray[np.float64],
+    rng: np.random.Generator,
 ) -> SizeTest:
-    """Compare the offsets of a user's and of people's boxes on the same goals."""
+    """Compare the offsets of a user's and of people's boxes for the same goals."""
     count = min(len(ours), MOST_TESTED)
-    # Independent draws: the two samples must not hold pairs of the same goals.
+    # Subsample both sides independently: the two samples must not be paired by goal.
     first = rng.permutation(len(ours))[:count]
     second = rng.permutation(len(ours))[:count]
     seed = int(rng.integers(1 << 31))
     found = energy_test(ours[first], theirs[second], seed=seed)
+    # Use all boxes instead of the subsample, because tail percentiles need as many as possible.
     far = float(np.quantile(np.abs(ours), FAR_QUANTILE))
     far_people = float(np.quantile(np.abs(theirs), FAR_QUANTILE))
-    return SizeTest(name=name, boxes=count, p_value=found.p_value, far=far, far_people=far_people)
+    return SizeTest(
+        name=name,
+        boxes=count,
+        p_value=found.p_value,
+        far=far,
+        far_people=far_people,
+    )

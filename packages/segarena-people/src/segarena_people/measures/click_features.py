@@ -1,4 +1,4 @@
-"""Click features: position of a click in or beside its goal."""
+"""Click features: position of a click relative to its goal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from segarena.samples import Mask
 from segarena_people.measures.goal_shape import GoalShape
 
 CLICK_FEATURES: dict[str, str] = {
-    "row": "row in the goal's box, 0 at its upper edge, 1 at its lower edge",
-    "column": "column in the goal's box, 0 at its left edge, 1 at its right edge",
-    "depth": "depth in the goal, as a share of the greatest; 0 off it",
-    "offset": "distance from the goal's centroid, over the root of its area",
-    "off_goal": "distance from the goal's nearest pixel, over the root of its area; 0 on it",
+    "row": "vertical position in the goal's box, 0 at its upper edge, 1 at its lower edge",
+    "column": "horizontal position in the goal's box, 0 at its left edge, 1 at its right edge",
+    "depth": "depth in the goal, divided by the maximum depth; 0 outside the goal",
+    "offset": "distance from the goal's centroid, divided by the square root of its area",
+    "off_goal": "distance from the goal's nearest pixel, divided by the square root of its area; 0 on the goal",
 }
 """Features with their definitions, in order."""
 
@@ -32,23 +32,24 @@ def click_features(click: Click, goal: Mask | GoalShape) -> NDArray[np.float64]:
     [0.5, 0.5, 1.0, 0.0, 0.0]
 
     Args:
-        click: click in an image, or in a plane of a volume or video: its last two axes count.
+        click: click in an image, or in one slice or frame; only its last two axes are used.
         goal: bool (H, W), or its `GoalShape`.
 
     Raises:
         InvalidPrompt: the click has fewer than two axes.
-        InvalidMask: the goal has no pixels.
+        InvalidMask: the goal is empty.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if len(click.position) < 2:
         raise InvalidPrompt(f"click: expected two axes or more, got {len(click.position)}")
     position = np.array(click.position[-2:])
-    # The middle of a pixel lies half a pixel from its edges.
+    # The centre of a pixel is half a pixel from its edges.
     in_box = (position - window_start(shape.window) + 0.5) / shape.extent
     depth = shape.depth_at(position[:1], position[1:])
     if depth[0]:
         away = 0.0
     else:
-        away = math.sqrt(float(np.square(shape.pixels - position).sum(axis=1).min()))
+        squared = np.square(shape.pixels - position).sum(axis=1)
+        away = math.sqrt(float(squared.min()))
     offset = float(np.linalg.norm(position - shape.centroid))
     return np.array([*in_box, *depth, offset / shape.side, away / shape.side])

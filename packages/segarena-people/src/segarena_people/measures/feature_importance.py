@@ -1,4 +1,4 @@
-"""Feature importance: the features by which a classifier tells a simulated user from people."""
+"""Feature importance: which features a classifier uses to distinguish a simulated user from people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from segarena.statistics.two_samples import Ids
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """Importance of one feature, and its marginal difference.
+    """Importance of one feature for the classifier, and how its distributions differ.
 
     Attributes:
         feature: name of the feature.
         lost: permutation importance: decrease of the classifier's AUC when the values are
-            exchanged; redundant features replace each other, and each may have none.
-        ks: Kolmogorov-Smirnov distance of its distributions, 0 to 1.
-        above: probability that a simulated value is above a person's; ties count half.
+            permuted; redundant features substitute for each other, so each may have none.
+        ks: Kolmogorov-Smirnov distance of the two distributions, 0 to 1.
+        above: probability that a simulated value is greater than a person's; ties count half.
         people: median of people.
         simulated: median of the user.
     """
@@ -46,7 +46,7 @@ def rank_features(
     exchanges: int = 5,
     seed: int = 0,
 ) -> tuple[ClassifierTest, list[FeatureImportance]]:
-    """Run the classifier test and return it with the importances of all features, greatest first.
+    """Run the classifier test; return it with the importances of all features, most important first.
 
     >>> rng = np.random.default_rng(0)
     >>> people, simulated = rng.normal(size=(2, 300, 2)) + np.array([[[0, 0]], [[0, 9]]])
@@ -59,12 +59,12 @@ def rank_features(
         simulated: real (n2, features).
         groups: as for `c2st`.
         names: names of the features.
-        n: sample size of either; None takes the smaller one.
+        n: sample size per side; None uses the size of the smaller side.
         exchanges: number of permutations of each feature.
-        seed: seed of rows, folds and permutations.
+        seed: seed of the sampled rows, folds and permutations.
 
     Raises:
-        InvalidInput: names and features differ in number, or as `c2st`.
+        InvalidInput: the number of names differs from the number of features, or as in `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     first = np.asarray(people, dtype=np.float64)
@@ -73,11 +73,21 @@ def rank_features(
         raise InvalidInput(
             f"features: expected a name for each, got shape {first.shape} and {len(names)} names"
         )
-    test = c2st(first, second, groups, n=n, exchanges=exchanges, seed=seed)
+    test = c2st(
+        first,
+        second,
+        groups,
+        n=n,
+        exchanges=exchanges,
+        seed=seed,
+    )
+    # Computed on the rows of the test, so that both columns describe the same answers.
     alone = feature_differences(first[test.rows[0]], second[test.rows[1]])
     columns = (test.lost, alone.ks, alone.above, *alone.medians)
-    told = [
-        FeatureImportance(name, *map(float, row))
-        for name, *row in zip(names, *columns, strict=True)
-    ]
-    return test, sorted(told, key=lambda one: (one.lost, one.ks), reverse=True)
+    importances: list[FeatureImportance] = []
+    for name, *row in zip(names, *columns, strict=True):
+        importances.append(FeatureImportance(name, *map(float, row)))
+    # Sort by importance; break ties, as among features that the classifier does not need, by KS
+    # distance.
+    importances.sort(key=lambda one: (one.lost, one.ks), reverse=True)
+    return test, importances

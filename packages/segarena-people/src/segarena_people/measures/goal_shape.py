@@ -1,4 +1,4 @@
-"""Shape of a goal, computed once for all prompts about it."""
+"""Shape of a goal, computed once and shared by all prompts about it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GoalShape:
         mask: bool (H, W), with at least one pixel.
 
     Raises:
-        InvalidMask: the mask has other axes or another type, or no pixels.
+        InvalidMask: the mask is not two-dimensional, not bool, or empty.
     """
 
     mask: Mask
@@ -40,12 +40,12 @@ class GoalShape:
             )
         if is_empty(self.window):
             raise InvalidMask(
-                "goal: expected at least one pixel, got none; leave out prompts that ask for nothing"
+                "goal: expected at least one pixel, got none; leave out prompts with an empty goal"
             )
 
     @cached_property
     def window(self) -> Window:
-        """Smallest window around the goal."""
+        """Smallest window that contains the goal."""
         return bounding_window(self.mask)
 
     @cached_property
@@ -61,35 +61,36 @@ class GoalShape:
 
     @cached_property
     def side(self) -> float:
-        """Square root of the area, px: the unit of lengths."""
+        """Square root of the area in px, used as the unit of length."""
         return math.sqrt(self.area)
 
     @cached_property
     def pixels(self) -> NDArray[np.int64]:
-        """Pixels, (area, 2), as (row, column), in raster order."""
+        """Pixel coordinates (row, column), (area, 2), in raster order."""
         return np.argwhere(self.mask[self.window]) + window_start(self.window)
 
     @cached_property
     def centroid(self) -> NDArray[np.float64]:
-        """Mean of the pixels, (row, column)."""
+        """Mean of the pixel coordinates, (row, column)."""
         return self.pixels.mean(axis=0)
 
     @cached_property
     def depth(self) -> NDArray[np.float64]:
-        """Distance of each pixel of the window from the background, over the greatest; 0 off the goal.
+        """Distance of each pixel of the window from the background, divided by the maximum; 0 outside the goal.
 
-        Everything beyond the frame is background.
+        Everything outside the image counts as background.
         """
         _, squared = squared_distance_in_window(self.mask)
         distance = np.sqrt(squared.astype(np.float64))
         return distance / distance.max()
 
     def depth_at(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the depth of pixels anywhere in the image; 0 off the goal."""
+        """Return the depth of pixels anywhere in the image; 0 outside the goal."""
         top, left = window_start(self.window)
         height, width = self.extent
         rows = rows - top
         columns = columns - left
+        # Pixels beyond the window are outside the goal and have no entry in the depth map.
         is_near = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
         found = np.zeros(len(rows))
         found[is_near] = self.depth[rows[is_near], columns[is_near]]

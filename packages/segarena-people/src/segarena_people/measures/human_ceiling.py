@@ -1,8 +1,9 @@
-"""Human ceiling: separability of people from people, by the same test, features and sample size.
+"""Human ceiling: separability of people from people, with the same test, features and sample size as for users.
 
-No user can be expected to come nearer to people than they are to each other. By person: two people
-at a time, on the questions that both got. By halves: all people together, split at random, which is
-about the result of a perfect copy of all of them.
+No simulated user can be expected to be closer to people than people are to each other. By person:
+the test compares two people at a time on the questions that both answered. By halves: the test
+splits the answers of all people at random, which gives about the same result as a perfect copy of
+all of them would.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class HumanCeiling:
     Attributes:
         tests: classifier test of each pair of people, or of each split into halves.
         names: the two people of each test; empty strings for halves.
-        left_out: pairs of people with too few values or groups in common for the test.
+        left_out: pairs of people with too few values or groups in common for a test.
     """
 
     tests: tuple[ClassifierTest, ...]
@@ -39,7 +40,7 @@ class HumanCeiling:
 
     @property
     def n(self) -> int:
-        """Sample size of either side, the same in all tests."""
+        """Sample size per side, the same in all tests."""
         return self.tests[0].n
 
     @property
@@ -49,8 +50,10 @@ class HumanCeiling:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Medians of the lower and of the upper bounds of the AUC intervals."""
-        return median(test.low for test in self.tests), median(test.high for test in self.tests)
+        """Medians of the lower and of the upper AUC interval bounds."""
+        low = median(test.low for test in self.tests)
+        high = median(test.high for test in self.tests)
+        return low, high
 
 
 def ceiling_by_person(
@@ -61,14 +64,14 @@ def ceiling_by_person(
     n: int | None = None,
     seed: int = 0,
 ) -> HumanCeiling:
-    """Test each pair of people on their prompts in the same groups.
+    """Test each pair of people on their prompts in the groups that they share.
 
     Args:
         features: real (rows, k), finite.
         persons: person of each row.
         groups: group of each row, such as an image or a patient.
-        n: sample size of either person in each test; None takes the largest that all testable pairs
-            have.
+        n: sample size per person in each test; None uses the largest size that all testable pairs
+            allow.
         seed: seed of the tests.
 
     Raises:
@@ -76,20 +79,23 @@ def ceiling_by_person(
         MissingExtra: scikit-learn is not installed.
     """
     values, names, belongs = _checked(features, persons, groups)
-    pairs = {
-        pair: _in_common(*pair, names, belongs)
-        for pair in combinations(np.unique(names).tolist(), 2)
-    }
+    pairs: dict[tuple[str, str], Any] = {}
+    for pair in combinations(np.unique(names).tolist(), 2):
+        pairs[pair] = _in_common(*pair, names, belongs)
     least = FOLDS if n is None else n
     enough = {pair: rows for pair, rows in pairs.items() if _is_enough(rows, belongs, least)}
     if not enough:
         raise InvalidInput(
-            f"ceiling: expected two people with {least} values or more each, in {FOLDS} groups or more that both have, "
-            f"got {len(pairs)} pairs without; compare halves instead"
+            f"ceiling: expected two people with at least {least} values each in at least {FOLDS} shared groups, "
+            f"but none of {len(pairs)} pairs has that; compare halves instead"
         )
+    # AUCs grow with the sample size, so all pairs must use the same size.
     count = min(min(map(len, rows)) for rows in enough.values()) if n is None else n
-    tests = tuple(_told_apart(values, belongs, rows, count, seed) for rows in enough.values())
-    return HumanCeiling(tests, tuple(enough), tuple(pair for pair in pairs if pair not in enough))
+    tests: list[ClassifierTest] = []
+    for rows in enough.values():
+        tests.append(_separate(values, belongs, rows, count, seed))
+    left_out = [pair for pair in pairs if pair not in enough]
+    return HumanCeiling(tuple(tests), tuple(enough), tuple(left_out))
 
 
 def ceiling_by_halves(
@@ -100,10 +106,10 @@ def ceiling_by_halves(
     splits: int = 5,
     seed: int = 0,
 ) -> HumanCeiling:
-    """Test random halves of all rows against each other, for each of several splits.
+    """Test random halves of all rows against each other, for several random splits.
 
     The rows of each group are divided between the halves as evenly as possible, because a simulated
-    user and people get the same questions too; a group of a single row is in one of them.
+    user and people also answer the same questions; a group with a single row is in one half only.
 
     >>> ceiling_by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
     300
@@ -111,7 +117,7 @@ def ceiling_by_halves(
     Args:
         features: real (rows, k), finite.
         groups: group of each row.
-        n: sample size of either half in each test; None takes half of the rows.
+        n: sample size per half in each test; None uses half of the rows.
         splits: number of splits.
         seed: seed of the splits and the tests.
 
@@ -122,45 +128,57 @@ def ceiling_by_halves(
     values, belongs = _checked(features, groups)
     if len(values) < 2 * FOLDS or splits < 1:
         raise InvalidInput(
-            f"halves: expected {2 * FOLDS} rows and a split, or more, got {len(values)} and {splits}"
+            f"halves: expected at least {2 * FOLDS} rows and one split, got {len(values)} and {splits}"
         )
     count = len(values) // 2 if n is None else n
     halves = _halves(belongs, splits, np.random.default_rng(seed))
-    tests = [_told_apart(values, belongs, rows, count, seed) for rows in halves]
+    tests: list[ClassifierTest] = []
+    for rows in halves:
+        tests.append(_separate(values, belongs, rows, count, seed))
     return HumanCeiling(tuple(tests), (("", ""),) * splits)
 
 
 def excess_over_ceiling(
-    user: Sequence[ClassifierTest], people: HumanCeiling, *, level: float = 0.95
+    user: Sequence[ClassifierTest],
+    people: HumanCeiling,
+    *,
+    level: float = 0.95,
 ) -> tuple[float, float, float]:
-    """Return the AUC of a user against people minus that of people, with its interval over groups.
+    """Return the AUC of a user against people minus the AUC between people, with its interval over groups.
 
-    AUCs are medians over persons and over pairs. Where all tests have the same groups and seed, the
-    bootstrap draws easily separable groups as often for the user as for people.
+    AUCs are medians, over people and over pairs of people. If all tests share groups and seed, each
+    bootstrap resample contains the easily separable groups equally often for the user and for
+    people.
 
     Args:
         user: tests of the user against each person.
-        people: ceiling of people against each other.
+        people: human ceiling.
         level: confidence level of the interval.
 
     Returns:
         (difference, low, high).
 
     Raises:
-        InvalidInput: there are no tests, or their numbers of draws differ.
+        InvalidInput: there are no tests, or their numbers of bootstrap resamples differ.
     """
-    draws = [[test.draws for test in tests] for tests in (user, people.tests)]
-    if not all(draws) or len({len(each) for tests in draws for each in tests}) > 1:
+    draws = [
+        [test.draws for test in user],
+        [test.draws for test in people.tests],
+    ]
+    counts = set(map(len, [*draws[0], *draws[1]]))
+    if not all(draws) or len(counts) > 1:
         raise InvalidInput(
-            "beyond: expected tests of the user and of people, all with the same number of draws"
+            "excess: expected tests of the user and of people, all with the same number of bootstrap resamples"
         )
-    one, other = (np.median(np.stack(tests), axis=0) for tests in draws)
-    low, high = percentile_interval(one - other, level)
-    return median(test.auc for test in user) - people.auc, low, high
+    user_medians = np.median(np.stack(draws[0]), axis=0)
+    people_medians = np.median(np.stack(draws[1]), axis=0)
+    low, high = percentile_interval(user_medians - people_medians, level)
+    difference = median(test.auc for test in user) - people.auc
+    return difference, low, high
 
 
 def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ...]:
-    """Return the features, and ids as strings; raise an error where lengths differ."""
+    """Return the features, and the ids as strings; raise an error if lengths differ."""
     values = np.asarray(features, dtype=np.float64)
     names = [np.asarray(part).astype(str) for part in ids]
     if values.ndim != 2 or any(part.shape != (len(values),) for part in names):
@@ -172,33 +190,46 @@ def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ..
 
 
 def _in_common(
-    first: str, second: str, names: NDArray[Any], belongs: NDArray[Any]
+    first: str,
+    second: str,
+    names: NDArray[Any],
+    belongs: NDArray[Any],
 ) -> tuple[RowIndices, RowIndices]:
     """Return the rows of two people in the groups that both have."""
     one = np.flatnonzero(names == first)
     two = np.flatnonzero(names == second)
     both = np.intersect1d(belongs[one], belongs[two])
-    return one[np.isin(belongs[one], both)], two[np.isin(belongs[two], both)]
+    of_first = one[np.isin(belongs[one], both)]
+    of_second = two[np.isin(belongs[two], both)]
+    return of_first, of_second
 
 
-def _is_enough(rows: tuple[RowIndices, RowIndices], belongs: NDArray[Any], least: int) -> bool:
-    return min(map(len, rows)) >= least and len(np.unique(belongs[rows[0]])) >= FOLDS
+def _is_enough(
+    rows: tuple[RowIndices, RowIndices],
+    belongs: NDArray[Any],
+    least: int,
+) -> bool:
+    group_count = len(np.unique(belongs[rows[0]]))
+    return min(map(len, rows)) >= least and group_count >= FOLDS
 
 
 def _halves(
-    belongs: NDArray[Any], splits: int, rng: np.random.Generator
+    belongs: NDArray[Any],
+    splits: int,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[RowIndices, RowIndices]]:
-    """Yield the rows of both halves: every other row, after shuffling the groups and the rows of each."""
+    """Yield the rows of both halves: alternate rows, after shuffling the groups and the rows within each."""
     numbers = np.unique(belongs, return_inverse=True)[1]
     for _ in range(splits):
-        # The order of these two draws fixes the random stream.
+        # The order of these two calls determines the random stream, so it must not change.
         row_order = rng.random(len(numbers))
         group_order = rng.permutation(numbers.max() + 1)[numbers]
+        # Rows of a group are adjacent, so taking alternate rows divides each group evenly.
         order = np.lexsort((row_order, group_order))
         yield np.sort(order[::2]), np.sort(order[1::2])
 
 
-def _told_apart(
+def _separate(
     values: NDArray[Any],
     belongs: NDArray[Any],
     rows: tuple[RowIndices, RowIndices],
@@ -206,4 +237,5 @@ def _told_apart(
     seed: int,
 ) -> ClassifierTest:
     first, second = rows
-    return c2st(values[first], values[second], (belongs[first], belongs[second]), n=n, seed=seed)
+    groups = (belongs[first], belongs[second])
+    return c2st(values[first], values[second], groups, n=n, seed=seed)

@@ -1,9 +1,10 @@
-"""Stroke features: fourteen numbers that describe how a stroke lies on its goal.
+"""Stroke features: fourteen numbers that describe the shape of a stroke and its position in its goal.
 
-Only the centre line of the stroke counts, one pixel wide, so that the width of the tool does not
-reveal the user. Two effects of the width remain: spurs that thinning leaves at the ends of wide
-lines, and the ends of the centre line. `COARSE_STROKE_FEATURES` hardly depend on either. Lengths
-are in units of the square root of the goal's area, so that goals of all sizes can be pooled.
+Only the centre line of a stroke is measured, one pixel wide, so that the width of the drawing tool
+does not reveal who drew it. The width still produces spurs, because of thinning, at the
+ends of wide lines, and it shifts the ends of the centre line. `COARSE_STROKE_FEATURES` hardly
+depend on these spurs and shifts. Lengths are in units of the square root of the goal's area, so that goals
+of all sizes can be pooled.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from segarena.samples import Mask
 from segarena_people.measures.goal_shape import GoalShape
 
 STROKE_FEATURES: dict[str, str] = {
-    "length": "log of the line's pixels over the root of the goal's area",
+    "length": "logarithm of the line's number of pixels divided by the square root of the goal's area",
     "pieces": "8-connected pieces",
-    "depth_mean": "mean depth in the goal along the line, as a share of the greatest",
-    "depth_least": "least depth along the line",
+    "depth_mean": "mean depth in the goal along the line, divided by the maximum depth",
+    "depth_least": "minimum depth along the line",
     "depth_spread": "standard deviation of the depth along the line",
     "offset": "distance of the line's centroid from the goal's",
-    "cover_height": "height of the line's box over that of the goal's",
-    "cover_width": "width of the line's box over that of the goal's",
-    "winding": "the line's pixels over the diagonal of its box",
-    "ends": "pixels with one neighbour",
+    "cover_height": "height of the line's bounding box divided by that of the goal's",
+    "cover_width": "width of the line's bounding box divided by that of the goal's",
+    "winding": "the line's number of pixels divided by the diagonal of its bounding box",
+    "ends": "number of pixels with exactly one neighbour",
     "branching": "share of pixels with more than two neighbours",
     "off_goal": "share of pixels that are not on the goal",
     "reach_mean": "mean distance of the goal's pixels from the line",
-    "reach_most": "greatest distance of the goal's pixels from the line",
+    "reach_most": "maximum distance of the goal's pixels from the line",
 }
 """Features with their definitions, in order."""
 
@@ -60,10 +61,10 @@ COARSE_STROKE_FEATURES = (
 """Features that hardly depend on the width of the tool or on thinning."""
 
 COARSE_STROKE_COLUMNS = tuple(list(STROKE_FEATURES).index(name) for name in COARSE_STROKE_FEATURES)
-"""Columns of the coarse features: `features[:, COARSE_COLUMNS]`."""
+"""Columns of the coarse features: `features[:, COARSE_STROKE_COLUMNS]`."""
 
 LEAST_GOAL_PX = 30
-"""Minimum size of goals in comparisons; on smaller ones the features are uninformative."""
+"""Minimum size of goals in comparisons; on smaller goals the features carry no information."""
 
 
 def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
@@ -76,14 +77,14 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
 
     Args:
         ink: bool (H, W), all ink of one round and one sign, of any width; at least one pixel.
-        goal: bool of the same shape; its `GoalShape` where several strokes are measured on it,
-            which saves time.
+        goal: bool of the same shape; pass its `GoalShape` to save time when several strokes on
+            it are measured.
 
     Returns:
         float64 (14,), all finite.
 
     Raises:
-        InvalidMask: there is no ink or no goal, or shapes differ.
+        InvalidMask: ink or goal is empty, or their shapes differ.
     """
     shape = goal if isinstance(goal, GoalShape) else GoalShape(goal)
     if ink.dtype != np.bool_ or ink.shape != shape.mask.shape:
@@ -93,13 +94,15 @@ def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
     drawn = bounding_window(ink)
     if is_empty(drawn):
         raise InvalidMask(
-            "ink: expected at least one pixel, got none; leave out rounds in which nothing was drawn"
+            "ink: expected at least one pixel, got none; leave out rounds without strokes"
         )
-    # One pixel more on all sides, so that neighbours at the border exist.
+    # Pad by one pixel on all sides, so that border pixels have neighbours too.
     window = grow_window(join_windows(drawn, shape.window), 1, ink.shape)
     start = window_start(window)
     line = thin(ink[window])
-    return np.array([*_line_features(line, shape, start), *_reach_features(line, shape, start)])
+    on_line = _line_features(line, shape, start)
+    on_goal = _reach_features(line, shape, start)
+    return np.array([*on_line, *on_goal])
 
 
 def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[np.float64]:
@@ -108,25 +111,31 @@ def stroke_feature_table(strokes: Iterable[tuple[Mask, GoalShape]]) -> NDArray[n
     >>> stroke_feature_table([]).shape
     (0, 14)
     """
-    return np.array([stroke_features(ink, goal) for ink, goal in strokes]).reshape(
-        -1, len(STROKE_FEATURES)
-    )
+    rows: list[NDArray[np.float64]] = []
+    for ink, goal in strokes:
+        rows.append(stroke_features(ink, goal))
+    return np.array(rows).reshape(-1, len(STROKE_FEATURES))
 
 
-def _line_features(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
-    """Return the features that come from the pixels of the line, in the order of `STROKE_FEATURES`."""
+def _line_features(
+    line: Mask,
+    shape: GoalShape,
+    start: tuple[int, ...],
+) -> list[float]:
+    """Return the features computed from the pixels of the line, in the order of `STROKE_FEATURES`."""
     rows, columns = np.nonzero(line)
     height, width = window_shape(bounding_window(line))
     depth = shape.depth_at(rows + start[0], columns + start[1])
     neighbours = _neighbours(line)[rows, columns]
     row, column = shape.centroid - start
+    centroid_offset = math.hypot(float(rows.mean()) - row, float(columns.mean()) - column)
     return [
         math.log(len(rows) / shape.side),
         _pieces(line),
         float(depth.mean()),
         float(depth.min()),
         float(depth.std()),
-        math.hypot(float(rows.mean()) - row, float(columns.mean()) - column) / shape.side,
+        centroid_offset / shape.side,
         height / shape.extent[0],
         width / shape.extent[1],
         len(rows) / math.hypot(height, width),
@@ -137,19 +146,28 @@ def _line_features(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list
 
 
 def _neighbours(line: Mask) -> NDArray[np.uint8]:
-    """Return the number of line pixels among the eight neighbours of each pixel."""
+    """Return for each pixel how many of its eight neighbours are line pixels."""
     own = line.view(np.uint8)
     around: Any = cv2.boxFilter(own, -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
     return around - own
 
 
 def _pieces(line: Mask) -> int:
-    return cv2.connectedComponents(line.view(np.uint8), connectivity=8)[0] - 1
+    count, _ = cv2.connectedComponents(line.view(np.uint8), connectivity=8)
+    # OpenCV counts the background as a component, hence minus one.
+    return count - 1
 
 
-def _reach_features(line: Mask, shape: GoalShape, start: tuple[int, ...]) -> list[float]:
-    """Return the mean and greatest distance of the goal's pixels from the line."""
+def _reach_features(
+    line: Mask,
+    shape: GoalShape,
+    start: tuple[int, ...],
+) -> list[float]:
+    """Return the mean and maximum distance of the goal's pixels from the line."""
     squared = squared_distance(~line, frame_is_edge=False)
     goal_pixels = tuple((shape.pixels - start).T)
     distances = np.sqrt(squared[goal_pixels])
-    return [float(distances.mean()) / shape.side, float(distances.max()) / shape.side]
+    return [
+        float(distances.mean()) / shape.side,
+        float(distances.max()) / shape.side,
+    ]

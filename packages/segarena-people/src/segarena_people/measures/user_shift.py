@@ -1,9 +1,9 @@
-"""User shift: differences between a simulated user and people in behaviour and performance, in four measures.
+"""User shift: four measures of how a simulated user differs from people in behaviour and performance.
 
 Source: Marinov, Kim, Kleesiek and Stiefelhagen, Rethinking annotator simulation, arXiv 2404.01816
 (2024): label conformity, centredness, diversity of clicks over components, and performance. The
-paper defines them for clicks on lesions of a volume; here they apply to any marked pixels, in
-images too. Where the paper leaves a choice, the formulas below are ours.
+paper defines the measures for clicks on lesions of a volume; here they apply to any marked pixels,
+also in images. The paper leaves some choices open, which the formulas below fill in.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ BehaviourArray = NDArray[np.float64]
 
 BEHAVIOUR_MEASURES: dict[str, str] = {
     "conformity": "share of marks that agree with the label they lie on",
-    "centredness": "mean depth of agreeing marks on the object, as a share of their component's greatest",
-    "diversity": "components with an agreeing mark on them, over as many as there could be",
+    "centredness": "mean depth of agreeing marks on the object, divided by the maximum depth of their component",
+    "diversity": "number of components with an agreeing mark, divided by the largest possible number",
 }
-"""Measures of a dialogue's behaviour with their definitions, in order; performance is the fourth measure."""
+"""Measures of behaviour in a dialogue, with definitions, in order; performance is the fourth measure."""
 
 
-def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask) -> BehaviourArray:
+def measure_behaviour(
+    positions: ArrayLike,
+    is_positive: ArrayLike,
+    target: Mask,
+) -> BehaviourArray:
     """Return `BEHAVIOUR` of a user's marks in one dialogue.
 
     >>> target = np.zeros((7, 20), bool)
@@ -39,29 +43,25 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
     [0.75, 1.0, 1.0]
 
     Args:
-        positions: int (n, axes): clicks, or the pixels of strokes. Diversity is meant for clicks.
-        is_positive: bool (n,): whether each mark says "this belongs to the object".
+        positions: int (n, axes): clicks, or the pixels of strokes. Diversity is meaningful for
+            clicks only.
+        is_positive: bool (n,): whether each mark claims to be on the object.
         target: bool mask of the object in an image or volume.
 
     Returns:
-        float64 (3,): NaN for conformity without marks, and for the others without a positive mark
-            on the object.
-        Diversity is over components or agreeing positive marks, whichever are fewer: 1 means that
-            each mark is on
-        another component as long as there is one.
+        float64 (3,): conformity is NaN without marks, the other two without a positive mark on
+        the object. Diversity is divided by the number of components or of agreeing positive marks,
+        whichever is smaller: 1 means that each mark is on another component, as far as possible.
 
     Raises:
         InvalidInput: shapes do not match, or positions lie outside the target.
     """
     places = np.asarray(positions, dtype=np.int64)
     signs = np.asarray(is_positive, dtype=np.bool_)
-    if (
-        places.shape != (len(signs), target.ndim)
-        or (places < 0).any()
-        or (places >= target.shape).any()
-    ):
+    has_right_shape = places.shape == (len(signs), target.ndim)
+    if not has_right_shape or (places < 0).any() or (places >= target.shape).any():
         raise InvalidInput(
-            f"marks: expected whole positions (n, {target.ndim}) within {target.shape} and n signs"
+            f"marks: expected integer positions (n, {target.ndim}) within {target.shape} and n signs"
         )
     index = tuple(places.T)
     agrees = target[index] == signs
@@ -70,15 +70,19 @@ def measure_behaviour(positions: ArrayLike, is_positive: ArrayLike, target: Mask
         return np.full(3, np.nan)
     if not good[0].size:
         return np.array([agrees.mean(), np.nan, np.nan])
-    labels: NDArray[Any] = (
-        label_components(target) if target.ndim == 2 else label_grown_components(target)
-    )
+    if target.ndim == 2:
+        labels: NDArray[Any] = label_components(target)
+    else:
+        labels = label_grown_components(target)
     squared = squared_distance(target)
     components = int(labels.max())
     deepest = np.zeros(components + 1)
     np.maximum.at(deepest, labels[target], squared[target])
     hit = labels[good]
+    # Each component has its own maximum depth: a click at the centre of a small component counts 1.
     centredness = np.sqrt(squared[good] / deepest[hit]).mean()
+    # With more marks than components, the marks cannot all be on different components, and vice
+    # versa.
     diversity = len(np.unique(hit)) / min(components, len(hit))
     return np.array([agrees.mean(), centredness, diversity])
 
@@ -90,20 +94,20 @@ def compute_user_shift(
     *,
     seed: int = 0,
 ) -> list[PairedDifference]:
-    """Return the difference of each measure between the simulated user and people, with intervals over groups.
+    """Return the difference in each measure between the simulated user and people, with intervals over groups.
 
     >>> [shift.difference for shift in compute_user_shift([[1.0, 0.9], [1.0, 0.7]], [[0.5, 0.5], [0.5, np.nan]])]
     [0.5, 0.4]
 
     Args:
-        simulated: real (n, measures), a dialogue in each row: its behaviour, and its performance
+        simulated: real (n, measures), one row per dialogue: its behaviour, and its performance
             such as Dice after a round or the area under its curve.
-        people: the same of people's dialogues about the same targets, in the same order.
+        people: the same for people's dialogues about the same targets, in the same order.
         groups: group of each row; None makes each row its own group.
         seed: seed of the sign flips.
 
     Returns:
-        for each measure the user's mean minus that of people, over the rows in which both are
+        for each measure, the user's mean minus people's mean, over the rows in which both are
             finite.
 
     Raises:
@@ -117,7 +121,9 @@ def compute_user_shift(
         )
     names = np.arange(len(one)) if groups is None else np.asarray(groups)
     is_known = np.isfinite(one) & np.isfinite(two)
-    return [
-        paired_difference(one[rows, column], two[rows, column], names[rows], seed=seed)
-        for column, rows in enumerate(is_known.T)
-    ]
+    differences: list[PairedDifference] = []
+    for column, rows in enumerate(is_known.T):
+        differences.append(
+            paired_difference(one[rows, column], two[rows, column], names[rows], seed=seed)
+        )
+    return differences

@@ -19,7 +19,7 @@ BOTH = ("sqlite", "postgresql")
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL for all tests of this process, where one is installed."""
+    """A PostgreSQL for all tests of this process, if one is installed."""
     if programs() is None:
         pytest.skip("no PostgreSQL is installed here")
     made = Postgres()
@@ -29,7 +29,7 @@ def postgres():
 
 @pytest.fixture(scope="session")
 def s3():
-    """A storage that speaks S3, with a bucket `files`, which the environment names with a key that is good for it."""
+    """An S3-compatible storage with a bucket `files`, and environment variables with a valid key."""
     made = S3()
     told = {
         "ENDPOINT_URL": made.address,
@@ -48,23 +48,26 @@ def s3():
 def empty_database(request, tmp_path):
     """A database without tables."""
     is_file = request.param == "sqlite"
-    database = Database(
+    address = (
         tmp_path / "empty.sqlite" if is_file else request.getfixturevalue("postgres").new_database()
     )
+    database = Database(address)
     yield database
     database.close()
+    if not is_file:
+        request.getfixturevalue("postgres").drop_database(address)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def begin(tmp_path_factory):
-    """Make tables once for all tests of this process; gives what begins a database with them."""
+    """Create tables once for all tests of this process; yield a function that starts a database with them."""
     with tables_made_once(tmp_path_factory.mktemp("tables")) as begin:
         yield begin
 
 
 @pytest.fixture(params=BOTH)
 def database(request, tmp_path, begin):
-    """A database with all tables, and nothing in them."""
+    """A database with all tables, which are empty."""
     address = (
         tmp_path / "empty.sqlite" if request.param == "sqlite" else postgres_with_tables(request)
     )
@@ -72,6 +75,8 @@ def database(request, tmp_path, begin):
     begin(database)
     yield database
     database.close()
+    if request.param == "postgresql":
+        request.getfixturevalue("postgres").drop_database(address)
 
 
 def postgres_with_tables(request):
@@ -81,7 +86,7 @@ def postgres_with_tables(request):
 
 @pytest.fixture(autouse=True, scope="session")
 def passwords_are_quick():
-    """Let a password cost little: what argon2 takes is its own matter."""
+    """Make password hashing cheap; its cost is not tested here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -91,14 +96,14 @@ def passwords_are_quick():
 
 @pytest.fixture(autouse=True, scope="session")
 def processes_are_forked():
-    """Let worker processes have what others import."""
+    """Fork worker processes, so that they inherit imported modules."""
     with workers_are_forked():
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def usual_pragmas():
-    """Let SQLite leave to the system when it writes; gives what is said to it otherwise."""
+    """Turn off synchronous commits of SQLite; yield the usual settings."""
     with pytest.MonkeyPatch.context() as patch:
         usual = databases._PRAGMAS
         quick = [pragma for pragma in usual if not pragma.startswith("synchronous")]

@@ -1,4 +1,4 @@
-"""Dates of a challenge on board and interface, at times that tests set: freeze, late runs, closing, opening again."""
+"""Dates of a challenge on boards and in the API, at times that tests set: freezing, late runs, closing, reopening."""
 
 import time
 import uuid
@@ -28,7 +28,7 @@ class Event:
         served.site.clock = lambda: time.time() + self._shift_s
 
     def hour(self, hours):
-        """Be so many hours after the beginning."""
+        """Set the clock to this number of hours after the beginning."""
         self._shift_s = hours * HOUR_S
 
     def at(self, hours):
@@ -55,7 +55,8 @@ class Event:
 
     def board(self, phase, role="viewer"):
         """Return the teams on the board of a phase."""
-        client = self.served.person(f"V {uuid.uuid4().hex[:8]}", role)
+        organises = [self.slug] if role == "organiser" else []
+        client = self.served.person(f"V {uuid.uuid4().hex[:8]}", role, organises)
         answer = client.get(f"/challenges/{self.slug}/{phase}/board.csv")
         return [name for name in ("ann", "ben", "cat") if f"{name} {self.slug}" in answer.text]
 
@@ -72,7 +73,7 @@ def open_all(api, run):
 
 
 def answer_all(api, run, reply):
-    """Answer what is asked with everything."""
+    """Answer every prompt with a full mask."""
     place = run["places"][0]
     sample = unpack_sample(
         api.get(f"/runs/{run['id']}/samples/{place['key']}").content, place["key"]

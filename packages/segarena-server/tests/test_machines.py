@@ -1,4 +1,4 @@
-"""Two machines that have a PostgreSQL and a storage in common, and no folder: one serves, the other evaluates."""
+"""Two machines that share a PostgreSQL and a storage but no folder: one serves, the other evaluates."""
 
 import time
 import uuid
@@ -10,26 +10,27 @@ from segarena.errors import StoreError, StoreUnavailable
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.extensions.job_kinds import job_kinds
 from segarena_server.http.responses import refusal_of
-from segarena_server.jobs.pool import WorkerPool
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage import s3 as remote
 from segarena_server.storage.data_folder import DataFolder
+from segarena_server.workers.pool import WorkerPool
 
 pytest.importorskip("obstore")
 
 
 @pytest.fixture(scope="module")
 def machines(postgres, s3, tmp_path_factory):
-    """The site of a machine that evaluates nothing, and one of a machine that does nothing else."""
+    """The site of a machine that does not evaluate, and that of a machine that only evaluates."""
     db, storage = postgres.new_database(with_tables=True), "s3://files/event"
     settings = Settings(db=db, storage=storage, port=0, workers=0)
     serving = open_site(tmp_path_factory.mktemp("serving") / "data", settings)
     evaluating = open_site(
         tmp_path_factory.mktemp("evaluating") / "data", Settings(db=db, storage=storage)
     )
-    hands = WorkerPool(evaluating)
+    hands = WorkerPool(evaluating, job_kinds())
     hands.start()
     yield serving, evaluating
     hands.stop()

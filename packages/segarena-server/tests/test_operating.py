@@ -1,22 +1,23 @@
 """Operating a server: health, figures, a copy taken while it works, settings that cannot be, an end without losses."""
 
+import errno
 import json
 import logging
 import re
 import sqlite3
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from segarena.errors import InvalidInput, StoreError
 from segarena_server.config_file import read_settings
 from segarena_server.db.database import Database, DatabaseAway
 from segarena_server.db.orm_models import AuditEvent
-from segarena_server.http.middleware import LOG, JsonLines
 from segarena_server.preflight import faults_of
 from segarena_server.prometheus import RequestMetrics
+from segarena_server.server_log import LOG, JsonLines
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.backup import DUMP, back_up
@@ -46,8 +47,25 @@ def test_a_server_whose_database_is_away_is_not_ready_and_says_no_more(served, m
         )
         answer = served.api("sat_nobody").get("/ready")
     assert answer.status_code == 503
-    assert "cannot be used" in answer.json()["message"]
+    assert "is unavailable" in answer.json()["message"]
     assert "password" not in answer.text
+
+
+def test_a_server_on_a_full_disk_is_not_ready_and_says_why(served, monkeypatch):
+    site = served.site
+    monkeypatch.setattr(site, "things", {})
+
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, "no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("segarena_server.storage.disk_check.os.fsync", full)
+        answer = served.api("sat_nobody").get("/ready")
+    assert answer.status_code == 503
+    assert "No space left" in answer.json()["message"]
+    assert str(site.folder.path) not in answer.text
+    assert served.api("sat_nobody").get("/health").status_code == 200
+    assert "retry-after" in answer.headers
 
 
 def test_who_only_looks_is_answered_when_nothing_can_be_written(served, monkeypatch):
@@ -161,7 +179,7 @@ def test_a_copy_of_a_server_on_postgresql_has_its_database_as_pg_restore_takes_i
 
 
 def test_a_copy_goes_nowhere_where_something_is(served, tmp_path):
-    with pytest.raises(InvalidInput, match="exists already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         back_up(served.site.folder.path, tmp_path)
     with pytest.raises(InvalidInput, match=r"no segarena\.sqlite"):
         back_up(tmp_path, tmp_path / "copy")
@@ -198,7 +216,7 @@ def test_options_go_before_the_file(tmp_path):
 
 
 def test_the_settings_of_the_example_can_be(tmp_path):
-    settings = read_settings(Path(__file__).parents[3] / "examples/server/server.toml", {})
+    settings = read_settings(ROOT / "examples/server/server.toml", {})
     assert settings.is_secure
     assert (
         Database(settings.db).engine.url.query["unix_sock"] == "/var/run/postgresql/.s.PGSQL.5432"

@@ -1,4 +1,4 @@
-"""All that is wrong before a start is told at once, and each thing only when it is so."""
+"""Checks before a start: all problems are reported at once, without false alarms."""
 
 import shutil
 import stat
@@ -22,14 +22,14 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture
 def data(tmp_path):
-    """A folder that was served."""
+    """The data folder of a former server."""
     open_site(tmp_path / "data", Settings()).database.close()
     return tmp_path / "data"
 
 
 @pytest.fixture
 def opened():
-    """Open sites, and close them in the end."""
+    """Open sites, and close them after the test."""
     sites = []
 
     def open_it(data):
@@ -55,8 +55,8 @@ def test_every_wrong_line_of_the_file_is_told(tmp_path):
     found = "\n".join(check(tmp_path / "data", config, {}).faults)
     for part in (
         "hots is not a setting; did you mean 'host'", "port: expected `int`", "workers: expected 0 or more",
-        "without TLS",
-        "roots: expected an absolute path, got 'relative'", "roots: /nowhere is no folder",
+        "does not use TLS",
+        "roots: expected an absolute path, got 'relative'", "roots: /nowhere is not a readable folder",
         "limits.soft is not a setting",
         "limits.hard_s: expected `float`", "segmenters: 'sam(': expected NAME",
     ):  # fmt: skip
@@ -110,7 +110,7 @@ def test_tables_of_another_version_are_told(data, monkeypatch, opened):
     migrate(site.database, "head")
     with monkeypatch.context() as patch:
         patch.setattr(preflight, "newest_revision", lambda revision: "newer")
-        assert any("earlier version" in line for line in remarks_of(data, Settings()))
+        assert any("earlier revision" in line for line in remarks_of(data, Settings()))
         assert faults_of(data, Settings()) == []
     with site.database.writing() as session:
         session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = 'later'")
@@ -145,7 +145,7 @@ def test_clocks_that_are_wrong_are_told(data, monkeypatch, opened):
 
 def test_what_others_could_read_is_told(data):
     (data / "secret").chmod(0o644)
-    assert "can be read by others" in faults_of(data, Settings())[0]
+    assert "is readable for other users" in faults_of(data, Settings())[0]
     assert stat.S_IMODE((data / "secret").stat().st_mode) == 0o644
 
 

@@ -1,40 +1,48 @@
-"""Every route, for everybody: who may, and nobody else. Names from outside are never paths, and never headers."""
+"""Permissions of every route for every kind of visitor. Names from outside never become paths or headers."""
 
+import io
 import re
 import uuid
 
+import msgspec
 import pytest
+from PIL import Image
 from sqlalchemy import select
 from starlette.routing import Route
 
 from segarena_server.app import ROUTERS
 from segarena_server.auth.permissions import ANYONE, required_role
-from segarena_server.auth.rate_limit import RateLimiter
 from segarena_server.challenges.challenge_management import make_challenge
+from segarena_server.challenges.challenge_repository import find_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.description_images import add_image
+from segarena_server.challenges.interfaces import interfaces
 from segarena_server.db.orm_models import Person
-from segarena_server.extensions.entry_points import RESERVED_NAMES
-from segarena_server.extensions.interfaces import interfaces
+from segarena_server.entry_points import RESERVED_NAMES
+from segarena_server.limits.rate_limit import RateLimiter
 
-NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN = (
+NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ELSEWHERE, ADMIN = (
     "nobody",
     "viewer",
     "other",
     "owner",
     "organiser",
+    "elsewhere",  # an organiser of another challenge
     "admin",
 )
-EVERYBODY = {NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN}
+PERSONS = (NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ELSEWHERE, ADMIN)
+EVERYBODY = set(PERSONS)
 SIGNED_IN = EVERYBODY - {NOBODY}
 PARTICIPANTS = SIGNED_IN - {VIEWER}
-ORGANISERS = {ORGANISER, ADMIN}
-PERSONS = (NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN)
+ORGANISERS = {ORGANISER, ELSEWHERE, ADMIN}
+OF_THE_CHALLENGE = {ORGANISER, ADMIN}
 
 API = "/api/v1"
 TURN = API + "/runs/{run_id}/samples/{key}/turns/{number:int}"
 WHO = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/challenges/{slug}"): EVERYBODY,
+    ("GET", "/challenges/{slug}/images/{image}"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board.csv"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board.json"): EVERYBODY,
@@ -63,40 +71,62 @@ WHO = {
     ("POST", "/team/leave"): PARTICIPANTS,
     ("GET", "/account"): SIGNED_IN,
     ("POST", "/account/password"): SIGNED_IN,
+    ("GET", "/account/second-factor"): SIGNED_IN,
+    ("POST", "/account/second-factor"): SIGNED_IN,
+    ("POST", "/account/second-factor/confirm"): SIGNED_IN,
+    ("POST", "/account/second-factor/codes"): SIGNED_IN,
+    ("POST", "/account/second-factor/off"): SIGNED_IN,
+    ("GET", "/sign-in/code"): set(),  # nobody who gave no password first
+    ("POST", "/sign-in/code"): set(),
     ("GET", "/account/copy"): SIGNED_IN,
     ("POST", "/account/delete"): SIGNED_IN,
     ("GET", "/tokens"): PARTICIPANTS,
     ("POST", "/tokens"): PARTICIPANTS,
     ("POST", "/tokens/{number:int}/end"): {OWNER},
     ("GET", "/runs"): PARTICIPANTS,
-    ("GET", "/runs/{run_id}"): {OWNER, *ORGANISERS},
-    ("GET", "/runs/{run_id}/samples/{place_number:int}"): {OWNER, *ORGANISERS},
+    ("GET", "/runs/{run_id}"): {OWNER, *OF_THE_CHALLENGE},
+    ("GET", "/runs/{run_id}/samples/{place_number:int}"): {OWNER, *OF_THE_CHALLENGE},
     ("POST", "/runs/{run_id}/finish"): {OWNER},
     ("POST", "/runs/{run_id}/choose"): {OWNER},
     ("GET", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
     ("POST", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
     ("GET", "/sent"): PARTICIPANTS,
-    ("GET", "/sent/{submission_id}"): {OWNER, *ORGANISERS},
+    ("GET", "/sent/{submission_id}"): {OWNER, *OF_THE_CHALLENGE},
     ("GET", "/organise"): ORGANISERS,
     ("POST", "/organise/invitations"): ORGANISERS,
+    ("GET", "/organise/people"): ORGANISERS,
+    ("POST", "/organise/people/confirm"): ORGANISERS,
     ("POST", "/organise/people/{person_id:int}"): ORGANISERS,
     ("POST", "/organise/people/{person_id:int}/reset"): ORGANISERS,
     ("GET", "/organise/people/{person_id:int}/copy"): {ADMIN},
     ("POST", "/organise/people/{person_id:int}/delete"): {ADMIN},
-    ("POST", "/organise/challenges/{slug}"): ORGANISERS,
-    ("POST", "/organise/runs/{run_id}/again"): ORGANISERS,
+    ("POST", "/organise/challenges/{slug}"): OF_THE_CHALLENGE,
+    ("POST", "/organise/runs/{run_id}/again"): OF_THE_CHALLENGE,
+    ("POST", "/organise/runs/{run_id}/return"): OF_THE_CHALLENGE,
     ("GET", "/organise/new"): ORGANISERS,
     ("POST", "/organise/new"): ORGANISERS,
-    ("GET", "/organise/drafts/{draft:int}"): ORGANISERS,
-    ("POST", "/organise/drafts/{draft:int}"): ORGANISERS,
-    ("GET", "/organise/challenges/{slug}/change"): ORGANISERS,
-    ("POST", "/organise/challenges/{slug}/change"): ORGANISERS,
-    ("GET", "/organise/challenges/{slug}/rehearsal"): ORGANISERS,
-    ("POST", "/organise/challenges/{slug}/rehearsal"): ORGANISERS,
-    ("GET", "/organise/challenges/{slug}/audit"): ORGANISERS,
-    ("POST", "/organise/runs/{run_id}/audit"): ORGANISERS,
+    ("GET", "/organise/drafts/{draft:int}"): OF_THE_CHALLENGE,
+    ("POST", "/organise/drafts/{draft:int}"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/change"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/change"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/organisers"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/organisers"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/teams"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/teams"): OF_THE_CHALLENGE,
+    ("POST", "/challenges/{slug}/terms"): PARTICIPANTS,
+    ("POST", "/challenges/{slug}/join"): PARTICIPANTS,
+    ("GET", "/organise/challenges/{slug}/announcements"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/announcements"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/announcements/withdraw"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/images"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/images"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/images/delete"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/rehearsal"): OF_THE_CHALLENGE,
+    ("POST", "/organise/challenges/{slug}/rehearsal"): OF_THE_CHALLENGE,
+    ("GET", "/organise/challenges/{slug}/audit"): OF_THE_CHALLENGE,
+    ("POST", "/organise/runs/{run_id}/audit"): OF_THE_CHALLENGE,
     ("GET", "/static/{name}"): EVERYBODY,
-    ("GET", "/static/reports/{script}"): EVERYBODY,
+    ("GET", "/static/reports/{script:path}"): EVERYBODY,
     ("GET", f"{API}/"): EVERYBODY,
     ("GET", f"{API}/ping"): EVERYBODY,
     ("GET", f"{API}/openapi.json"): EVERYBODY,
@@ -105,7 +135,11 @@ WHO = {
     ("GET", f"{API}/metrics"): ORGANISERS,
     ("GET", f"{API}/challenges"): SIGNED_IN,
     ("GET", f"{API}/challenges/{{slug}}"): SIGNED_IN,
+    ("GET", f"{API}/challenges/{{slug}}/admission"): PARTICIPANTS,
+    ("POST", f"{API}/challenges/{{slug}}/terms"): PARTICIPANTS,
+    ("POST", f"{API}/challenges/{{slug}}/join"): PARTICIPANTS,
     ("POST", f"{API}/challenges/{{slug}}/phases/{{phase}}/runs"): PARTICIPANTS,
+    ("GET", f"{API}/challenges/{{slug}}/phases/{{phase}}/next-run"): PARTICIPANTS,
     ("GET", f"{API}/runs/{{run_id}}"): {OWNER},
     ("GET", f"{API}/runs/{{run_id}}/samples/{{key}}"): {OWNER},
     ("POST", f"{API}/runs/{{run_id}}/finish"): {OWNER},
@@ -126,7 +160,7 @@ TRAVERSALS = [
 
 @pytest.fixture(scope="module")
 def scene(served):
-    """Everybody, and a run of the owner."""
+    """All kinds of visitors, and a run of the owner."""
     takes = ("dialogue", "run")
     phase = Phase(
         name="try", kind="practice", takes=takes, samples_per_run=1, runs_at_once=1000, shows="own"
@@ -135,11 +169,16 @@ def scene(served):
         slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,)
     )
     make_challenge(served.site, challenge, lambda *_: None)
+    another = msgspec.structs.replace(challenge, slug="films", title="Films")
+    make_challenge(served.site, another, lambda *_: None)
+    with served.site.database.writing() as session:
+        add_image(session, find_challenge(session, "photos"), "dot.png", dot(), 0.0)
     roles = {
         VIEWER: VIEWER,
         OTHER: "participant",
         OWNER: "participant",
-        ORGANISER: ORGANISER,
+        ORGANISER: "organiser",
+        ELSEWHERE: "organiser",
         ADMIN: ADMIN,
     }
     pages = {name: served.person(f"{name} one", role) for name, role in roles.items()} | {
@@ -147,6 +186,9 @@ def scene(served):
     }
     api = {name: served.api(served.token(f"{name} two", role)) for name, role in roles.items()}
     api[NOBODY] = served.api("sat_nobody")
+    for number in ("one", "two"):
+        served.organises(f"organiser {number}", "photos")
+        served.organises(f"elsewhere {number}", "films")
     token = re.search(
         r"sat_[\w-]+",
         pages[OWNER].post("/tokens", data={"label": "x", "key": key_of(pages[OWNER])}).text,
@@ -178,9 +220,16 @@ def scene(served):
         "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
-        "sample_number": "1", "section": "studio", "version": "1", "module": "studio.css", "script": "rounds.js",
+        "image": "dot.png",
+        "sample_number": "1", "section": "studio", "version": "1", "module": "studio.css", "script": "viewer/pane.js",
     }  # fmt: skip
     return pages, api, values, number
+
+
+def dot():
+    file = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(file, "PNG")
+    return file.getvalue()
 
 
 def key_of(client):
@@ -198,7 +247,7 @@ def routes():
 
 
 def brought():
-    """Return the routes of interfaces that packages bring; who gets what there is tested beside each."""
+    """Return the routes of other packages' interfaces, whose permissions are tested next to each."""
     found = [route for interface in interfaces().values() for route in interface.router.routes]
     return [(method, route) for route in found for method in route.methods - {"HEAD"}]
 
@@ -218,7 +267,7 @@ def ask(scene, person, method, path, values):
 
 
 def is_refused(answer, path):
-    """Tell whether somebody was kept out; what one may not see sounds like what is not there."""
+    """Return whether access was denied; forbidden objects look like missing ones."""
     if answer.status_code in (401, 403, 404) and "another site" not in answer.text:
         return (
             answer.json()["error"] in ("token", "forbidden", "unknown")
@@ -271,7 +320,7 @@ def test_nobody_gets_where_they_may_not(scene, person):
     assert wrong == []
 
 
-@pytest.mark.parametrize("person", [NOBODY, VIEWER, OTHER, ORGANISER, ADMIN])
+@pytest.mark.parametrize("person", sorted(EVERYBODY - {OWNER}))
 def test_a_token_is_ended_by_its_owner_alone(scene, person):
     _, _, values, token = scene
     answer = ask(scene, person, "POST", "/tokens/{number:int}/end", {**values, "number": token})
@@ -279,7 +328,7 @@ def test_a_token_is_ended_by_its_owner_alone(scene, person):
     assert scene[1][OWNER].get("/challenges").status_code == 200
 
 
-@pytest.mark.parametrize("person", [NOBODY, VIEWER, OTHER, OWNER, ORGANISER])
+@pytest.mark.parametrize("person", sorted(EVERYBODY - {ADMIN}))
 def test_only_admins_change_organisers_and_make_them(scene, person):
     client = scene[0][person]
     form = {"key": key_of(client), "role": "admin"}
@@ -349,7 +398,7 @@ def test_errors_tell_nothing_of_the_machine(scene, served):
 
 def test_too_many_requests_are_slowed_down(served, monkeypatch):
     client = served.api("sat_x")
-    monkeypatch.setattr(served.site, "requests", RateLimiter(5, 60.0))
+    monkeypatch.setattr(served.site, "requests", RateLimiter(5, 3600.0))
     answers = [client.get("/ping") for _ in range(8)]
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0

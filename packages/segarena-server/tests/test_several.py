@@ -1,4 +1,4 @@
-"""Two servers and a process that only evaluates, each a process of its own, on one PostgreSQL and one folder."""
+"""Two servers and an evaluation-only process, all separate, on one PostgreSQL and one folder."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ COMMAND = "from segarena.cli.main import app; app()"
 
 
 class Process:
-    """A server in a process of its own."""
+    """A server in a separate process."""
 
     def __init__(self, data, db, *options):
         words = [
@@ -51,7 +51,7 @@ class Process:
         )
 
     def wait(self, expected):
-        """Return what a line of its output says that is as expected."""
+        """Return the matching part of a line of its output."""
         told = []
         for line in self.process.stdout:
             told.append(line)
@@ -75,7 +75,7 @@ class Process:
 
 @pytest.fixture(scope="module")
 def several(postgres, tmp_path_factory):
-    """Two servers that were started at once on an empty database, and one that evaluates for them."""
+    """Two servers started at the same time on an empty database, and one that evaluates for them."""
     data, db = tmp_path_factory.mktemp("several") / "data", postgres.new_database(with_tables=True)
     with ExitStack() as stack:
         words = ("--port", "0", "--workers", "0")

@@ -1,4 +1,4 @@
-"""What a server says beside what was asked: when, how much, in which words, and how hard it looked."""
+"""Side channels of a server: time, size, wording and effort of responses."""
 
 import asyncio
 import math
@@ -20,21 +20,26 @@ from segarena_server.challenges.challenge_repository import cached_description a
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run
 from segarena_server.db.orm_models import Turn as Row
+from segarena_server.notifier import Notifier
 from segarena_server.preflight import faults_of
+from segarena_server.runs import delayed_replies, turn_service
 from segarena_server.storage.compression import compress_body
-from segarena_server.turns import delayed_replies, turn_service
-from segarena_server.turns.notifier import Notifier
 
 API = "/api/v1"
 
 
 @pytest.fixture(scope="module")
 def phases(working):
-    """A challenge with a test and a practice."""
+    """A challenge with a test and a practice phase."""
     about = {"runs_at_once": 1000, "samples_per_run": 1, "shows": "board"}
     told = (Phase(name="test", **about), Phase(name="open", kind="practice", **about))
     described = ChallengeDescription(
-        slug="photos", title="Photos", benchmark="clicks(rounds=3)", dataset="demo", phases=told
+        practice_may_reveal_test=True,
+        slug="photos",
+        title="Photos",
+        benchmark="clicks(rounds=3)",
+        dataset="demo",
+        phases=told,
     )
     make_challenge(working.site, described, lambda *_: None)
     return working
@@ -46,7 +51,7 @@ def begin(api, phase):
 
 
 def send_first(api, run):
-    """Ask for the first prompts; return the answer and the seconds that it took to come."""
+    """Request the first prompts; return the response and its latency in seconds."""
     started = time.perf_counter()
     answer = api.post(
         f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/0",
@@ -60,19 +65,31 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
 ):
     api = phases.api(phases.token("waiting"))
     send_first(api, begin(api, "open"))  # processes are there
-    monkeypatch.setattr("segarena_server.challenges.time_charge.FIRST_TICK_S", 1.5)
-    run, told = begin(api, "test"), []
+    seen = []
+    # A busy machine may have the reply only when it may leave: then let the tick be later.
+    for tick_s in (1.5, 6.0, 24.0):
+        monkeypatch.setattr("segarena_server.challenges.time_charge.FIRST_TICK_S", tick_s)
+        seen = look_before_tick(phases, api, tick_s)
+        if seen:
+            break
+    assert {*seen} == {("evaluating", True, False)}
+
+
+def look_before_tick(phases, api, tick_s):
+    """Request prompts of a test phase; return the visible state of the turn between its evaluation and the tick."""
+    run, told, seen = begin(api, "test"), [], []
     pages = phases.pages_of(run["id"])
+    started = time.perf_counter()
     thread = threading.Thread(target=lambda: told.append(send_first(api, run)))
     thread.start()
-    is_done, seen, started = False, [], time.perf_counter()
+    is_done = False
     while thread.is_alive():
         with phases.site.database.reading() as session:
             row = session.get(Row, (run["id"], 0, 0))
             is_done = is_done or (row is not None and row.state == "done")
         said = api.get(f"/runs/{run['id']}").json()
         shown = pages.get(f"/runs/{run['id']}/samples/1").text
-        if is_done and time.perf_counter() - started < 1.2:
+        if is_done and time.perf_counter() - started < 0.8 * tick_s:
             seen.append(
                 ((said["queue"] or {}).get("phase"), ">leased<" in shown, ">done<" in shown)
             )
@@ -80,13 +97,13 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
     thread.join()
     ((answer, seconds),) = told
     assert answer.status_code == 200
-    assert seconds >= 1.5
-    assert {*seen} == {("evaluating", True, False)}
+    assert seconds >= tick_s
+    return seen
 
 
 @pytest.mark.parametrize("state", ["closing", "over"])
 def test_a_run_whose_last_reply_is_held_back_goes_on(state):
-    """It is ended meanwhile, which the participant would otherwise see before the reply."""
+    """The run ends meanwhile, which the participant could otherwise see before the reply."""
     run = Run(id="run", state=state, fault="", ended_at=9.0, extract="{}")
     told = delayed_replies.as_participant_sees(
         SimpleNamespace(expunge=lambda _: None), run, [("run", 0)]
@@ -95,7 +112,7 @@ def test_a_run_whose_last_reply_is_held_back_goes_on(state):
 
 
 def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
-    """Many of them wait where there are two threads, and both are free."""
+    """Many replies wait on a server with two threads, and both stay free."""
     looked = []
 
     def look(*told):
@@ -111,7 +128,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
     async def hold():
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = 2
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             held = [
                 group.create_task(turn_service.wait_for_reply(request, ("run", 0, number)))
                 for number in range(60)
@@ -191,7 +208,7 @@ def test_what_is_another_ones_is_refused_in_the_words_and_with_the_work_of_what_
 
 
 def test_names_cannot_be_guessed(phases):
-    """Keys of samples have 128 bits and more of chance, and another one in each run; so have seeds that we make."""
+    """Keys of samples have at least 128 random bits and differ between runs; so do generated seeds."""
     api = phases.api(phases.token("guessing"))
     keys = {begin(api, "open")["places"][0]["key"] for _ in range(20)}
     assert len(keys) == 20
@@ -199,7 +216,7 @@ def test_names_cannot_be_guessed(phases):
     assert min(map(len, keys)) * math.log2(64) >= 128
     assert len(letters) > 50
     described = ChallengeDescription(
-        slug="two", title="Two", benchmark="clicks", dataset="demo",
+        practice_may_reveal_test=True, slug="two", title="Two", benchmark="clicks", dataset="demo",
         phases=(Phase(name="a", samples_per_run=1), Phase(name="b", samples_per_run=1)),
     )  # fmt: skip
     make_challenge(phases.site, described, lambda *_: None)
@@ -214,12 +231,17 @@ def test_names_cannot_be_guessed(phases):
 def test_a_seed_that_can_be_guessed_is_a_fault_of_a_test(working):
     phases = (Phase(name="a", seed=7), Phase(name="b", kind="practice", seed=7))
     described = ChallengeDescription(
-        slug="seven", title="Seven", benchmark="clicks", dataset="demo", phases=phases
+        practice_may_reveal_test=True,
+        slug="seven",
+        title="Seven",
+        benchmark="clicks",
+        dataset="demo",
+        phases=phases,
     )
     make_challenge(working.site, described, lambda *_: None)
     found = faults_of(working.site.folder.path, working.site.settings)
     assert [line for line in found if "seven" in line] == [
-        "challenge seven, phase a: its seed can be guessed; leave it out, and the server makes one"
+        "challenge seven, phase a: its seed can be guessed; omit it, and the server generates one"
     ]
 
 

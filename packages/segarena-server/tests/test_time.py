@@ -1,4 +1,4 @@
-"""The rule of time at a server: clocks that jump, networks that stall, people who pause, and what is shown of it."""
+"""Charged time at a server: clock jumps, stalled networks, pauses, and what participants see of it."""
 
 import json
 import time
@@ -19,7 +19,7 @@ HOUR_S = 3600.0
 
 @pytest.fixture(scope="module")
 def timed(working):
-    """A server with a phase without limits and one with a minute for an object."""
+    """A server with a phase without limits and one with a minute per object."""
     about = {"runs_at_once": 1000, "samples_per_run": 1, "kind": "practice"}
     phases = Phase(name="long", **about), Phase(name="short", seconds_per_object=60.0, **about)
     told = ChallengeDescription(
@@ -30,7 +30,7 @@ def timed(working):
 
 
 class Dialogue:
-    """One dialogue of a run of its own, turn by turn."""
+    """One dialogue of a separate run, turn by turn."""
 
     def __init__(self, served, phase):
         self.served = served
@@ -55,7 +55,7 @@ class Dialogue:
         return unpack_reply(answer.content, self.shape).dialogues[0]
 
     def _wait_until_noted(self):
-        """Wait until the server knows when its reply had left: that may be a little after it came."""
+        """Wait until the server has recorded when its reply was sent, which may be shortly after its arrival."""
         site, key = self.served.site, (self.run["id"], 0, self.number)
         until = time.monotonic() + 30
         while key not in site.sent and time.monotonic() < until:
@@ -79,7 +79,7 @@ class Dialogue:
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """Move the time of day, or the clock that nobody sets, for all of the server."""
+    """Move the time of day, or the monotonic clock, for the whole server."""
     of_day, since_start = time.time, time.clock_gettime
 
     def move(day_s=0.0, start_s=0.0):

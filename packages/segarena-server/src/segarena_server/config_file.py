@@ -1,4 +1,4 @@
-"""Reading of settings from a TOML file and from options of `segarena serve`, which have the same names."""
+"""Settings from a TOML file and from options of `segarena serve`, which have the same names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SETTINGS_FILE = "server.toml"
 
 
 def own_settings(data: Path) -> Path | None:
-    """Return the settings file in a data folder; None when there is none."""
+    """Return the settings file in a data folder, or None if it has none."""
     file = data / SETTINGS_FILE
     return file if file.is_file() else None
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a file; options in `given` that are not None take precedence.
+    """Read the settings from a file; options in `given` that are not None take precedence.
 
     Raises:
-        InvalidInput: the file cannot be read, or a setting is unknown or invalid.
+        InvalidInput: the file is unreadable, or a setting is unknown or invalid.
     """
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
@@ -35,7 +35,7 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
         settings = msgspec.convert(values, Settings)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InvalidInput(f"{file or 'settings'}: {error}") from error
     if faults := settings.faults():
         raise InvalidInput("; ".join(faults))
@@ -45,16 +45,17 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
 def settings_and_faults(
     file: Path | None, given: Mapping[str, Any]
 ) -> tuple[Settings | None, list[str]]:
-    """Return the settings of a file and options, and all their faults; None when the file cannot be read.
+    """Read the settings from a file and options and collect all errors; None if the file is unreadable.
 
-    Each unknown name and each invalid value is a separate fault.
+    Report each unknown name and each invalid value separately, where `read_settings` stops at the
+    first.
     """
     where = f"{file}: " if file else ""
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
     except OSError as error:
         return None, [f"{file}: {error.strerror}"]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         return None, [f"{file}: {error}"]
     values |= {name: value for name, value in given.items() if value is not None}
     limits = values.get("limits", {})
@@ -69,17 +70,22 @@ def settings_and_faults(
 
 
 def _read_each(
-    kind: type[msgspec.Struct], values: Mapping[str, Any], where: str, found: dict[str, Any]
+    kind: type[msgspec.Struct],
+    values: Mapping[str, Any],
+    where: str,
+    found: dict[str, Any],
 ) -> Iterator[str]:
-    """Put the valid values of a table into `found`, and yield the faults of the others."""
+    """Put the valid values of a table into `found`, and yield one message for each of the others."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for name, value in values.items():
+        # The table of limits is read by a call of its own, so that its names are reported with
+        # their prefix.
         if name == "limits" and kind is Settings and isinstance(value, Mapping):
             continue
         if name not in fields:
             hint = (
                 suggest_names(name, fields)
-                or f"there are {', '.join(where + field for field in fields)}"
+                or f"expected one of {', '.join(where + field for field in fields)}"
             )
             yield f"{where}{name} is not a setting; {hint}"
             continue

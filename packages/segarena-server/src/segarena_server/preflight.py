@@ -1,7 +1,7 @@
-"""Checks before a server starts: settings, folder, disk, database, samples, challenges and clock.
+"""Checks before the server starts: settings, folder, disk, database, samples, challenges and clock.
 
-They report everything at once and change nothing. A fault keeps the server from working properly; a
-remark is for information.
+A check reports all problems at once and changes nothing. A fault keeps the server from working
+properly; a remark is for information.
 """
 
 from __future__ import annotations
@@ -23,29 +23,31 @@ from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
 from segarena_server.auth.oidc_loader import load_provider
+from segarena_server.challenges.challenge_management import stored_phases
 from segarena_server.challenges.challenge_repository import (
     all_challenges,
     cached_description,
     cached_info,
     description_of,
 )
+from segarena_server.challenges.sample_overlap import revealed_tests
 from segarena_server.config_file import settings_and_faults
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import AuditEvent, PooledSample
-from segarena_server.db.schema import newest_revision, revision_of
+from segarena_server.db.schema import newest_revision, revision_of, unknown_revision_text
 from segarena_server.mail.smtp import smtp_fault
 from segarena_server.runs.submissions import sandbox_of
 from segarena_server.settings import LOOPBACK, Settings
 from segarena_server.storage.data_folder import DataFolder
 
 GUESSABLE_SEEDS = 2**32
-"""Trying all seeds below this would reveal the one that drew the samples."""
+"""Anyone could try all seeds below this number and find the one that drew the samples."""
 _MIN_FREE_BYTES = 2**30
-"""With less than a GiB, the next runs fill the disk."""
+"""With less than 1 GiB of free space, the next runs are likely to fill the disk."""
 _LOW_FREE_SHARE = 0.1
 _MAX_CLOCK_SKEW_S = 2.0
 _EARLIEST_TIME = 1_767_225_600.0
-"""The beginning of 2026: an earlier clock was never set."""
+"""The beginning of 2026; a clock that shows an earlier time was never set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,12 @@ class PreflightReport:
     remarks: list[str]
 
 
-def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> PreflightReport:
-    """Check a configuration file and options, and everything that they refer to."""
+def check(
+    data: Path,
+    config: Path | None,
+    given: Mapping[str, Any],
+) -> PreflightReport:
+    """Check a configuration file, options, and everything that they refer to."""
     settings, faults = settings_and_faults(config, given)
     if settings is None:
         return PreflightReport(faults, [])
@@ -65,7 +71,8 @@ def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Prefligh
 
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
-    """Return the faults, one line each; a missing folder or database is none."""
+    """Return the faults, one line each; a folder or database that does not exist yet is not a fault."""
+    # Settings for a remote storage are only parsed here; `_check_folder` tries to connect.
     try:
         folder = DataFolder(data, settings.storage)
     except SegarenaError as error:
@@ -77,6 +84,8 @@ def faults_of(data: Path, settings: Settings) -> list[str]:
         *_check_clock(),
     ]
     faults += [*_check_mail(settings), *_with_errors(_check_provider(settings))]
+    # `exists` requires the files of an earlier start; a folder that lacks them must be empty or
+    # absent.
     if folder.exists:
         faults += [
             *_with_errors(_check_folder(folder)),
@@ -95,22 +104,26 @@ def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
     """Yield the remarks, one line each."""
     folder = DataFolder(data)
     if not folder.exists:
-        yield f"{folder.path} is not there yet; the first start makes it"
+        yield f"{folder.path} does not exist yet; the first start creates it"
     if settings.is_secure and not settings.behind_proxy:
-        yield "behind_proxy is not set: if a proxy speaks TLS, everybody seems to come from its address"
+        yield "behind_proxy is not set: if a proxy handles TLS, all clients appear to have its address"
     if not settings.workers:
-        yield "workers = 0: this server evaluates nothing; another one at the same database must"
+        yield "workers = 0: this server evaluates nothing; another server with the same database must"
     if settings.port and _is_taken(settings.host, settings.port):
-        yield f"something listens at {settings.host}:{settings.port}: this server, if it is at work"
+        yield (
+            f"another program listens on {settings.host}:{settings.port}; ignore this if it is this server, "
+            "already running"
+        )
     usage = shutil.disk_usage(_existing_parent(folder.path))
+    # Below the minimum, `_check_disk` already reports a fault.
     if _MIN_FREE_BYTES <= usage.free < _LOW_FREE_SHARE * usage.total:
-        yield f"{usage.free / 2**30:.0f} GiB of {usage.total / 2**30:.0f} are free where {folder.path} is"
+        yield f"{usage.free / 2**30:.0f} GiB of {usage.total / 2**30:.0f} are free on the disk of {folder.path}"
     if folder.exists:
         yield from _with_errors(_check_revision(folder, settings))
 
 
 def _with_errors(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines, and the error if producing them fails."""
+    """Yield the lines; if producing them raises an error, yield its message as the last line."""
     try:
         yield from lines
     except SegarenaError as error:
@@ -122,7 +135,10 @@ def _with_errors(lines: Iterator[str]) -> Iterator[str]:
 def _check_address(settings: Settings) -> Iterator[str]:
     host = urlsplit(settings.url).hostname or ""
     if settings.url and not settings.is_secure and host not in LOOPBACK:
-        yield f"url {settings.url} is without TLS: passwords and tokens can be read on the way; have a proxy speak TLS"
+        yield (
+            f"url {settings.url} does not use TLS: others on the network can read passwords and tokens; put a "
+            "proxy with TLS in front"
+        )
 
 
 def _check_mail(settings: Settings) -> Iterator[str]:
@@ -135,7 +151,7 @@ def _check_mail(settings: Settings) -> Iterator[str]:
 
 
 def _check_provider(settings: Settings) -> Iterator[str]:
-    """Check that the OpenID Connect provider has a valid configuration."""
+    """Check that the configuration of the OpenID Connect provider is valid."""
     if settings.oidc is None or settings.oidc.faults():
         provider = None
     else:
@@ -155,20 +171,25 @@ def _check_roots(settings: Settings) -> Iterator[str]:
         if not path.is_absolute():
             yield f"roots: expected an absolute path, got {root!r}"
         elif not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
-            yield f"roots: {root} is no folder that can be read"
+            yield f"roots: {root} is not a readable folder"
+        # As a root, "/" would let organisers name any file that the server can read, its secret
+        # included.
         elif path == Path(path.anchor):
-            yield f"roots: {root} offers all files of this machine"
+            yield f"roots: {root} exposes all files of this machine; name a narrower folder"
 
 
 def _check_disk(path: Path) -> Iterator[str]:
     free = shutil.disk_usage(_existing_parent(path)).free
     if free < _MIN_FREE_BYTES:
-        yield f"only {free / 2**20:.0f} MiB are free where {path} is: make room"
+        yield f"only {free / 2**20:.0f} MiB are free on the disk of {path}: free some space"
 
 
 def _check_clock() -> Iterator[str]:
     if time.time() < _EARLIEST_TIME:
-        yield f"the clock says {time.strftime('%Y-%m-%d', time.gmtime())}: set it, phases open and close by it"
+        yield (
+            f"the clock says {time.strftime('%Y-%m-%d', time.gmtime())}: set it, because it "
+            "decides when phases open and close"
+        )
 
 
 def _check_foreign_files(folder: DataFolder) -> list[str]:
@@ -176,14 +197,14 @@ def _check_foreign_files(folder: DataFolder) -> list[str]:
         there = any(folder.path.iterdir())
     except OSError as error:
         return [f"{folder.path}: {error.strerror}"]
-    return [f"{folder.path} holds other files; name a new or empty folder"] if there else []
+    return [f"{folder.path} contains other files; name a new or empty folder"] if there else []
 
 
 def _check_parent(path: Path) -> list[str]:
     there = _existing_parent(path)
     if os.access(there, os.W_OK | os.X_OK):
         return []
-    return [f"{path} cannot be made: {there} cannot be written"]
+    return [f"{path} cannot be created: {there} is not writable"]
 
 
 def _check_folder(folder: DataFolder) -> Iterator[str]:
@@ -192,14 +213,14 @@ def _check_folder(folder: DataFolder) -> Iterator[str]:
         folder.remote.check()
     for path in (folder.path, folder.runs, folder.samples.folder, folder.photographs.folder):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            yield f"{path} cannot be read and written by this user"
+            yield f"{path} is not readable and writable for this user"
     yield from map(str, (*folder.samples.damaged(), *folder.photographs.damaged()))
 
 
 def _check_permissions(folder: DataFolder) -> Iterator[str]:
     secret = folder.path / "secret"
     if secret.is_file() and secret.stat().st_mode & 0o077:
-        yield f"{secret} can be read by others: chmod 600"
+        yield f"{secret} is readable for other users: run chmod 600"
 
 
 def _check_remote_database(settings: Settings) -> Iterator[str]:
@@ -211,13 +232,16 @@ def _check_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
     if not (settings.db or folder.database.is_file()):
         return  # created at the next start; a check changes nothing
     with closing(Database(settings.db or folder.database)) as database:
+        # A damaged file makes the later queries fail with misleading errors.
         if damage := list(_check_integrity(database)):
             yield from damage
             return
         yield from _check_connection(database)
         revision = revision_of(database)
         if revision and newest_revision(revision) is None:
-            yield f"the database was made by a later version of segarena (revision {revision}): install that version"
+            yield f"the database {unknown_revision_text(revision)}"
+        # The ORM classes only match the newest schema, so the tables of other revisions cannot be
+        # queried.
         if revision and revision == newest_revision(revision):
             yield from _check_log(database)
             yield from _check_challenges(database, folder, settings)
@@ -231,9 +255,14 @@ def _check_connection(database: Database) -> Iterator[str]:
                 session.scalar(text("SELECT extract(epoch FROM clock_timestamp())")) or 0.0
             )
             ended = time.time()
+            # The query takes time on the way, so only a difference beyond both of its ends counts
+            # as skew.
             apart = max(started - theirs, theirs - ended, 0.0)
             if apart > _MAX_CLOCK_SKEW_S:
-                yield f"the clock of the database and of this machine are {apart:.0f} s apart: set both by NTP"
+                yield (
+                    f"the clocks of the database and of this machine differ by {apart:.0f} s: synchronize both by "
+                    "NTP"
+                )
 
 
 def _check_integrity(database: Database) -> Iterator[str]:
@@ -251,7 +280,10 @@ def _check_log(database: Database) -> Iterator[str]:
     with database.reading() as session:
         ahead = (session.scalar(select(func.max(AuditEvent.at))) or 0.0) - time.time()
     if ahead > _MAX_CLOCK_SKEW_S:
-        yield f"the log has a line that is {ahead:.0f} s from now: the clock was set back, or was ahead before"
+        yield (
+            f"the newest entry of the audit log is {ahead:.0f} s in the future: the clock was set back, or was "
+            "fast before"
+        )
 
 
 def _check_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
@@ -260,12 +292,16 @@ def _check_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
         with closing(Database(settings.db or folder.database)) as database:
             revision = revision_of(database)
     if not revision:
-        yield "the database has no tables yet; the first start makes them"
+        yield "the database has no tables yet; the first start creates them"
     elif newest_revision(revision) not in (revision, None):
-        yield f"the tables are of an earlier version ({revision}): the next start changes them; take a backup before"
+        yield f"the tables have an earlier revision ({revision}): the next start migrates them; make a backup first"
 
 
-def _check_challenges(database: Database, folder: DataFolder, settings: Settings) -> Iterator[str]:
+def _check_challenges(
+    database: Database,
+    folder: DataFolder,
+    settings: Settings,
+) -> Iterator[str]:
     with database.reading() as session:
         challenges = all_challenges(session)
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
@@ -273,7 +309,7 @@ def _check_challenges(database: Database, folder: DataFolder, settings: Settings
         for phase in cached_description(challenge.description).phases:
             if phase.kind == "test" and phase.seed < GUESSABLE_SEEDS:
                 where = f"challenge {challenge.slug}, phase {phase.name}"
-                yield f"{where}: its seed can be guessed; leave it out, and the server makes one"
+                yield f"{where}: its seed can be guessed; omit it, and the server generates one"
         try:
             cached_info(challenge.description)
         except SegarenaError as error:
@@ -281,19 +317,25 @@ def _check_challenges(database: Database, folder: DataFolder, settings: Settings
             continue
         takes_programs = any("worker" in phase.takes for phase in description_of(challenge).phases)
         if takes_programs and (why := sandbox_of(settings.sent).fault()):
-            yield f"challenge {challenge.slug} takes programs, and none can be confined here: {why}"
+            yield f"challenge {challenge.slug} accepts programs, but this machine cannot run them in a sandbox: {why}"
+    with database.reading() as session:
+        yield from revealed_tests(stored_phases(session))
+    # With a remote storage, the local folder is only a cache, and a missing file is downloaded
+    # again.
     for sha256, sample in kept if folder.remote is None else ():
         if not folder.samples.path(sha256).is_file():
             yield f"sample {sample} is missing ({folder.samples.path(sha256)}); restore it from a backup"
 
 
 def _existing_parent(path: Path) -> Path:
-    """Return the nearest existing folder of a path."""
+    """Return a path itself or its nearest parent folder that exists."""
     return next(above for above in (path, *path.parents) if above.exists())
 
 
 def _is_taken(host: str, port: int) -> bool:
     try:
+        # Nothing can connect to 0.0.0.0 or :: portably, but a server bound there listens on the
+        # loopback address.
         here = LOOPBACK[0] if ipaddress.ip_address(host).is_unspecified else host
         with socket.create_connection((here, port), timeout=0.5):
             return True

@@ -1,4 +1,4 @@
-"""A whole run from outside: samples, turns, prompts, and the run folder that comes of it."""
+"""A whole run over HTTP: samples, turns, prompts, and the resulting run folder."""
 
 import base64
 import hashlib
@@ -85,7 +85,7 @@ def everything(sample, dialogues):
 
 
 def hold(api, run):
-    """Answer a run with everything, until it is over; return the replies."""
+    """Answer a run with full masks until it is over; return the replies."""
     sample = sample_of(api, run)
     opens = range(len(run["places"][0]["dialogues"]))
     body, replies = turn_of(opens=opens), []
@@ -100,7 +100,7 @@ def hold(api, run):
 
 
 def wait_until_over(api, run):
-    for _ in range(200):
+    for _ in range(1200):
         told = api.get(f"/runs/{run['id']}").json()
         if told["state"] == "over":
             return told
@@ -179,12 +179,23 @@ def test_a_body_that_is_not_what_its_digest_says_is_refused(api, run):
     assert send(api, run, 0, body, **{"content-digest": f"sha-256=:{digest}:"}).status_code == 200
 
 
+def wait_until_noted(site, key):
+    """Wait until the server has recorded when a reply was sent, which may be after its arrival on a busy machine."""
+    for _ in range(1200):
+        with site.database.reading() as session:
+            if key in site.sent or session.get_one(Turns, key).sent:
+                return
+        time.sleep(0.05)
+    raise AssertionError(key)
+
+
 def test_time_runs_from_the_prompts_sent_to_the_answer(working, api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))
+    wait_until_noted(working.site, (run["id"], 0, 0))
     time.sleep(0.3)
     reply = unpack_reply(send(api, run, 1, turn_of(everything(sample, [0]))).content, sample.shape)
-    assert 0.3 <= reply.charged_s < 5.0
+    assert 0.3 <= reply.charged_s < 30.0
     with working.site.database.reading() as session:
         first, second = session.scalars(
             select(Turns).where(Turns.run_id == run["id"]).order_by(Turns.number)
@@ -218,7 +229,7 @@ def test_a_run_that_is_ended_before_a_sample_was_begun_says_so_of_that_sample(
     assert api.get(f"/runs/{run['id']}").json()["fault"] == ""
     records = RunFolder.open(working.site.folder.runs / run["id"]).records()
     why = records.filter(records["target"] == "")["failure"].to_list()
-    assert why == ["the run was ended before this sample was begun"]
+    assert why == ["the run ended before this sample was started"]
     assert records["sample"].n_unique() == 2
 
 

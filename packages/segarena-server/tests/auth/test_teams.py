@@ -1,4 +1,4 @@
-"""Teams in the tables: who joins and leaves them gets no prompts that are new, and no more runs."""
+"""Teams in the database: joining and leaving gives nobody new prompts or more runs."""
 
 import random
 import threading
@@ -10,7 +10,6 @@ from sqlalchemy import func, select
 
 from segarena.errors import InvalidInput
 from segarena_server.auth import teams
-from segarena_server.auth.account_deletion import delete_account
 from segarena_server.challenges.description import ChallengeDescription as Described
 from segarena_server.challenges.description import Phase, challenge_text
 from segarena_server.db.orm_models import (
@@ -22,8 +21,8 @@ from segarena_server.db.orm_models import (
     Team,
     Turn,
 )
-from segarena_server.http.http_errors import Refusal
-from segarena_server.jobs.turn_evaluation import evaluation_task
+from segarena_server.http_errors import Refusal
+from segarena_server.privacy.account_deletion import delete_account
 from segarena_server.runs.run_repository import (
     RunRequest,
     create_run,
@@ -33,6 +32,7 @@ from segarena_server.runs.run_repository import (
 from segarena_server.storage.compression import compress_body
 from segarena_server.storage.data_folder import DataFolder
 from segarena_server.storage.run_folders import RunFolders
+from segarena_server.workers.turn_evaluation import evaluation_task
 
 ROUNDS = 3
 """Of one dialogue."""
@@ -45,7 +45,7 @@ def event(database, tmp_path):
 
 
 class Event:
-    """A challenge with four samples, two to a run; a dialogue about one is over after three rounds."""
+    """A challenge with four samples, two per run; a dialogue ends after three rounds."""
 
     def __init__(self, database, folder):
         self.database = database
@@ -64,11 +64,13 @@ class Event:
             told = {
                 "challenge_id": challenge.id,
                 "pool": "demo",
-                "sha256": "0",
                 "bytes": 1,
                 "dialogues": "[{}]",
             }
-            session.add_all(PooledSample(number=n, sample=f"s{n}", **told) for n in range(SAMPLES))
+            session.add_all(
+                PooledSample(number=n, sample=f"s{n}", sha256=f"{n}", **told)
+                for n in range(SAMPLES)
+            )
 
     def person(self, name):
         with self.database.writing() as session:
@@ -97,7 +99,7 @@ class Event:
             ).id
 
     def hold(self, run_id):
-        """Hold all dialogues of a run and end it; the prompts that were given before come again, without being new."""
+        """Complete all dialogues of a run and end it; repeated prompts do not count as new."""
         with self.database.writing() as session:
             run = session.get_one(Run, run_id)
             for place in run_samples(session, run_id):
@@ -125,7 +127,7 @@ class Event:
         self.change(person_id, teams.join, self.change(host_id, teams.invite_to))
 
     def given(self):
-        """Return how many rounds were given about each sample, to anybody."""
+        """Return the number of rounds of each sample that anybody received."""
         on = (Turn.run_id == RunSample.run_id) & (Turn.place == RunSample.number)
         turns = select(RunSample.sample, func.count()).join(Turn, on).where(Turn.given == b"round")
         with self.database.reading() as session:
@@ -144,9 +146,9 @@ def test_everybody_has_a_team_of_their_name_alone(event):
             "ada",
             ["ada"],
         )
-    with pytest.raises(InvalidInput, match="make a team first"):
+    with pytest.raises(InvalidInput, match="create a team first"):
         event.change(ada, teams.invite_to)
-    with pytest.raises(InvalidInput, match="nobody can leave"):
+    with pytest.raises(InvalidInput, match="cannot leave"):
         event.change(ada, teams.leave)
 
 
@@ -164,10 +166,10 @@ def test_an_invitation_lets_one_person_in_and_ends_when_who_made_it_leaves(event
     event.change(ada, teams.make_team, "Owls")
     text, other = event.change(ada, teams.invite_to), event.change(ada, teams.invite_to)
     event.change(bela, teams.join, text)
-    with pytest.raises(InvalidInput, match="is not valid"):
+    with pytest.raises(InvalidInput, match="invalid or has expired"):
         event.change(caro, teams.join, text)
     event.change(ada, teams.leave)
-    with pytest.raises(InvalidInput, match="is not valid"):
+    with pytest.raises(InvalidInput, match="invalid or has expired"):
         event.change(caro, teams.join, other)
 
 
@@ -196,7 +198,7 @@ def test_runs_stay_with_the_team_and_open_to_who_began_them(event):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
-    """One account moves between teams of helpers who begin no runs themselves, and begins runs wherever it is."""
+    """One account moves between teams of others who begin no runs, and begins runs in each."""
     rng = random.Random(seed)
     attacker = event.person("attacker")
     hosts = [event.person(f"host {n}") for n in range(3)]

@@ -1,4 +1,4 @@
-"""A pool of small photographs with one object each, and a challenge about them."""
+"""A pool of small photographs with one object each, and a challenge that uses them."""
 
 import cv2
 import numpy as np
@@ -25,7 +25,7 @@ def pool(tmp_path_factory):
 
 @pytest.fixture
 def challenge(pool):
-    """Make a challenge of one phase about the pool."""
+    """Create a challenge of one phase with the pool."""
 
     def make(benchmark="clicks(rounds=4)", **phase):
         return ChallengeDescription(

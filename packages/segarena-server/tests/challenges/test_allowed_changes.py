@@ -1,4 +1,4 @@
-"""What may be changed of a challenge once it has runs, and what is told of a change."""
+"""Allowed changes of a challenge that has runs, and their description."""
 
 from datetime import UTC, datetime
 
@@ -45,7 +45,7 @@ def test_dates_texts_limits_of_runs_and_what_is_shown_change_at_any_time(after):
         (changed({"rounds": 6}), "phases[1].rounds"),
         (changed({"seed": 8}), "phases[1].seed"),
         (changed({"kind": "practice"}), "phases[1].kind"),
-        (changed({"ladder": True}), "phases[1].ladder"),
+        (changed({"ladder": False}), "phases[1].ladder"),
         (changed({"seconds_per_object": 3.0}), "phases[1].seconds_per_object"),
         (changed({"dataset": "phantom"}), "phases[1].dataset"),
         (changed(benchmark="clicks(rounds=3)"), "benchmark"),

@@ -1,4 +1,7 @@
-"""An attacker with unlimited runs learns no more about a sample than one honest dialogue tells."""
+"""An attacker with unlimited runs gets no more prompts about a sample than one dialogue has.
+
+Answers that make the prompts of one dialogue reveal more are in `test_prompt_attacks`.
+"""
 
 from collections import Counter, defaultdict
 from itertools import cycle
@@ -18,7 +21,7 @@ ROUNDS = 12
 
 
 class Blind:
-    """Sees no image: each pixel goes with the nearest prompt that it knows of."""
+    """Image-blind: each pixel gets the label of the nearest known prompt."""
 
     prompt_kinds = frozenset({"click", "box", "scribble"})
 
@@ -33,7 +36,7 @@ class Blind:
 
 
 class Attacker(Blind):
-    """Answers so that it is told something new each time: nothing, all, halves, chance, or what it knows so far."""
+    """Answers to receive new information each time: empty, full, halves, random, or the known labels."""
 
     def __init__(self, strategy, known):
         self.strategy = strategy
@@ -58,7 +61,7 @@ def event(challenge):
 
 
 def honest_leaks(event):
-    """Return the blind IoU of each sample after one dialogue by the rules, held by whoever sees no image."""
+    """Return the blind IoU of each sample after one image-blind dialogue by the rules."""
     rehearsal = Rehearsal(event, "final", Blind())
     names = rehearsal.evaluator.samples("final")
     run = RunInfo(id="honest", phase="final", name="blind", samples=names)
@@ -75,7 +78,7 @@ def leak(evaluator, name, given):
 def attack(
     event, runs, ways=("known", "nothing", "all", "halves", "chance"), *, is_remembered=True
 ):
-    """Begin so many runs, one after the other, each in another way; return all prompts by sample."""
+    """Begin this number of runs in sequence, each in a different way; return all prompts by sample."""
     kept, drawn = defaultdict(list), Counter()
     strategies = cycle(ways)
     for number in range(runs):
@@ -114,7 +117,7 @@ def test_unlimited_runs_open_no_more_than_one_honest_dialogue(event):
 
 
 def test_without_the_budget_the_attack_succeeds(event):
-    """What the test above would notice: prompts of a few dialogues are worth far more than those of one."""
+    """The test above can fail: prompts of a few dialogues reveal much more than those of one."""
     honest, evaluator = honest_leaks(event), Evaluator(event)
     kept = attack(event, runs=8, ways=["known"], is_remembered=False)
     gained = [leak(evaluator, name, given) - honest[name] for name, given in kept.items()]

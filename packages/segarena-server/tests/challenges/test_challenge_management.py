@@ -1,9 +1,11 @@
-"""Making and changing a challenge: what may change when, what is laid ready again, what the log says."""
+"""Creating and changing a challenge: allowed changes, prepared samples, and log entries."""
 
 from contextlib import nullcontext
 
 import msgspec
+import numpy as np
 import pytest
+from PIL import Image
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput
@@ -40,7 +42,7 @@ def site(database, tmp_path):
 
 
 def begin(site, phase="final"):
-    """Let a run be there."""
+    """Add a run."""
     with site.database.writing() as session:
         person = Person(
             name="a b",
@@ -125,7 +127,10 @@ def test_another_benchmark_lays_the_samples_ready_again(site):
 
 def test_a_phase_more_needs_no_samples_that_are_there(site):
     begin(site)
-    two = changed((FINAL, Phase(name="practice", kind="practice")))
+    practice = Phase(name="practice", kind="practice")
+    with pytest.raises(InvalidInput, match="expected samples other than those of final"):
+        change_challenge(site, "c", changed((FINAL, practice)))
+    two = changed((FINAL, practice), practice_may_reveal_test=True)
     assert change_challenge(site, "c", two).rows == ()
     with pytest.raises(InvalidInput, match="final has runs"):
         change_challenge(site, "c", changed((Phase(name="practice", kind="practice"),)))
@@ -140,7 +145,7 @@ def test_a_look_says_what_it_would_be_and_keeps_nothing(site):
 
 
 def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
-    """A run that begins while the benchmark is changed is by the one or the other, and its samples lie ready."""
+    """A run that begins while the benchmark is changed uses the old or the new one, and its samples are prepared."""
     with site.database.writing() as session:
         about = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
         person = Person(name="a b", folded="a b", **about)
@@ -160,3 +165,16 @@ def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
             session, challenge, description_of(stale).phases[0], number, asked, site.now()
         )
         assert run.pool == "phantom"
+
+
+def test_a_relative_path_is_stored_as_an_absolute_one(site, tmp_path, monkeypatch):
+    for folder, value in (("images", 90), ("masks", 255)):
+        (tmp_path / "photos" / folder).mkdir(parents=True)
+        pixels = np.full((20, 30), value, dtype=np.uint8)
+        pixels[:5] = 0
+        Image.fromarray(pixels).save(tmp_path / "photos" / folder / "a.png")
+    monkeypatch.chdir(tmp_path)
+    dataset = "folder(path='photos', images='images')"
+    make_challenge(site, msgspec.structs.replace(PLAIN, slug="own", dataset=dataset))
+    stored = description_of(existing_challenge(site, "own")).dataset
+    assert stored == f"folder(path='{tmp_path}/photos', images='images')"

@@ -2,10 +2,10 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
+from repository import ROOT
 
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec
@@ -74,7 +74,7 @@ WRONG = {
     ),
     "twice": (
         {"phases": [{"name": "a"}, {"name": "a"}]},
-        r"^phases\[0\]\.name: expected names that differ",
+        r"^phases\[0\]\.name: expected different names",
     ),
     "backwards": (
         {
@@ -82,11 +82,11 @@ WRONG = {
                 {"name": "a", "opens": "2026-05-02T12:00:00Z", "closes": "2026-05-01T12:00:00Z"}
             ]
         },
-        r"^phases\[0\]\.closes: expected a moment after opens",
+        r"^phases\[0\]\.closes: expected a time after opens",
     ),
     "bank": (
         {"phases": [{"name": "a", "bank_s": 3}]},
-        r"^phases\[0\]\.bank_s: expected seconds_per_answer",
+        r"^phases\[0\]\.bank_s: needs seconds_per_answer",
     ),
     "plug-in": ({"benchmark": "clicks(rounds="}, r"^benchmark: .*expected NAME"),
     "pool": (
@@ -132,7 +132,7 @@ def test_a_participant_sees_the_rules_and_no_secret():
 
 
 def test_the_page_says_what_every_field_means():
-    page = (Path(__file__).parents[4] / "docs" / "organising.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "organising.md").read_text(encoding="utf-8")
     rows = "\n".join(
         line.partition("|")[2].partition("|")[0]
         for line in page.splitlines()

@@ -1,4 +1,4 @@
-"""Which runs are one: held against masks that are decoded and compared pixel by pixel."""
+"""Detection of equal runs, compared with decoded masks pixel by pixel."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from segarena_server.challenges.duplicate_detection import max_similarity, simil
 
 
 class Shrunk:
-    """Gives a part of the brightest pixels: worse the less of them, and a pixel more or less."""
+    """Predicts a share of the brightest pixels, with a difference of one pixel."""
 
     def __init__(self, share=1.0, *, extra=0):
         self.share = share
@@ -29,7 +29,7 @@ class Shrunk:
 
 @pytest.fixture(scope="module")
 def runs(pool, tmp_path_factory):
-    """Hold a run once; `runs("good")` is its folder."""
+    """Complete a run once; `runs("good")` is its folder."""
     folder = tmp_path_factory.mktemp("runs")
     made = {
         "good": Shrunk(),
@@ -46,7 +46,7 @@ def runs(pool, tmp_path_factory):
 
 
 def pixel_by_pixel(one, other):
-    """Return the share of equal masks and how many were compared, the slow way."""
+    """Return the share of equal masks and the number of compared ones, by a slow reference."""
     rows = [RunFolder.open(folder).masks().iter_rows(named=True) for folder in (one, other)]
     keys = ("sample", "target", "user", "repeat", "round", "object")
     masks = [

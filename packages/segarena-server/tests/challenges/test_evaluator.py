@@ -1,4 +1,4 @@
-"""Turns are evaluated alike whether the place is at hand or replayed; what cannot be is refused and changes nothing."""
+"""Turns give the same results from memory and by replay; rejected turns change nothing."""
 
 import uuid
 from dataclasses import replace
@@ -138,7 +138,7 @@ def test_broken_turns_are_refused_and_nothing_else_happens(challenge):
 
 
 def test_turns_that_were_taken_before_are_not_the_participants_fault(challenge):
-    with pytest.raises(StoreError, match="cannot be taken again"):
+    with pytest.raises(StoreError, match="cannot be replayed"):
         Evaluator(challenge()).evaluate(job(turn(opens=[7]), turn((0, HALF))))
 
 
@@ -147,7 +147,7 @@ def test_a_dialogue_without_an_answer_has_failed_alone(challenge):
     turns = [turn(opens=[0, 1, 2]), turn((0, "predict: out of memory"), (1, HALF), (2, HALF))]
     done = Evaluator(described).evaluate(job(*turns))
     assert [(one.over, one.failed) for one in asked(done).values()] == [
-        (True, "there was no answer"),
+        (True, "the participant had no answer"),
         (False, ""),
         (False, ""),
     ]
@@ -205,7 +205,7 @@ def test_nobody_wins_time_by_turns_that_answer_nothing(challenge):
 
 
 def held(described, *charged):
-    """Hold one dialogue with answers that are charged so; return what was judged."""
+    """Complete one dialogue with these charged seconds; return the evaluated answers."""
     evaluator, turns = Evaluator(described), [BEGIN]
     evaluator.evaluate(job(*turns))
     for seconds in charged:
@@ -244,10 +244,10 @@ def test_a_practice_shows_rounded_values(challenge):
 
 def test_a_place_that_is_left_says_so(challenge):
     evaluator = Evaluator(challenge())
-    rows = evaluator.leave(job(BEGIN, turn((0, HALF))), "left by the participant")
+    rows = evaluator.leave(job(BEGIN, turn((0, HALF))), "abandoned by the participant")
     assert [row.failure for row in rows.records] == [
         None,
-        "left by the participant after 1 answered rounds",
+        "abandoned by the participant after 1 answered rounds",
     ]
     untouched = evaluator.leave(job(), "closed")
     assert [row.failure for row in untouched.records] == ["closed after 0 answered rounds"]

@@ -1,4 +1,4 @@
-"""A challenge filled in as texts: every wrong field is named, and what is there comes back the same."""
+"""A challenge in a form: every invalid field is named, and valid content is preserved."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,7 @@ def test_what_is_filled_in_is_a_challenge():
     filled = parse_form(TEXTS, zone="Europe/Berlin", seeds={"final": 5})
     assert filled.faults == {}
     practice, final = filled.challenge.phases
-    assert (practice.kind, practice.runs_per_day, practice.ladder) == ("practice", None, False)
+    assert (practice.kind, practice.runs_per_day, practice.ladder) == ("practice", None, True)
     assert final.closes == datetime(2026, 7, 1, 10, tzinfo=UTC)
     assert (final.runs_per_day, final.seconds_per_answer, final.ladder, final.seed) == (
         3,
@@ -55,7 +55,7 @@ def test_every_wrong_field_is_named():
     assert set(filled.faults) == set(wrong)
     assert filled.faults["phases[1].runs_per_day"] == "expected a whole number"
     assert filled.faults["phases[1].decimals"] == "expected a whole number <= 6"
-    assert "changed in Europe/Berlin" in filled.faults["frozen"]
+    assert "clocks change in Europe/Berlin" in filled.faults["frozen"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an organiser is told before anybody wins; runs are held in this process and laid where a server has them."""
+"""The integrity audit: runs are made in this process and stored as on a server."""
 
 import re
 import time
@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from segarena.dialogue import Dialogue
+from segarena.plugin_spec import PluginSpec
+from segarena.registry import build
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -21,7 +24,7 @@ CLICKS = "clicks(rounds=3)"
 
 
 class Everything:
-    """Says that the object is everywhere, or in the left half."""
+    """Predicts the whole image, or its left half."""
 
     def __init__(self, share=1.0):
         self.share = share
@@ -35,10 +38,15 @@ class Everything:
 
 @pytest.fixture(scope="module")
 def scene(working):
-    """A challenge and four runs: two that are the same, one of its own, and one of a practice; all found out about."""
+    """A challenge and four audited runs: two equal ones, a different one, and one of a practice phase."""
     phases = (Phase(name="final", seed=3), Phase(name="practice", kind="practice", seed=4))
     described = ChallengeDescription(
-        slug="c", title="C", benchmark=CLICKS, dataset="demo", phases=phases
+        practice_may_reveal_test=True,
+        slug="c",
+        title="C",
+        benchmark=CLICKS,
+        dataset="demo",
+        phases=phases,
     )
     make_challenge(working.site, described)
     for person, segmenter, phase in (
@@ -53,11 +61,39 @@ def scene(working):
     return working
 
 
-def hold(site, described, name, phase, segmenter):
-    """Hold a run about the first sample, as if it had come over the network, and end it."""
+class Remembering:
+    """Answers by `watershed`; once `is_over`, with all prompts of the previous run from the start."""
+
+    prompt_kinds = frozenset({"click"})
+
+    def __init__(self):
+        self.segmenter = build("segmenter", PluginSpec.of("watershed"))
+        self.is_over = False
+        self.known = {}
+
+    def encode(self, sample):
+        return sample.image.tobytes(), self.segmenter.encode(sample)
+
+    def predict(self, encoded, dialogues):
+        image, features = encoded
+        if self.is_over:
+            dialogues = [self.with_memory(image, dialogue) for dialogue in dialogues]
+        else:
+            for dialogue in dialogues:
+                self.known[image, dialogue.rounds[0]] = dialogue.prompts
+        return self.segmenter.predict(features, dialogues)
+
+    def with_memory(self, image, dialogue):
+        first, *later = dialogue.rounds
+        known = self.known.get((image, first), ())
+        return Dialogue(((*known, *first), *later), dialogue.previous, dialogue.lift)
+
+
+def hold(site, described, name, phase, segmenter, samples=1):
+    """Complete a run on the first samples as over the network, and end it."""
     rehearsal = Rehearsal(described, phase, segmenter)
-    samples = rehearsal.evaluator.samples(phase)[:1]
-    folder, places = rehearsal.rehearse(samples, site.folder.runs / f"{name}-{phase}")
+    names = rehearsal.evaluator.samples(phase)[:samples]
+    folder, places = rehearsal.rehearse(names, site.folder.runs / f"{name}-{phase}")
     extract = extract_text(extract_of(folder.path))
     facts = {
         "run_id": folder.path.name,
@@ -81,27 +117,26 @@ def hold(site, described, name, phase, segmenter):
             "made_at": 1.0,
             "name": "mine",
         }
-        challenge = existing_challenge(site, "c").id
+        challenge = existing_challenge(site, described.slug).id
         run = Run(
             id=folder.path.name, challenge_id=challenge, phase=phase, person_id=person.id, **about
         )
         session.add(run)
         session.flush()
-        session.add(
-            RunSample(
-                run_id=run.id, number=0, key=f"k-{run.id}", sample=samples[0], sha256="0", bytes=1
+        for place, sample in enumerate(names):
+            key = f"k-{run.id}-{place}"
+            session.add(
+                RunSample(run_id=run.id, number=place, key=key, sample=sample, sha256="0", bytes=1)
             )
-        )
         session.flush()
-        session.add_all(
-            Turn(place=0, number=turn, given=given, **facts)
-            for turn, given in enumerate(places[0].given)
-        )
+        for place, rehearsed in enumerate(places):
+            for turn, given in enumerate(rehearsed.given):
+                session.add(Turn(place=place, number=turn, given=given, **facts))
         close_run(session, run.id, site.now(), extract=extract, fault="")
 
 
 def wait(site, run_id, *states):
-    for _ in range(400):
+    for _ in range(2400):
         with site.database.reading() as session:
             job = find_job(session, AUDIT_RUN, run_id)
         if job.state in (states or ("done",)):
@@ -120,7 +155,7 @@ def test_what_prompts_gave_away_is_kept_when_a_run_ends(scene):
     assert list(found) == ["anna-final", "bela-final", "caro-final", "anna-practice"]
     for one in list(found.values())[:3]:
         assert one.finding.prompts == 3 * one.finding.targets > 0
-        assert 0 < one.finding.blind_mean <= one.finding.blind_highest < 1
+        assert 0 < one.finding.blind_mean <= one.finding.blind_p95 <= one.finding.blind_highest < 1
         assert one.measure == "NoC@90"
         assert one.score is not None
     practice = found["anna-practice"].finding
@@ -129,7 +164,12 @@ def test_what_prompts_gave_away_is_kept_when_a_run_ends(scene):
 
 def test_it_is_what_the_rehearsal_says_the_prompts_give_away(scene):
     described = ChallengeDescription(
-        slug="c", title="C", benchmark=CLICKS, dataset="demo", phases=(Phase(name="final", seed=3),)
+        practice_may_reveal_test=True,
+        slug="c",
+        title="C",
+        benchmark=CLICKS,
+        dataset="demo",
+        phases=(Phase(name="final", seed=3),),
     )
     rehearsal = Rehearsal(described, "final", Everything())
     samples = rehearsal.evaluator.samples("final")[:1]
@@ -154,7 +194,7 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
         None,
     ]
     bela = found["bela-final"]
-    assert bela.flags[0] == "looks like mine of anna"
+    assert bela.flags[0] == "very similar to mine of anna"
     folders = [scene.site.folder.runs / run for run in ("anna-final", "bela-final")]
     exact = similarity_of(*folders)
     assert (bela.finding.alike_share, bela.finding.alike_compared) == (exact.share, exact.compared)
@@ -164,26 +204,27 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
 def test_what_is_no_better_than_its_prompts_is_pointed_out(scene):
     found = audited(scene.site)["anna-final"]
     assert (found.iou <= found.finding.blind_mean + 0.02) == (
-        "no better than its prompts" in found.flags
+        "no better than its prompts alone" in found.flags
     )
 
 
 def test_the_command_line_and_the_pages_say_the_same(scene):
     sheet = audit_sheet(scene.site, "c")
     assert [row[:3] for row in sheet.rows][1] == ("final", "bela", "mine")
-    organiser = scene.person("Olga", "organiser")
+    organiser = scene.person("Olga", "organiser", ["c"])
     table = organiser.get("/organise/challenges/c/audit").text
     page = organiser.get("/runs/bela-final").text
     bela = audited(scene.site)["bela-final"]
     for told in (
         f"{bela.finding.blind_mean:.3f}",
+        f"{bela.finding.blind_p95:.3f}",
         f"{bela.finding.blind_highest:.3f}",
         "100 %",
         "mine of anna",
     ):
         assert told in table
     assert f"{bela.finding.blind_mean:.3f}" in page
-    assert re.search(r"[Ll]ooks like mine of anna", page)
+    assert re.search(r"[Vv]ery similar to mine of anna", page)
     assert "100 %" in page
 
 
@@ -203,7 +244,7 @@ def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     site = scene.site
     folder = site.folder.runs / "caro-final"
     folder.rename(site.folder.runs / "away")
-    organiser = scene.person("Pia", "organiser")
+    organiser = scene.person("Pia", "organiser", ["c"])
     key = re.search(r'name="key" value="([0-9a-f]{64})"', organiser.get("/organise").text)[1]
     assert organiser.post("/runs/x/audit", data={"key": key}).status_code in (404, 405)
     assert organiser.post("/organise/runs/caro-final/audit", data={"key": key}).status_code == 303
@@ -218,3 +259,41 @@ def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     wait(site, "caro-final", "done")
     assert audited(site)["caro-final"].finding is not None
     assert "audit failed" not in organiser.get("/runs/caro-final").text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("working", ["sqlite"], indirect=True)
+def test_a_run_with_prompts_of_an_earlier_run_is_flagged_and_the_earlier_one_is_not(scene):
+    """The attack of a team that begins a second run: its first answer uses all prompts of the first run."""
+    site = scene.site
+    phase = Phase(name="remembered", seed=3)
+    described = ChallengeDescription(
+        practice_may_reveal_test=True,
+        slug="r",
+        title="R",
+        benchmark="clicks(rounds=10)",
+        dataset="demo",
+        phases=(phase,),
+    )
+    make_challenge(site, described)
+    memory = Remembering()
+    hold(site, described, "dora", "remembered", memory, samples=8)
+    site.hurry()
+    wait(site, "dora-remembered")
+    memory.is_over = True
+    hold(site, described, "emil", "remembered", memory, samples=8)
+    site.hurry()
+    wait(site, "emil-remembered")
+    with site.database.reading() as session:
+        found = {one.run.id: one for one in audit_challenge(session, existing_challenge(site, "r"))}
+    honest = found["dora-remembered"]
+    attack = found["emil-remembered"]
+    assert not honest.knows_others_prompts
+    assert attack.finding.knowledge_samples == 8
+    assert attack.finding.knowledge_excess > 0.02
+    assert attack.knowledge_p <= 0.02
+    assert "shows knowledge of prompts that it did not receive" in attack.flags
+    board = "/challenges/r/remembered/board"
+    organiser = scene.person("Orla", "organiser", ["r"])
+    assert "mine of emil</a> shows such knowledge" in organiser.get(board).text
+    assert "knowledge" not in scene.person("Paul").get(board).text

@@ -1,4 +1,4 @@
-"""The ladder against somebody who tries the same thing many times, with noise; runs are values, as boards have them."""
+"""The ladder against a participant who submits the same method many times with noise; runs are made-up values."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def run_of(values, *, first=0, higher=True):
 
 
 def attack(seed):
-    """Return the best of many noisy runs of one model as a plain board has it, as a ladder has it, and the steps."""
+    """Return the best of many noisy runs of one model on a plain board and on a ladder, and the steps."""
     rng = np.random.default_rng(seed)
     truth = rng.uniform(0.4, 0.9, SAMPLES)
     tries = [truth + rng.normal(0, 0.1, SAMPLES) for _ in range(TRIES)]

@@ -1,4 +1,4 @@
-"""Who may begin a run, and who is told why not and when."""
+"""Limits of runs: who may begin a run, and messages for others with the reason and the time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,9 +27,9 @@ CASES = {
     "all used": (
         {"runs_in_all": 2},
         [span(-90, -80), span(-50, -40)],
-        ("2 of 2 runs in all", None),
+        ("2 of 2 runs of the phase", None),
     ),
-    "one at once": ({}, [span(-90)], ("1 of 1 runs at once", None)),
+    "one at once": ({}, [span(-90)], ("1 of 1 concurrent runs", None)),
     "two at once": ({"runs_at_once": 2}, [span(-90)], None),
     "today": (
         {"runs_per_day": 2},

@@ -1,4 +1,4 @@
-"""A run that a challenge judges leaves the same records as the same run held here, seconds apart."""
+"""A run at a challenge has the same records as the same run without a server, apart from seconds."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ REPLAYED = {
 
 
 def said(row):
-    """Return a record with its prompts as they are meant: 7 and 7.0 are one place on a line."""
+    """Return a record with its prompts in a common form, in which 7 and 7.0 are equal."""
     return {**as_plain(row), "prompts": read_prompts(row.prompts)}
 
 

@@ -1,4 +1,4 @@
-"""What a run is about: secret, the same for all teams, and new for a team as long as there is anything new."""
+"""Samples of a run: secret, the same for all teams, and new for a team as long as any are left."""
 
 from collections import Counter
 

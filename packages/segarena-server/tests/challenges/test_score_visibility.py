@@ -1,6 +1,7 @@
-"""What is shown of scores, and when."""
+"""Visibility of scores, and its times."""
 
 from datetime import UTC, datetime, timedelta
+from math import floor, log10, nan
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.score_visibility import (
     board_cutoff,
     folder_scores,
+    shown_decimals,
     shows_board,
     shows_own_scores,
 )
@@ -19,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 class HalfOfTheBright:
-    """Gives the bright pixels of the left half."""
+    """Predicts the bright pixels of the left half."""
 
     def encode(self, sample):
         return (sample.image.mean(axis=2) > 95) & (
@@ -32,7 +34,7 @@ class HalfOfTheBright:
 
 @pytest.fixture(scope="module")
 def run(pool, tmp_path_factory):
-    """The folder of a run that is neither good nor bad."""
+    """The folder of a run of medium quality."""
     folder = tmp_path_factory.mktemp("runs") / "half"
     return evaluate(
         "clicks(rounds=2)", segmenter=HalfOfTheBright(), dataset=pool, out=folder, name="mine"
@@ -40,7 +42,10 @@ def run(pool, tmp_path_factory):
 
 
 def test_scores_are_rounded_as_the_phase_says(run):
-    exact, rough = (folder_scores(run, Phase(name="a", decimals=decimals)) for decimals in (6, 1))
+    exact, rough = (
+        folder_scores(run, Phase(name="a", kind="practice", decimals=decimals))
+        for decimals in (6, 1)
+    )
     assert {score.user for score in exact} == {"centre"}
     known = [
         (fine, coarse) for fine, coarse in zip(exact, rough, strict=True) if fine.mean is not None
@@ -48,6 +53,35 @@ def test_scores_are_rounded_as_the_phase_says(run):
     assert known
     assert all(coarse.mean == round(fine.mean, 1) for fine, coarse in known)
     assert any(coarse.mean != fine.mean for fine, coarse in known)
+
+
+def test_a_test_shows_no_digits_that_are_finer_than_the_interval(run):
+    exact = folder_scores(run, Phase(name="a", kind="practice", decimals=6))
+    shown = folder_scores(run, Phase(name="a", decimals=6))
+    for fine, coarse in zip(exact, shown, strict=True):
+        if fine.mean is None or not fine.low < fine.high:
+            continue
+        unit = 10 ** floor(log10((fine.high - fine.low) / 2))
+        assert coarse.mean == round(fine.mean, max(0, -round(log10(unit))))
+
+
+@pytest.mark.parametrize(
+    ("ends", "decimals"),
+    [
+        ((0.66, 0.74), 2),
+        ((0.58, 0.82), 1),
+        ((0.7, 0.702), 3),
+        ((0.7, 0.7), 4),
+        ((4.0, 10.0), 0),
+        ((nan, nan), 1),
+    ],
+)
+def test_the_last_digit_is_the_first_one_of_half_the_interval(ends, decimals):
+    phase = Phase(name="a", decimals=4)
+    assert shown_decimals(*ends, phase, is_closed=False) == decimals
+    assert shown_decimals(*ends, phase, is_closed=True) == 4
+    practice = Phase(name="a", kind="practice", decimals=4)
+    assert shown_decimals(*ends, practice, is_closed=False) == 4
 
 
 def test_what_is_shown_when():

@@ -1,4 +1,4 @@
-"""What a reply says beside its prompts: nothing of the truth. Each test fails when what it is about is open."""
+"""Side channels of replies: they reveal nothing of the truth. Each test fails if its channel is open."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ SIDES = (48, 64)
 
 
 class Asker:
-    """Holds the one dialogue of a place with an evaluator, turn by turn."""
+    """Completes the only dialogue of a sample with an evaluator, turn by turn."""
 
     def __init__(self, challenge, run=RUN, past=()):
         self.evaluator = Evaluator(challenge)
@@ -58,7 +58,7 @@ def event(challenge):
 
 
 def first_run(event, rounds):
-    """Return what a team was given that answered with nothing so many times."""
+    """Return the prompts of a team that gave this number of empty answers."""
     asker = Asker(event)
     asker.open()
     for _ in range(rounds):
@@ -67,7 +67,7 @@ def first_run(event, rounds):
 
 
 def what_pages_show(done):
-    """Return what participants are told of a dialogue on pages."""
+    """Return the information about a dialogue on participants' pages."""
     (judged,) = done.judged
     return judged.heard, judged.repeated, judged.is_over, judged.is_late, judged.is_given_up
 
@@ -76,7 +76,7 @@ def what_pages_show(done):
 def test_the_end_of_a_dialogue_is_told_for_rounds_that_were_not_held_before_alone(
     event, truth, last
 ):
-    """Otherwise each further run is as many questions about the truth as there are rounds."""
+    """Otherwise each further run could query the truth once per round."""
     past = first_run(event, 3)
     right, wrong = Asker(event, past=past), Asker(event, past=past)
     for asker in (right, wrong):
@@ -123,7 +123,7 @@ def test_a_dialogue_that_ended_by_the_rules_is_judged_by_what_came_until_then(ev
 
 
 def test_a_reply_depends_on_prompts_alone(challenge, tmp_path):
-    """Two truths in the middle of which the same click falls: the same bytes, and the same sample."""
+    """Two truths with the same first click in their middle: the same bytes and the same sample."""
     bodies, replies = set(), set()
     for side in (7, 11):
         folder = tmp_path / str(side)
@@ -139,7 +139,7 @@ def test_a_reply_depends_on_prompts_alone(challenge, tmp_path):
 
 
 def test_faults_of_data_and_users_are_not_told_as_the_participants(challenge, monkeypatch):
-    """What is wrong with a turn is said to whoever sent it; what is wrong with a sample may name it."""
+    """The sender of a turn sees its errors; errors of a sample may name it, so participants do not see them."""
     asker = Asker(challenge())
     with pytest.raises(InvalidInput, match="turn"):
         asker.send(TurnMessage(id="turn-wrong", open=[7]))

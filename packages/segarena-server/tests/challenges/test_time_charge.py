@@ -1,4 +1,4 @@
-"""What a participant is charged, when clocks jump, networks stall, people pause and machines start again."""
+"""Charged time when clocks jump, networks stall, people pause and machines restart."""
 
 from dataclasses import replace
 
@@ -7,18 +7,18 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena_server.challenges.time_charge import (
     SLOWEST_BYTES,
-    Moment,
     TimeBank,
     TimeCharge,
     charge,
     clock_start,
 )
+from segarena_server.clock import Moment
 
 SENT = Moment(boot="a", boot_s=1000.0, utc_s=1.8e9)
 
 
 def after(seconds, *, boot="a", jump_s=0.0):
-    """Return the moment so many seconds after `SENT`; the time of day was set meanwhile, or the machine started."""
+    """Return the moment this number of seconds after `SENT`, optionally after a clock change or a restart."""
     boot_s = SENT.boot_s + seconds if boot == SENT.boot else 3.0
     return Moment(boot=boot, boot_s=boot_s, utc_s=SENT.utc_s + seconds + jump_s)
 
@@ -108,9 +108,7 @@ def test_who_was_given_another_start_of_the_same_machine_is_not_sure(tmp_path, m
     moments = []
     for number in range(2):
         (tmp_path / str(number)).symlink_to(f"time:[{number}]")
-        monkeypatch.setattr(
-            "segarena_server.challenges.time_charge._TIME_NAMESPACE", tmp_path / str(number)
-        )
+        monkeypatch.setattr("segarena_server.clock._TIME_NAMESPACE", tmp_path / str(number))
         moments.append(Moment.now())
     assert charge(moments[0], moments[0]).is_sure
     assert not charge(*moments).is_sure

@@ -1,4 +1,4 @@
-"""A participant with a token, and folders of their own."""
+"""A participant with a token and private folders."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from segarena.errors import RemoteError
 
 
 class Bare(Arena):
-    """Answers to pings alone."""
+    """Answers only pings."""
 
     def __init__(self):
         self.requests, self.faults, self.headers, self.lock = (
@@ -32,7 +32,7 @@ def arena():
 
 @pytest.fixture
 def ping(arena):
-    """Ask once; answer what came, and how long was waited in between."""
+    """Send one request; return the response and the delays."""
     with serving(arena) as server:
 
         def ask(*faults, token=TOKEN, patience_s=900.0):
@@ -68,10 +68,10 @@ def test_patience_ends(ping):
 
 
 REFUSALS = {
-    "a wrong token": (None, "the token is not known there; make another one"),
+    "a wrong token": (None, "the server does not know the token; create another one"),
     "no quota": (
         (429, {"error": "quota", "message": "3 of 3 runs today", "retry_after_s": 7500}, {}),
-        "3 of 3 runs today; again in 2 h",
+        "3 of 3 runs today; try again in 2 h",
     ),
     "a closed phase": (
         (403, {"error": "closed", "message": "test closed on 1 May"}, {}),
@@ -83,12 +83,12 @@ REFUSALS = {
     ),
     "a later version": (
         (200, {}, {"Segarena-Api": "2"}),
-        "speaks version 2 of the interface, we 1; update segarena",
+        "uses version 2 of the interface, this client 1; update segarena",
     ),
-    "a version in other digits": ((200, {}, {"Segarena-Api": "\u00b2"}), "speaks version"),
+    "a version in other digits": ((200, {}, {"Segarena-Api": "\u00b2"}), "uses version"),
     "another place": (
         (301, {}, {"Location": "https://new.example"}),
-        "it has moved to https://new.example",
+        "the server has moved to https://new.example",
     ),
     "no words": ((400, b"<html>", {}), "HTTP 400"),
 }
@@ -107,7 +107,7 @@ def test_a_refusal_is_one_line_and_is_not_asked_again(arena, ping, name):
 
 def test_another_kind_of_server_is_none_of_ours(arena, ping):
     arena.headers = {}
-    with pytest.raises(RemoteError, match="expected a server of segarena, got HTTP 200"):
+    with pytest.raises(RemoteError, match="expected a segarena server, got HTTP 200"):
         ping()
 
 
@@ -153,7 +153,7 @@ def test_a_token_shows_nowhere(arena):
 
 
 def test_a_connection_that_is_not_safe_is_not_tried_again(tmp_path):
-    """A server that speaks no TLS where it should."""
+    """A server without TLS at an https address."""
     with socket.create_server(("127.0.0.1", 0)) as plain:
 
         def answer():

@@ -28,7 +28,7 @@ from segarena_server.challenges.description import Phase
 
 @pytest.fixture(autouse=True)
 def pauses_are_short(monkeypatch):
-    """Let who asks again wait for a moment; how long it is otherwise is tested with the connection."""
+    """Shorten the delays between retries; the tests of the connection cover the real ones."""
     monkeypatch.setattr(connection, "_pause_s", lambda _: 0.01)
 
 
@@ -36,12 +36,12 @@ KEYS = ["benchmark", "sample", "target", "user", "repeat", "round"]
 
 
 def judged(arena, folder):
-    """The records that the server has of a run."""
+    """The server's records of a run."""
     return table_frame("records", arena.records(read_participation(folder).run)).sort(KEYS)
 
 
 def told(records):
-    """What a participant knows of records: not which sample it is, what is in it, nor what an example is called."""
+    """The part of records that a participant knows: without sample ids, targets and names of examples."""
     prompts = pl.col("prompts").str.replace_all(r'"sample":"[^"]*"', "")
     return (
         records.drop("dataset", "sample", "target", "label", "attributes")
@@ -164,7 +164,7 @@ def test_another_sample_than_announced_is_refused(tmp_path):
 
 
 class Unsteady:
-    """Never answers twice alike; what was sent before a kill must count."""
+    """Never gives the same answer twice, so answers sent before a kill must count."""
 
     calls = 0
 
@@ -246,7 +246,7 @@ def test_a_finished_run_given_again_asks_for_nothing_more(tmp_path):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"rounds": 3}, "rounds: the challenge sets it"),
+        ({"rounds": 3}, "rounds: the challenge sets this option"),
         ({"dataset": "demo"}, "dataset: the challenge sets"),
     ],
     ids=str,
@@ -289,7 +289,7 @@ def test_a_script_that_gives_up_where_it_answered_before_keeps_that_answer(tmp_p
     assert first.height == 1
     assert first["iou"][0] > 0
     failed = segarena.RunFolder.open(tmp_path / "run").records()["failure"].drop_nulls()
-    assert all("left by the participant" in why for why in failed)
+    assert all("abandoned by the participant" in why for why in failed)
     assert arena.is_over(read_participation(tmp_path / "run").run)
 
 
@@ -321,7 +321,7 @@ def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
     )
     with (
         serving(arena) as server,
-        pytest.raises(InvalidInput, match=r"say which one: .*/spring/PHASE, it has a, b"),
+        pytest.raises(InvalidInput, match=r"choose one: .*/spring/PHASE, it has a, b"),
     ):
         run(server, tmp_path / "run")
 
@@ -384,10 +384,11 @@ class Broken:
 
 
 def test_a_segmenter_that_fails_everywhere_stops_early_and_may_begin_another_run(tmp_path):
-    arena = Arena("clicks(rounds=1)", "sample-squares(count=5)", 5)
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=5)", 5, **PRACTICE)
     with serving(arena) as server:
         with pytest.raises(
-            WorkError, match=r"failed alike: .*no weights.*The server .* --overwrite ends"
+            WorkError,
+            match=r"failed for the same reason: .*no weights.*The server .*--overwrite",
         ) as told:
             run(server, tmp_path / "run", Broken(), keep_going=False)
         assert "same command" not in str(told.value)
@@ -397,8 +398,43 @@ def test_a_segmenter_that_fails_everywhere_stops_early_and_may_begin_another_run
     assert arena.is_over(second)
 
 
+class Probabilities:
+    """Forgets to threshold its answers."""
+
+    def encode(self, sample):
+        return sample.shape
+
+    def predict(self, encoded, dialogues):
+        return [np.full(encoded, 0.7) for _ in dialogues]
+
+
+class OneMask(Probabilities):
+    """Returns a mask in place of a list of masks."""
+
+    def predict(self, encoded, dialogues):
+        return np.zeros(encoded, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("segmenter", "reason"),
+    [
+        (Broken(), "RuntimeError: no weights"),
+        (Probabilities(), "expected a bool mask"),
+        (OneMask(), "got one mask"),
+    ],
+)
+def test_a_segmenter_with_an_error_uses_up_no_samples_of_a_test(tmp_path, segmenter, reason):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=2)", 2)
+    with serving(arena) as server:
+        with pytest.raises(PluginInvalid, match=f"{reason}.*uses up no samples"):
+            run(server, tmp_path / "run", segmenter)
+        assert not arena.runs
+        run(server, tmp_path / "run")
+    assert len(arena.runs) == 1
+
+
 class BadCandidates:
-    """Asks for prompts in a frame that there is not."""
+    """Requests prompts in a frame that does not exist."""
 
     sample_kinds = frozenset({"video"})
 
@@ -418,6 +454,23 @@ def test_what_the_server_would_refuse_is_a_failure_here(tmp_path):
         folder = run(server, tmp_path / "run", BadCandidates())
     assert "candidates must be frames, got (4,)" in folder.records()["failure"][0]
     assert arena.is_over(read_participation(tmp_path / "run").run)
+
+
+def test_the_failure_that_the_server_gets_has_no_line_of_the_participants_code(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)", **PRACTICE)
+    (tmp_path / "secret_model.py").write_text(
+        "class Model:\n"
+        "    def encode(self, sample):\n"
+        "        return sample\n"
+        "    def predict(self, encoded, dialogues):\n"
+        "        raise ValueError('no (such) weights')\n"
+    )
+    with serving(arena) as server:
+        folder = run(server, tmp_path / "run", f"{tmp_path}/secret_model.py:Model")
+    assert "secret_model.py, line 5" in folder.records()["failure"][0]
+    records = arena.records(read_participation(tmp_path / "run").run)
+    (told,) = {record.failure for record in records}
+    assert told == "predict: ValueError: no (such) weights"
 
 
 def test_what_was_sent_is_let_go_when_the_run_is_over(tmp_path):

@@ -1,7 +1,8 @@
-"""Two commands take part without a dialogue: samples are fetched as files, masks are sent, and the board has them."""
+"""Two commands take part without a dialogue: samples are downloaded, masks are sent, and the board shows the run."""
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,8 +10,10 @@ from real import SEED, at_work, describe, lay, token_of
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
+from segarena.client import commands
+from segarena.client.server import NextRunInfo, Server
 from segarena.client.submission import detect_kind, pack_files
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, RemoteError
 
 CHALLENGES = (
     describe("photos", "clicks", "demo", takes=("masks",), samples_per_run=2, shows="board"),
@@ -30,14 +33,18 @@ CHALLENGES = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    site = lay(tmp_path_factory.mktemp("server") / "data", *CHALLENGES)
+    challenges = [
+        msgspec.structs.replace(challenge, practice_may_reveal_test=True)
+        for challenge in CHALLENGES
+    ]
+    site = lay(tmp_path_factory.mktemp("server") / "data", *challenges)
     with at_work(site) as address:
         yield site, address
 
 
 @pytest.fixture
 def do(server, monkeypatch):
-    """Give a command; return what it printed."""
+    """Run a command; return its output."""
     site, address = server
     monkeypatch.setenv(
         "SEGARENA_TOKEN", token_of(site, f"p{np.random.default_rng().integers(10**12)}")
@@ -52,7 +59,7 @@ def do(server, monkeypatch):
 
 
 def everything(folder):
-    """Answer all that is asked with everything, by files alone, as any program would."""
+    """Answer every dialogue with a full mask, only by files, like any program."""
     for key, dialogues in json.loads((folder / "prompts.json").read_text()).items():
         for number, asked in dialogues.items():
             assert asked["prompts"], asked
@@ -93,9 +100,13 @@ def test_what_a_phase_does_not_take_is_said_before_anything_is_sent(do, tmp_path
     assert "takes masks, not worker" in do(
         "submit", "SERVER/challenges/photos", tmp_path / "worker.py", code=2
     )
-    assert "no masks" in do("fetch", "SERVER/challenges/own", "--out", tmp_path / "a", code=2)
+    assert "takes run, not masks" in do(
+        "fetch", "SERVER/challenges/own", "--out", tmp_path / "a", code=2
+    )
     (tmp_path / "masks").mkdir()
-    assert "fetch first" in do("submit", "SERVER/challenges/photos", tmp_path / "masks", code=2)
+    assert "run `segarena fetch` first" in do(
+        "submit", "SERVER/challenges/photos", tmp_path / "masks", code=2
+    )
 
 
 def test_what_a_path_is_is_seen(tmp_path):
@@ -119,3 +130,19 @@ def test_the_same_folder_gives_the_same_bytes_without_what_it_should_not_have(tm
     assert pack_files(tmp_path) == first
     assert b"passwd" not in first
     assert b"pyc" not in first
+
+
+def test_a_repeat_is_announced_before_it_is_sent(do, monkeypatch, tmp_path):
+    notices = []
+    next_run = NextRunInfo(unranked="a repeat of something")
+    monkeypatch.setattr(Server, "next_run", lambda *_: next_run)
+
+    def send(*_):
+        assert notices == ["this run will not be ranked: it will be a repeat of something"]
+        raise RemoteError("sent")
+
+    monkeypatch.setattr(Server, "send", send)
+    (tmp_path / "run.json").write_text("{}")
+    monkeypatch.setattr(commands.typer, "secho", lambda line, **_: notices.append(line))
+    do("submit", "SERVER/challenges/own", tmp_path, code=2)
+    assert notices

@@ -1,16 +1,24 @@
-"""A session at the published addresses: what the same script leaves here, judged there; and how it is told no."""
+"""A session at the published addresses: its records and evaluation, and its error messages."""
 
+import json
 import time
 
 import httpx2
 import msgspec
 import numpy as np
 import pytest
+from PIL import Image
 from real import at_work, describe, lay, token_of
 from small_client import SmallClient, in_coco
-from sqlalchemy import select
+from sqlalchemy import func, select
 
-from segarena.davis import DavisInteractiveSession, fuse_scribbles, scribbles2mask
+from segarena.davis import (
+    DavisInteractiveSession,
+    InteractiveScribblesRobot,
+    fuse_scribbles,
+    scribbles2mask,
+    scribbles2points,
+)
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.registry import build
@@ -24,11 +32,12 @@ KEYS = ["sample", "target", "user", "repeat", "round"]
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory):
-    """Challenges at the published addresses: gives the site and the address."""
+    """Challenges at the published addresses: yields the site and the address."""
     about = {"shows": "board", "decimals": 6, "runs_at_once": 9, "samples_per_run": 2}
     published = "davis(rounds=3, seconds_per_object=60, protocol='published', preset='server-2020')"
     challenges = [
-        describe("videos", published, DATA, **about),
+        describe("videos", published, DATA, kind="practice", **about),
+        describe("secret", published, DATA, **(about | {"samples_per_run": 1, "ranked_runs": 1})),
         describe("careful", "davis(rounds=2, seconds_per_object=60)", DATA, runs_in_all=1),
         describe(
             "hurry",
@@ -36,23 +45,58 @@ def arena(tmp_path_factory):
             DATA,
             shows="board",
             samples_per_run=1,
+            # A run without any answer in time is no step, and its score of 0 would be withheld.
+            ladder=False,
         ),
         describe("elsewhere", "davis(rounds=2)", DATA),
+        describe(
+            "people",
+            published,
+            f"video-folder(path={str(write_people(tmp_path_factory.mktemp('people')))!r})",
+        ),
     ]
-    described = [each if each.slug == "elsewhere" else at_davis(each) for each in challenges]
+    described = [at_davis(each) for each in challenges]
     site = lay(tmp_path_factory.mktemp("arena") / "data", *described)
     with at_work(site) as address:
         yield site, address
     site.database.close()
 
 
+PEOPLE = {
+    "bars": [[[0.0, 0.0], [0.337, 0.4519], [1.0, 1.0]], [[1 / 3, 2 / 3]]],
+    "dots": [[[17 / 97, 0.25], [0.5, 71 / 83]]],
+}
+"""Paths of a person by sequence, each on object 1."""
+
+
+def write_people(root):
+    """Write a video of three frames for each sequence, with the scribbles of one person on its second frame."""
+    rng = np.random.default_rng(3)
+    for name, paths in PEOPLE.items():
+        labels = np.zeros((60, 100), np.uint8)
+        labels[10:50, 20:80] = 1
+        for kind in ("frames", "masks"):
+            (root / kind / name).mkdir(parents=True)
+        for frame in range(3):
+            image = rng.integers(0, 255, (60, 100, 3), dtype=np.uint8)
+            Image.fromarray(image).save(root / "frames" / name / f"{frame:05d}.png")
+            Image.fromarray(labels).save(root / "masks" / name / f"{frame:05d}.png")
+        lines = [{"path": path, "object_id": 1, "start_time": 0, "end_time": 900} for path in paths]
+        (root / "scribbles" / name).mkdir(parents=True)
+        (root / "scribbles" / name / "001.json").write_text(
+            json.dumps({"sequence": name, "annotated_frame": 1, "scribbles": [[], lines, []]})
+        )
+    return root
+
+
 def at_davis(challenge):
-    return msgspec.structs.replace(challenge, interfaces=("davis",))
+    interfaces = () if challenge.slug == "elsewhere" else ("davis",)
+    return msgspec.structs.replace(challenge, interfaces=interfaces, practice_may_reveal_test=True)
 
 
 @pytest.fixture
 def begin(arena):
-    """Begin a session of somebody at a challenge."""
+    """Begin a session of a participant in a challenge."""
     site, address = arena
     begun = []
 
@@ -80,7 +124,7 @@ def objects_of(videos):
 
 
 def my_model(drawn, shape):
-    """What was drawn last in any frame, and a little around it, in all frames."""
+    """Return the last drawn lines of any frame, slightly dilated, in all frames."""
     masks = scribbles2mask(drawn, shape[1:]).max(axis=0).clip(0)
     near = np.maximum.reduce(
         [np.roll(masks, (row, column), (0, 1)) for row in (-2, 0, 2) for column in (-2, 0, 2)]
@@ -151,6 +195,64 @@ def test_a_session_there_is_the_session_here(arena, begin, videos, tmp_path):
     }
 
 
+def test_an_open_test_tells_means_over_the_run_and_a_repeat_is_announced(arena, begin, videos):
+    site, _ = arena
+    token = token_of(site, "curious")
+    client = begin("secret", token=token)
+    objects = objects_of(videos)
+    client.hold(lambda name, drawn: my_model(fused(drawn), videos[name].shape), objects)
+    summary = client.finish()
+    # A run of one sample has no interval.
+    assert summary["curve"]["J_AND_F"]
+    assert all(round(value, 1) == value for value in summary["curve"]["J_AND_F"])
+    report = client.get("api/evaluation/report")
+    ((name, _),) = client.samples
+    assert len(report["interaction"]) == 3 * objects[name] > 3
+    for metric in ("jaccard", "contour", "j_and_f"):
+        values = {}
+        for row, interaction in report["interaction"].items():
+            values.setdefault(interaction, set()).add(report[metric][row])
+        assert {len(found) for found in values.values()} == {1}
+        # More digits than an interval over a few objects allows would tell single pixels.
+        assert all(round(value, 2) == value for found in values.values() for value in found)
+    with pytest.raises(RuntimeError, match=r"would not be ranked: .* started its 1 ranked run"):
+        begin("secret", token=token)
+    with site.database.reading() as session:
+        counted = (
+            select(func.count()).select_from(Run).where(Run.person_id == person_of(site, "curious"))
+        )
+        assert session.scalar(counted) == 1
+    assert begin("secret", token=token).samples
+
+
+def person_of(site, name):
+    with site.database.reading() as session:
+        return session.scalars(select(Person.id).where(Person.name == name)).one()
+
+
+def test_first_scribbles_of_people_arrive_where_they_drew_them(begin):
+    """In people's files a fraction of 1 is the last pixel; for the robot, from the second round on, the size."""
+    client = begin("people", "drawn on by people")
+    assert {name for name, _ in client.samples} == set(PEOPLE)
+    for name, number in client.samples:
+        sent = client.scribbles(name, number)
+        drawn = {"sequence": name, "scribbles": [[], [], []]}
+        drawn["scribbles"][1] = [{"path": path, "object_id": 1} for path in PEOPLE[name]]
+        got, expected = scribbles2points(sent, (60, 100)), scribbles2points(drawn, (60, 100))
+        assert np.array_equal(got.positions, expected.positions)
+        for line, path in zip(sent["scribbles"][1], PEOPLE[name], strict=True):
+            assert np.allclose(line["path"], path, rtol=0, atol=2e-16)
+
+        nothing = np.zeros((3, 60, 100), np.uint8)
+        (lines,) = filter(None, client.submit(name, number, 1, nothing, 1)["scribbles"])
+        target = nothing.copy()
+        target[:, 10:50, 20:80] = 1
+        robot = InteractiveScribblesRobot(kernel_size=0.1, min_nb_nodes=2)
+        (expected,) = filter(None, robot.interact(name, nothing, target)["scribbles"])
+        assert lines[0]["path"] == expected[0]["path"]
+        assert client.scribbles(name, number)["scribbles"] != sent["scribbles"]
+
+
 def run_of(site, name):
     with site.database.reading() as session:
         found = select(Run.id).join(Person, Person.id == Run.person_id).where(Person.name == name)
@@ -179,7 +281,7 @@ def test_what_is_sent_twice_counts_once(begin, videos):
     assert client.scribbles(name, number) == client.scribbles(name, number)
     first = client.submit(name, number, 1, masks, objects)
     assert client.submit(name, number, 1, masks, objects) == first
-    with pytest.raises(RuntimeError, match="what came first counts"):
+    with pytest.raises(RuntimeError, match="the first version counts"):
         client.submit(name, number, 1, masks + 1, objects)
     with pytest.raises(RuntimeError, match="expected 2, got 3"):
         client.submit(name, number, 3, masks, objects)
@@ -187,7 +289,7 @@ def test_what_is_sent_twice_counts_once(begin, videos):
 
 
 def test_the_clock_of_the_server_decides_whatever_a_program_says(arena, begin, videos):
-    """After the time of a sample its answers are taken and count for nothing; the session goes on."""
+    """Answers after the time limit of a sample are accepted but do not count, and the session continues."""
     site, _ = arena
     client = begin("hurry", "late")
     came = client.hold(
@@ -215,11 +317,11 @@ def test_no_is_said_as_the_published_server_says_it(arena, begin, videos):
         client.submit(name, number, 3, np.zeros(shape, np.uint8), objects)
     with pytest.raises(ValueError, match="expected"):
         client.submit(name, number, 1, np.zeros((shape[0], 9, 9), np.uint8), objects)
-    with pytest.raises(ValueError, match="not about this sequence"):
+    with pytest.raises(ValueError, match="no sample with this sequence"):
         client.scribbles("nowhere", 1)
     with pytest.raises(RuntimeError, match="1 of 1"):
         begin("careful", token=token)
-    with pytest.raises(ValueError, match="nothing of this name"):
+    with pytest.raises(ValueError, match="does not exist, or it belongs"):
         begin("elsewhere", token=token)
     with pytest.raises(OSError, match="401"):
         begin("careful", token="sat_wrong")
@@ -315,4 +417,4 @@ def test_nobody_gets_where_they_may_not(arena, begin, videos, person):
 
 
 def is_no(message):
-    return "nothing of this name" in message or "your account may not" in message
+    return "does not exist, or it belongs" in message or "your account may not" in message

@@ -1,4 +1,4 @@
-"""Scripts for the published package against a server: only `host` and `user_key` are other than here."""
+"""Scripts for the published package with a server: only `host` and `user_key` differ."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def own_folders(monkeypatch, tmp_path):
 
 
 def my_model(scribbles, shape):
-    """What was drawn last in any frame, and a little around it, in all frames."""
+    """Return the last drawn lines of any frame, slightly dilated, in all frames."""
     drawn = scribbles2mask(scribbles, shape[1:]).max(axis=0).clip(0)
     near = np.maximum.reduce(
         [np.roll(drawn, (row, column), (0, 1)) for row in (-2, 0, 2) for column in (-2, 0, 2)]
@@ -44,7 +44,7 @@ def my_model(scribbles, shape):
 
 
 def hold(session, most=1000):
-    """Answer so many interactions; return (sequence, frames that were drawn in, whether a sample begins)."""
+    """Answer this number of interactions; return (sequence, frames with scribbles, whether a sample begins)."""
     seen = []
     while len(seen) < most and session.next():
         sequence, scribbles, is_new = session.get_scribbles()
@@ -123,7 +123,7 @@ def test_what_is_no_answer_is_told_at_once_and_the_scribbles_wait(arena, tmp_pat
 def test_other_challenges_and_other_folders_are_refused(arena, tmp_path):
     site, url = arena
     token = token_of(site, "fay")
-    with pytest.raises(InvalidInput, match="about images; expected one about videos"):
+    with pytest.raises(InvalidInput, match=r"expected a video challenge, but .* is for images"):
         DavisInteractiveSession(
             url.replace("videos", "clicks"), token, folder=tmp_path / "run"
         ).__enter__()

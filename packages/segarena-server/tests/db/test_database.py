@@ -1,7 +1,11 @@
-"""What the database promises: whole transactions, foreign keys, waiting for the disk, and a schema that is known."""
+"""Guarantees of the database: whole transactions, foreign keys, durable commits, and a known schema."""
 
+import gc
+import socket
 import sqlite3
 import threading
+import time
+import warnings
 
 import pytest
 from sqlalchemy import func, select, text
@@ -168,4 +172,85 @@ def test_a_database_that_was_started_again_is_told_and_then_used_again(postgres)
     write("after")
     with database.reading() as session:
         assert set(session.scalars(select(Person.name))) == {"before", "after"}
+    database.close()
+
+
+def number_connected(database):
+    """Return the number of other connections to a PostgreSQL database."""
+    asking = Database(str(database.engine.url).replace("+pg8000", ""))
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    try:
+        with asking.reading() as session:
+            return session.scalar(text(query))
+    finally:
+        asking.close()
+
+
+def wait_until_none_connected(database):
+    deadline = time.monotonic() + 30
+    while number_connected(database):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_connection_that_a_thread_returns_after_the_end_is_closed(postgres):
+    database = Database(postgres.new_database())
+    with database.reading() as session:
+        session.execute(text("SELECT 1"))
+        database.close()
+        assert number_connected(database) == 1
+    wait_until_none_connected(database)
+
+
+def test_a_connection_that_is_opened_after_the_end_is_closed_when_it_is_returned(postgres):
+    database = Database(postgres.new_database())
+    database.close()
+    with database.reading() as session:
+        assert session.scalar(text("SELECT 1")) == 1
+    wait_until_none_connected(database)
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_a_server_that_ends_while_it_is_greeted_leaves_no_socket_open(kind, tmp_path):
+    path = tmp_path / "socket"
+    if kind == "unix":
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(path))
+        address = f"postgresql://tests@/d?unix_sock={path}"
+    else:
+        server = socket.create_server(("127.0.0.1", 0))
+        address = f"postgresql://tests@127.0.0.1:{server.getsockname()[1]}/d"
+    server.listen(100)
+    server.settimeout(60)
+    database = Database(address)
+
+    def end_each():
+        for _ in range(50):
+            server.accept()[0].close()
+
+    ending = threading.Thread(target=end_each, daemon=True)
+    ending.start()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", ResourceWarning)
+        for _ in range(50):
+            with pytest.raises(DatabaseAway), database.reading() as session:
+                session.execute(text("SELECT 1"))
+        ending.join()
+        server.close()
+        database.close()
+        gc.collect()
+    assert [str(one.message) for one in found] == []
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_a_server_that_is_not_there_is_told_as_away(kind, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    addresses = {
+        "unix": f"postgresql://tests@/d?unix_sock={tmp_path / 'nothing'}",
+        "tcp": f"postgresql://tests@127.0.0.1:{port}/d",
+    }
+    database = Database(addresses[kind])
+    with pytest.raises(DatabaseAway, match="cannot connect"), database.reading() as session:
+        session.execute(text("SELECT 1"))
     database.close()

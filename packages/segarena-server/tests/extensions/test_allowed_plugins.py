@@ -1,4 +1,4 @@
-"""A page names plug-ins that are installed, and files below offered folders: nothing else, however written."""
+"""Pages accept only installed plug-ins, and files below configured folders, however they are written."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from segarena_server.extensions.allowed_plugins import plugin_fault, plugin_faul
 
 @pytest.fixture
 def offered(tmp_path):
-    """A folder that is offered, and one beside it that is not."""
+    """A configured folder, and another one next to it."""
     (tmp_path / "offered" / "photos").mkdir(parents=True)
     (tmp_path / "secret").mkdir()
     (tmp_path / "offered" / "out").symlink_to(tmp_path / "secret")

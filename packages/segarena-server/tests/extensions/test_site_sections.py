@@ -1,4 +1,4 @@
-"""Rooms of other packages: shown to those whom they are for; of their files, only stylesheets and modules are given."""
+"""Sections of other packages: shown to the roles they are for; only their stylesheets and modules are served."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Jobs that are asked for: about each thing there is one of a kind, however many ask."""
+"""Jobs on request: at most one of each kind for each object, however many requests there are."""
 
 import threading
 
@@ -20,10 +20,10 @@ def test_two_that_ask_at_the_same_moment_have_one_job(database):
     with database.writing() as session:
         first = enqueue_job(session, "some", "thing", 1.0, "first").id
         other.start()
-        asked.wait(10)
+        assert asked.wait(60)
         other.join(0.3)  # the second one waits until the first one's job is there, or not
         assert not found
-    other.join(20)
+    other.join(60)
     assert found == [first]
     with database.reading() as session:
         assert session.scalars(select(Job.told)).all() == ["first"]

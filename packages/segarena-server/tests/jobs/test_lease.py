@@ -1,4 +1,4 @@
-"""Leases: whose process is gone, and who has not been heard of for too long, by no clock but one's own."""
+"""Leases: detection of dead and silent processes, by each process's own clock only."""
 
 import os
 import subprocess

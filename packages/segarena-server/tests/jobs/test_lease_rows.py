@@ -1,4 +1,4 @@
-"""Rows that somebody works on: handed out once, written once, handed on and given up, of either table."""
+"""Leased rows of either table: handed out once, written once, passed on, and given up."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from segarena_server.jobs.job_queue import enqueue_job, find_job
 
 @pytest.fixture(params=["turn", "job"])
 def row(request, database):
-    """A database with one row that waits, its table and its key."""
+    """A database with one waiting row, its table and its key."""
     with database.writing() as session:
         if request.param == "job":
             return database, Job, (enqueue_job(session, "some", "thing", 1.0).id,)

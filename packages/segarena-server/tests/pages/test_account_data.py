@@ -1,4 +1,4 @@
-"""One's own account: another password, a copy of all that is kept, deleting it; and the same by an admin."""
+"""Account pages: changing the password, downloading and deleting data, also by an admin."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def begin(served, client, name="my run"):
 
 
 def answer(served, run_id):
-    """Put a turn that was evaluated into the tables."""
+    """Add an evaluated turn to the database."""
     body = pack_turn(Told(id="t", client_s=0.0))
     with served.site.database.writing() as session:
         told = {
@@ -170,24 +170,28 @@ def test_a_copy_has_all_that_is_ones_own_and_nothing_of_others_or_of_the_truth(s
 
 
 def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challenge, tmp_path):
-    client = served.person("Zyx Leaving")
+    client = served.person("Zyxwvut Leaving")
     key = token(client)
-    run_id = begin(served, client, "zyx run")
+    run_id = begin(served, client, "zyxwvut run")
     answer(served, run_id)
-    served.client().post("/sign-in", data={"name": "Zyx Leaving", "password": "not right at all"})
-    person = row(served, "Zyx Leaving")
+    served.client().post(
+        "/sign-in", data={"name": "Zyxwvut Leaving", "password": "not right at all"}
+    )
+    person = row(served, "Zyxwvut Leaving")
     with served.site.database.writing() as session:  # as lines were written before they had numbers
         session.add(
             AuditEvent(
-                at=1.0, action="account changed", about="Zyx Leaving: confirmed, participant"
+                at=1.0, action="account changed", about="Zyxwvut Leaving: confirmed, participant"
             )
         )
     assert post(client, "/account/delete", password="wrong").status_code == 422
-    assert row(served, "Zyx Leaving").state == "confirmed"
-    assert post(client, "/account/delete", password="password of Zyx Leaving").status_code == 200
+    assert row(served, "Zyxwvut Leaving").state == "confirmed"
+    assert (
+        post(client, "/account/delete", password="password of Zyxwvut Leaving").status_code == 200
+    )
     assert client.get("/account").headers["location"] == "/sign-in"
     assert served.api(key).get("/challenges").status_code == 401
-    assert [table for table, line in everything(served) if "zyx" in line.lower()] == []
+    assert [table for table, line in everything(served) if "zyxwvut" in line.lower()] == []
     with served.site.database.reading() as session:
         left = session.get_one(Person, person.id)
         assert (left.state, left.contact) == ("deleted", "")

@@ -1,7 +1,9 @@
-"""Accounts from outside: how one gets in, stays in and is kept out."""
+"""Accounts over HTTP: registration, sessions and rejected visitors."""
 
 import re
 
+import httpx2
+import msgspec
 import pytest
 from sqlalchemy import delete, select
 
@@ -36,7 +38,7 @@ def waiting(served, name):
     client = served.client()
     answer = client.post("/register", data={"name": name, "password": PASSWORD})
     assert answer.status_code == 200
-    assert "waits for an organiser" in answer.text
+    assert "is waiting for an organiser" in answer.text
 
 
 def confirm(served, name, state="confirmed"):
@@ -63,13 +65,13 @@ def test_the_link_of_the_first_start_makes_an_admin_once(served):
     assert "Organise" in client.get("/").text
     again = served.client().post("/register", data={**form, "name": "Second"})
     assert again.status_code == 422
-    assert "is not valid" in again.text
+    assert "is invalid or has expired" in again.text
     assert first_admin_link(served.site) == ""
 
 
 def test_who_registers_openly_waits_until_confirmed(served, client):
     waiting(served, "Ada")
-    assert "waits for an organiser" in sign_in(client, "Ada").text
+    assert "is waiting for an organiser" in sign_in(client, "Ada").text
     confirm(served, "Ada")
     assert sign_in(client, "ada ").headers["location"] == "/"
     assert 'href="/account">Ada</a>' in client.get("/").text
@@ -88,6 +90,109 @@ def test_guessing_is_slowed_down_even_for_the_right_password(served, client):
         assert sign_in(client, "Target", "wrong password").status_code == 403
     late = sign_in(client, "Target", "password of Target")
     assert late.status_code == 429
+
+
+def client_at(served, address):
+    """Return a client with another address of this machine."""
+    return served.client(transport=httpx2.HTTPTransport(local_address=address))
+
+
+def lock_out(served, name, address="127.0.0.9", tries=30):
+    attacker = client_at(served, address)
+    for _ in range(tries):
+        last = sign_in(attacker, name, "wrong password")
+    assert last.status_code == 429
+
+
+def known_device(served, name):
+    """Return a client that signed in as a new person earlier."""
+    client = served.person(name)
+    for cookie in list(client.cookies):
+        if not cookie.endswith("-device"):
+            client.cookies.delete(cookie)
+    return client
+
+
+def test_wrong_passwords_from_elsewhere_do_not_lock_the_owner_out(served, client):
+    served.person("Owner")
+    lock_out(served, "Owner")
+    assert sign_in(client, "Owner", "password of Owner").status_code == 303
+
+
+def test_a_known_device_comes_in_from_the_address_of_an_attacker(served):
+    known = served.person("Neighbour")
+    # Signing out leaves the device known.
+    known.post("/sign-out", data={"key": form_key(known.get("/"))})
+    lock_out(served, "Neighbour", address="127.0.0.1")
+    stranger = served.client()
+    assert sign_in(stranger, "Neighbour", "password of Neighbour").status_code == 429
+    assert sign_in(known, "Neighbour", "password of Neighbour").status_code == 303
+
+
+def test_a_known_device_has_no_more_tries_than_others_and_only_at_its_account(served):
+    device = known_device(served, "Borrowed")
+    served.person("Victim")
+    wrong = [sign_in(device, "Borrowed", "wrong password").status_code for _ in range(12)]
+    assert wrong == [403] * 10 + [429] * 2
+    lock_out(served, "Victim", address="127.0.0.1")
+    assert sign_in(device, "Victim", "password of Victim").status_code == 429
+
+
+def test_the_cookie_of_a_device_is_signed_and_opens_nothing(served):
+    client = known_device(served, "Cookie")
+    (name,) = [name for name in client.cookies if name.endswith("-device")]
+    value = client.cookies[name]
+    with served.site.database.writing() as session:
+        invitation = invite(session, served.site.now(), "participant")
+    form = {"name": "Cookie 2", "password": PASSWORD, "invitation": invitation}
+    set_cookies = served.client().post("/register", data=form).headers.get_list("set-cookie")
+    (header,) = [header for header in set_cookies if "-device=" in header]
+    for attribute in ("HttpOnly", "Path=/sign-in", "SameSite=strict", "Max-Age=34560000"):
+        assert attribute.lower() in header.lower()
+    assert served.client(cookies={name: value}).get("/tokens").headers["location"] == "/sign-in"
+    lock_out(served, "Cookie", address="127.0.0.1")
+    other_account = value.replace(value.partition("-")[0], "999999", 1)
+    other_signature = value[:-1] + ("1" if value.endswith("0") else "0")
+    for forged in (other_account, other_signature, value.replace(".", "x."), "", ".", "--.", "💥"):
+        stranger = served.client(headers={"cookie": f"{name}={forged}".encode()})
+        assert sign_in(stranger, "Cookie", "password of Cookie").status_code == 429
+    assert sign_in(client, "Cookie", "password of Cookie").status_code == 303
+
+
+def test_an_old_cookie_of_a_device_is_no_longer_known(served, monkeypatch):
+    client = known_device(served, "Old")
+    lock_out(served, "Old", address="127.0.0.1")
+    now = served.site.clock()
+    with monkeypatch.context() as patch:
+        patch.setattr(served.site, "clock", lambda: now + 401 * 86400)
+        lock_out(served, "Old", address="127.0.0.1")
+        assert sign_in(client, "Old", "password of Old").status_code == 429
+
+
+def test_a_school_behind_one_address_can_register(served):
+    answers = []
+    for number in range(40):
+        form = {"name": f"Pupil number {number}", "password": PASSWORD}
+        answers.append(served.client().post("/register", data=form).status_code)
+    assert answers == [200] * 40
+
+
+def test_registrations_from_one_address_end_at_their_bound(served, monkeypatch):
+    limits = msgspec.structs.replace(served.site.settings.limits, registrations=12)
+    settings = msgspec.structs.replace(served.site.settings, limits=limits)
+    monkeypatch.setattr(served.site, "settings", settings)
+    answers = []
+    for number in range(14):
+        # Text that is no invitation must not lift the bound.
+        form = {"name": f"Crowd {number}", "password": PASSWORD}
+        if number == 13:
+            form["invitation"] = "sai_made_up"
+        answers.append(served.client().post("/register", data=form).status_code)
+    assert answers == [200] * 12 + [429] * 2
+    other = client_at(served, "127.0.0.8")
+    form = {"name": "Crowd elsewhere", "password": PASSWORD}
+    assert other.post("/register", data=form).status_code == 200
+    served.person("Crowd invited")
 
 
 def test_a_closed_account_has_no_session_and_no_way_in(served):
@@ -222,3 +327,13 @@ def test_every_answer_binds_the_browser(served, client):
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["content-security-policy"].startswith("default-src 'none'")
         assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_person_who_is_signed_in_sees_no_form_that_would_be_rejected(served):
+    client = served.person("Twice")
+    answer = client.get("/sign-in")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/"
+    page = client.get("/register").text
+    assert "You are signed in as Twice" in page
+    assert 'action="/register"' not in page

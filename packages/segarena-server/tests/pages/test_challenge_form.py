@@ -1,8 +1,8 @@
-"""A challenge made and changed on pages, by forms alone: nothing here runs a script."""
+"""A challenge created and changed by forms alone, without scripts."""
 
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -14,6 +14,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import AuditEvent, Job
 
 SOON = datetime(2029, 5, 1, tzinfo=UTC)
+PAST = datetime(2020, 5, 1, tzinfo=UTC)
 FORM = {
     "slug": "spring",
     "title": "Spring",
@@ -22,6 +23,7 @@ FORM = {
     "dataset": "sample-squares(count=3)",
     "zone": "Europe/Berlin",
     "is_public": "true",
+    "practice_may_reveal_test": "true",
     "phases[0].name": "practice",
     "phases[0].kind": "practice",
     "phases[0].samples_per_run": "2",
@@ -46,9 +48,9 @@ def post(client, path, **form):
 
 
 def done(client, answer):
-    """Follow an answer to its draft, and return the page once nothing is under way."""
+    """Follow a response to its draft, and return the page once its jobs are done."""
     assert answer.status_code == 303, answer.text
-    for _ in range(600):
+    for _ in range(1200):
         page = client.get(answer.headers["location"])
         if "refresh" not in page.headers:
             return page
@@ -57,14 +59,14 @@ def done(client, answer):
 
 
 def fault_beside(page, field):
-    """Return what is told beside a field."""
+    """Return the error next to a field."""
     found = re.search(rf'id="{re.escape(field)}-fault">([^<]*)<', page.text)
     return found and found[1]
 
 
 def test_a_challenge_is_looked_at_and_made(working, organiser):
     look = done(organiser, post(organiser, "/organise/new", do="look", **FORM))
-    assert "Nothing is created yet" in look.text
+    assert "Nothing has been created yet" in look.text
     assert re.search(r"<td>practice</td>.*?<td>final</td>", look.text, re.DOTALL)
     assert organiser.get("/challenges/spring").status_code == 404
     again = organiser.get(re.search(r'href="(/organise/new\?draft=\d+)"', look.text)[1])
@@ -91,7 +93,7 @@ def test_a_challenge_is_looked_at_and_made(working, organiser):
     ("wrong", "field", "told"),
     [
         ({"slug": "Spring!"}, "slug", "lower case"),
-        ({"title": ""}, "title", "needed"),
+        ({"title": ""}, "title", "required"),
         ({"phases[1].closes": "soon"}, "phases[1].closes", "expected a date"),
         ({"zone": "Mars"}, "phases[1].closes", "time zone"),
         ({"phases[0].runs_per_day": "0"}, "phases[0].runs_per_day", "whole number"),
@@ -100,7 +102,7 @@ def test_a_challenge_is_looked_at_and_made(working, organiser):
         ({"dataset": "folder(path='/etc')"}, "dataset", "expected files"),
         ({"dataset": "evil.py:Evil"}, "dataset", "installed"),
         ({"phases[1].name": "practice"}, "phases[0].name", "differ"),
-        ({"title": "<script>alert(1)</script>", "slug": ""}, "slug", "needed"),
+        ({"title": "<script>alert(1)</script>", "slug": ""}, "slug", "required"),
     ],
 )
 def test_what_is_wrong_is_told_beside_its_field_and_the_rest_stays(organiser, wrong, field, told):
@@ -115,7 +117,7 @@ def test_all_that_is_wrong_is_told_at_once(organiser):
     wrong = {"slug": "Bad Name", "benchmark": "nothing", "phases[1].dataset": "folder(path='/etc')"}
     page = post(organiser, "/organise/new", do="look", **{**FORM, **wrong})
     assert all(fault_beside(page, field) for field in wrong)
-    assert "3 fields are not right yet" in page.text
+    assert "3 fields are not valid yet" in page.text
 
 
 def test_phases_are_added_and_taken_out(organiser):
@@ -190,6 +192,7 @@ def test_what_the_form_does_not_have_stays(working, organiser):
         phases=phases,
     )
     make_challenge(working.site, msgspec.structs.replace(made, is_public=False, frozen=SOON))
+    working.organises("Olga", "kept")
     form = {"slug": "kept", "title": "L", "phases[0].name": "practice"}
     assert post(organiser, "/organise/challenges/kept/change", do="look", **form).status_code == 303
     now = description_of(existing_challenge(working.site, "kept"))
@@ -237,3 +240,46 @@ def test_jobs_of_other_kinds_are_no_drafts(working, organiser):
     assert post(organiser, f"/organise/drafts/{number}", do="make").status_code == 404
     assert organiser.get(f"/organise/new?draft={number}").status_code == 404
     assert organiser.get("/organise/new?draft=x").status_code == 404
+
+
+def test_errors_link_to_their_fields_and_folded_fields_are_open(organiser):
+    wrong = {"slug": "Bad Name", "phases[1].samples_per_run": "0"}
+    page = post(organiser, "/organise/new", do="look", **{**FORM, **wrong}).text
+    summary = re.search(r'<div class="banner" role="alert">.*?</div>', page, re.DOTALL)[0]
+    assert '<a href="#slug-fault">Short name</a>' in summary
+    assert '<a href="#phases[1].samples_per_run-fault">Phase 2, Samples per run</a>' in summary
+    folded = re.findall(r"<details( open)?><summary>Samples, rounds", page)
+    assert folded[1] == " open"
+
+
+def test_adding_a_phase_leads_to_it(organiser):
+    page = post(organiser, "/organise/new", do="add", **FORM).text
+    assert 'id="phase-3"' in page
+    assert 'formaction="/organise/new#phase-4">Add a phase' in page
+
+
+def test_a_board_without_runs_says_what_it_waits_for(working):
+    phases = (
+        Phase(name="closed", shows="own", opens=PAST, closes=PAST + timedelta(days=1)),
+        Phase(name="hidden", shows="own"),
+        Phase(name="shown"),
+    )
+    described = ChallengeDescription(
+        practice_may_reveal_test=True,
+        slug="waits",
+        title="Waits",
+        benchmark="clicks(rounds=2)",
+        dataset="sample-squares(count=3)",
+        phases=phases,
+    )
+    make_challenge(working.site, described)
+    organiser = working.person("Vic", "organiser", ["waits"])
+    participant = working.person("Wim")
+
+    def board(client, phase):
+        return client.get(f"/challenges/waits/{phase}/board").text
+
+    assert "No ranked run is over yet" in board(participant, "closed")
+    assert "No ranked run is over yet" in board(participant, "shown")
+    assert "You can see the board when the phase closes" in board(participant, "hidden")
+    assert "the phase has no closing time" in board(organiser, "hidden")

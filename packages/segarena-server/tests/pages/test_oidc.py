@@ -1,4 +1,4 @@
-"""Signing in with an account elsewhere: who is let in, and everything that lets nobody in."""
+"""Sign-in with an external account: accepted and rejected responses of the provider."""
 
 import re
 import time
@@ -6,9 +6,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
-from sqlalchemy import delete, select
+from pyotp.totp import TOTP
+from sqlalchemy import delete, select, update
 
 from segarena_server.auth.accounts import invite
+from segarena_server.auth.second_factor import begin_set_up, confirm_set_up
 from segarena_server.db.orm_models import AccessKey, Attempt, Identity, Person
 from segarena_server.preflight import faults_of
 from segarena_server.serving import open_site
@@ -33,7 +35,7 @@ def right(provider):
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def lab(request, tmp_path_factory, provider):
-    """A server whose people may come from a provider."""
+    """A server with sign-in by a provider."""
     address = (
         ""
         if request.param == "sqlite"
@@ -93,7 +95,7 @@ def test_the_provider_is_asked_for_a_code_bound_to_this_browser(lab, provider):
 
 def test_who_comes_first_waits_and_is_in_once_confirmed(lab, provider):
     client = lab.client()
-    assert "waits for an organiser" in come(client, provider, "sub-ada", "Ada Lovelace").text
+    assert "is waiting for an organiser" in come(client, provider, "sub-ada", "Ada Lovelace").text
     assert not is_in(client)
     confirm(lab, "Ada Lovelace")
     welcome = come(client, provider, "sub-ada", "Ada Lovelace")
@@ -110,14 +112,17 @@ def test_an_invitation_lets_in_at_once(lab, provider):
     come(client, provider, "sub-invited", "Invited One", invitation=text)
     assert is_in(client)
     other = lab.client()
-    assert "waits" in come(other, provider, "sub-second", "Second One", invitation=text).text
+    assert (
+        "is waiting for an organiser"
+        in come(other, provider, "sub-second", "Second One", invitation=text).text
+    )
 
 
 def test_where_accounts_are_by_invitation_nobody_comes_without(lab, provider, monkeypatch):
     closed = msgspec.structs.replace(lab.site.settings, registration="invited")
     monkeypatch.setattr(lab.site, "settings", closed)
     answer = come(lab.client(), provider, "sub-uninvited", "Uninvited")
-    assert (answer.status_code, "need an invitation" in answer.text) == (422, True)
+    assert (answer.status_code, "requires an invitation" in answer.text) == (422, True)
 
 
 def test_a_name_or_an_address_that_is_known_is_no_way_into_the_account(lab, provider):
@@ -128,7 +133,7 @@ def test_a_name_or_an_address_that_is_known_is_no_way_into_the_account(lab, prov
         "preferred_username": "Victim",
     }
     client = lab.client()
-    assert "waits" in come(client, provider, "sub-thief", "Victim").text
+    assert "is waiting for an organiser" in come(client, provider, "sub-thief", "Victim").text
     own = (
         select(Person)
         .join(Identity, Identity.person_id == Person.id)
@@ -153,7 +158,7 @@ def test_the_same_subject_of_another_issuer_is_somebody_else(lab, provider):
             )
         )
     client = lab.client()
-    assert "waits" in come(client, provider, "sub-same", "Same Subject").text
+    assert "is waiting for an organiser" in come(client, provider, "sub-same", "Same Subject").text
     assert not is_in(client)
 
 
@@ -168,7 +173,7 @@ def test_an_odd_name_becomes_a_plain_one(lab, provider, name):
 
 
 def wrong_ways(provider):
-    """Return what a provider, or somebody in its place, might say that must let nobody in."""
+    """Return responses of a faulty or impersonated provider, which must be rejected."""
     now = int(time.time())
     return {
         "other audience": ({"aud": "another client"}, provider.by_key),
@@ -329,6 +334,44 @@ def test_somebody_connects_an_account_and_nobody_elses(lab, provider):
     assert come(other, provider, "sub-connected", connect="yes").status_code == 422
 
 
+def switch_codes_on(lab, name):
+    """Give an account a second factor."""
+    now = lab.site.now()
+    with lab.site.database.writing() as session:
+        number = session.scalars(select(Person.id).where(Person.name == name)).one()
+        code = TOTP(begin_set_up(session, lab.site.secret, number, now)).at(int(now))
+        assert confirm_set_up(session, lab.site.secret, number, code, now)
+
+
+def test_a_sign_in_at_the_provider_asks_for_no_code_of_ours(lab, provider):
+    client = lab.person("Codes And Provider")
+    come(client, provider, "sub-codes", connect="yes")
+    switch_codes_on(lab, "Codes And Provider")
+    fresh = lab.client()
+    come(fresh, provider, "sub-codes")
+    assert is_in(fresh)
+    form = {"name": "Codes And Provider", "password": "password of Codes And Provider"}
+    by_password = lab.client()
+    assert by_password.post("/sign-in", data=form).headers["location"] == "/sign-in/code"
+    assert not is_in(by_password)
+
+
+def test_an_old_session_of_an_account_with_codes_connects_nothing(lab, provider, monkeypatch):
+    switched = lab.person("Stolen Session")
+    cookies = dict(switched.cookies)
+    now = lab.site.now()
+    switch_codes_on(lab, "Stolen Session")
+    with lab.site.database.writing() as session:
+        session.execute(
+            update(AccessKey).where(AccessKey.made_at >= now - 60).values(ended_at=None)
+        )
+    thief = lab.client(cookies=cookies)
+    assert thief.get("/oidc?connect=yes").status_code == 303
+    monkeypatch.setattr(lab.site, "clock", lambda: now + 601)
+    assert is_in(thief)
+    assert thief.get("/oidc?connect=yes").status_code == 422
+
+
 def test_who_has_no_password_deletes_the_account_after_signing_in_just_now(lab, provider):
     with lab.site.database.writing() as session:
         text = invite(session, lab.site.now(), "participant")
@@ -339,12 +382,15 @@ def test_who_has_no_password_deletes_the_account_after_signing_in_just_now(lab, 
         for key in session.scalars(select(AccessKey).where(AccessKey.kind == "session")):
             key.made_at -= 3600
     old = client.post("/account/delete", data={"key": form_key(client)})
-    assert (old.status_code, "a while ago" in old.text) == (422, True)
+    assert (old.status_code, "more than ten minutes ago" in old.text) == (422, True)
     come(client, provider, "sub-leaves")
     assert client.post("/account/delete", data={"key": form_key(client)}).status_code == 200
     with lab.site.database.reading() as session:
         assert session.scalars(select(Identity).where(Identity.subject == "sub-leaves")).all() == []
-    assert "waits" in come(lab.client(), provider, "sub-leaves", "Leaves Again").text
+    assert (
+        "is waiting for an organiser"
+        in come(lab.client(), provider, "sub-leaves", "Leaves Again").text
+    )
 
 
 def test_nobody_signs_in_with_a_password_that_is_none(lab):

@@ -1,4 +1,4 @@
-"""A rehearsal on a page: what is shown is what came of it, and nothing of it is a run."""
+"""A rehearsal on a page: it shows the results, and creates no run."""
 
 import re
 import time
@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.prompt_attacks import measure_prompt_attacks
 from segarena_server.challenges.rehearsal import Rehearsal
 from segarena_server.db.orm_models import Run
 
@@ -22,6 +23,7 @@ def organiser(working):
     make_challenge(
         working.site,
         ChallengeDescription(
+            practice_may_reveal_test=True,
             slug="photos",
             title="Photos",
             benchmark="clicks",
@@ -29,7 +31,7 @@ def organiser(working):
             phases=phases,
         ),
     )
-    return working.person("Olga", "organiser")
+    return working.person("Olga", "organiser", ["photos"])
 
 
 PATH = "/organise/challenges/photos/rehearsal"
@@ -40,7 +42,7 @@ def rehearse(client, **form):
     answer = client.post(PATH, data={**form, "key": key})
     if answer.status_code != 303:
         return answer
-    for _ in range(600):
+    for _ in range(1200):
         page = client.get(PATH)
         if "refresh" not in page.headers:
             return page
@@ -63,9 +65,17 @@ def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
         blind = sum(leak.peak for leak in place.leaks.values()) / len(place.leaks)
         assert numbers[0] == str(place.turns)
         assert numbers[-1] == f"{blind:.2f}"
+    attacks = measure_prompt_attacks(described, "final", expected.evaluator.samples("final")[:5])
+    for attack in attacks:
+        row = re.search(
+            rf"<td>{attack.attacker}</td><td class=\"num\">{attack.accounts}</td>.*?</tr>",
+            page.text,
+        )[0]
+        for value in (attack.leaks.mean, attack.leaks.p95, attack.leaks.highest):
+            assert f"{value:.3f}" in row
     assert "<h2>Results</h2>" in page.text
     assert "NoC@90" in page.text
-    assert "a dialogue has at most 2 rounds" in page.text
+    assert "A dialogue has at most 2 rounds" in page.text
     with working.site.database.reading() as session:
         assert session.scalar(select(func.count()).select_from(Run)) == 0
 

@@ -1,11 +1,13 @@
-"""Pages of runs: every round for whoever may see it, and for participants of a test nothing of what is hidden."""
+"""Pages of runs: every round for those with access, and nothing hidden for participants of a test phase."""
 
+import json
 import re
 import time
 import uuid
 
 import pytest
 from sqlalchemy import select
+from viewer_contents import viewer_contents
 
 import segarena
 from segarena.client.participation import read_participation
@@ -15,15 +17,16 @@ from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.runs import run_views, sample_view_builder
 
 PHASES = (
-    Phase(name="final", seed=3, runs_at_once=9),
+    Phase(name="final", seed=3, runs_at_once=9, shows="prompts"),
     Phase(name="try", kind="practice", shows="board", decimals=1),
 )
 
 
 @pytest.fixture(scope="module")
 def scene(working, tmp_path_factory):
-    """A run of one participant in a test, and one in a practice; gives people by name, and the runs by phase."""
+    """One run in a test phase, and one in a practice phase; yields people by name and runs by phase."""
     told = ChallengeDescription(
+        practice_may_reveal_test=True,
         slug="c",
         title="C",
         benchmark="clicks(rounds=3)",
@@ -34,7 +37,7 @@ def scene(working, tmp_path_factory):
     people = {
         "ann": working.person("ann"),
         "ben": working.person("ben"),
-        "eva": working.person("eva", "organiser"),
+        "eva": working.person("eva", "organiser", ["c"]),
     }
     key = re.search(r'name="key" value="(\w+)"', people["ann"].get("/").text)[1]
     token = re.search(
@@ -54,7 +57,7 @@ def scene(working, tmp_path_factory):
 
 
 def wait_until_over(working, run):
-    for _ in range(200):
+    for _ in range(1200):
         with working.site.database.reading() as session:
             if session.get_one(Run, run).state == "over":
                 return
@@ -63,16 +66,24 @@ def wait_until_over(working, run):
 
 
 def drawn(client, path):
-    """Return a page once its pictures are drawn."""
-    for _ in range(20):
+    """Return a page once its pictures are rendered."""
+    for _ in range(1200):
         text = client.get(path).text
         if "data-again" not in text:
             return text
+        time.sleep(0.05)
     raise AssertionError(text)
 
 
 def outlines(text, layer):
-    return re.findall(rf'<path id="[\w-]+-{layer}(?:\.\d+)?-\d+-\d+" d="([^"]+)"', text)
+    """Return the outlines of a layer in all viewers of a page; "target", or the number of a run from 0."""
+    found = []
+    for content in viewer_contents(text):
+        for plane in content["planes"]:
+            for name, places in plane["layers"].items():
+                if name.partition(".")[0] == layer:
+                    found += [data for objects in places for data in objects.values() if data]
+    return found
 
 
 def hidden_in(working, run):
@@ -99,14 +110,14 @@ def test_a_participant_of_a_test_sees_prompts_answers_and_seconds_and_nothing_el
     hidden = hidden_in(working, runs["final"])
     own = drawn(people["ann"], f"/runs/{runs['final']}/samples/1")
     organisers = drawn(people["eva"], f"/runs/{runs['final']}/samples/1")
-    truth = set(outlines(organisers, "t"))
+    truth = set(outlines(organisers, "target"))
     assert truth
     assert len(outlines(own, "0")) >= 2
     assert re.findall(r"click (?:off )?\(\d+, \d+\)", own) == re.findall(
         r"click (?:off )?\(\d+, \d+\)", organisers
     )
     answers = set(outlines(own, "0"))
-    assert not outlines(own, "t")
+    assert not outlines(own, "target")
     assert not [outline for outline in truth - answers if outline in own]
     assert not re.search(r"IoU|iou|spark|0\.\d{3}", own)
     assert f": {hidden}</h1>" in organisers
@@ -119,7 +130,7 @@ def test_a_participant_of_a_test_sees_prompts_answers_and_seconds_and_nothing_el
 def test_in_a_practice_the_truth_is_open_and_values_are_rounded(scene):
     people, runs = scene
     own = drawn(people["ann"], f"/runs/{runs['try']}/samples/2")
-    assert outlines(own, "t")
+    assert outlines(own, "target")
     values = re.findall(r"IoU (\d\.\d{3})", own)
     assert values
     assert all(value.endswith("00") for value in values)
@@ -177,7 +188,7 @@ def test_what_cannot_be_drawn_is_said_without_its_reason(working, scene, monkeyp
         page = drawn(people["ann"], f"/runs/{runs['final']}/samples/2")
     finally:
         path.write_bytes(content)
-    assert "cannot be drawn" in page
+    assert "cannot be rendered" in page
     assert str(path) not in page
     assert "click" not in page.lower().replace("clicks", "")
     assert "Every turn" in page
@@ -219,7 +230,7 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
 def test_samples_of_a_board_are_open_where_the_truth_is(scene):
     people, _ = scene
     page = drawn(people["ben"], "/challenges/c/try/board/samples/1")
-    assert outlines(page, "t")
+    assert outlines(page, "target")
     assert outlines(page, "0")
     assert "image-blind" not in page.split("<h1>")[0]
     assert re.search(
@@ -228,8 +239,22 @@ def test_samples_of_a_board_are_open_where_the_truth_is(scene):
     )
     for name, status in (("ben", 404), ("eva", 200)):
         assert people[name].get("/challenges/c/final/board/samples/1").status_code == status
-    assert outlines(drawn(people["eva"], "/challenges/c/final/board/samples/1"), "t")
+    assert outlines(drawn(people["eva"], "/challenges/c/final/board/samples/1"), "target")
     assert "board/samples" not in people["ben"].get("/challenges/c/final/board").text
+
+
+def test_names_of_the_dataset_are_nowhere_on_the_page_of_a_sample(working, scene):
+    people, runs = scene
+    with working.site.database.reading() as session:
+        place = session.scalars(select(RunSample).where(RunSample.run_id == runs["try"])).first()
+    page = drawn(people["ben"], "/challenges/c/try/board/samples/1")
+    contents = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert contents
+    for content in map(json.loads, contents):
+        sample_name, target_name, _, _ = content["key"]
+        assert sample_name == ""
+        assert target_name.startswith("target-")
+    assert f'"{place.sample}"' not in page
 
 
 def test_a_run_of_a_board_has_a_page(scene):
@@ -250,3 +275,29 @@ def test_a_run_that_did_not_fail_is_not_evaluated_again(working, scene):
     assert answer.status_code == 409
     with working.site.database.reading() as session:
         assert session.get_one(Run, runs["final"]).state == "over"
+
+
+def test_the_pages_give_a_complete_command_for_each_open_phase(scene):
+    ann = scene[0]["ann"]
+    page = ann.get("/challenges/c").text
+    assert page.index("/challenges/c/try</pre>") < page.index("/challenges/c/final</pre>")
+    key = re.search(r'name="key" value="(\w+)"', page)[1]
+    tokens = ann.post("/tokens", data={"label": "y", "key": key}).text
+    assert "/challenges/c/try -s my_model.py:MyModel" in tokens
+
+
+def test_a_run_that_ended_without_answers_says_so(working, scene):
+    people, runs = scene
+    with working.site.database.writing() as session:
+        old = session.get_one(Run, runs["try"])
+        names = ("challenge_id", "phase", "person_id", "segmenter", "note", "pool")
+        facts = {name: getattr(old, name) for name in names}
+        run = Run(id=str(uuid.uuid4()), name="empty", made_at=0.0, state="over", **facts)
+        session.add(run)
+        session.flush()
+        row = RunSample(run_id=run.id, number=0, key=run.id, sample="s", sha256="", bytes=0)
+        session.add(row)
+        number = run.id
+    page = people["ann"].get(f"/runs/{number}").text
+    assert "This run has no scores" in page
+    assert "<td>unanswered</td>" in page

@@ -1,4 +1,4 @@
-"""The page of one's team, as people open it."""
+"""The page of a visitor's own team."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_a_team_is_made_joined_by_a_link_and_left(served, people):
     assert "Join Night Owls" in shown
     assert post(bela, "/team/join", invitation=text).status_code == 303
     assert "Bela" in ada.get("/team").text
-    assert "is not valid" in caro.get("/team", params={"invitation": text}).text
+    assert "is invalid or has expired" in caro.get("/team", params={"invitation": text}).text
     assert post(caro, "/team/join", invitation=text).status_code == 422
     assert post(bela, "/team/leave").status_code == 303
     assert "Bela" not in re.search(r'id="members".*?</ul>', ada.get("/team").text, re.DOTALL)[0]

@@ -1,4 +1,4 @@
-"""Files by their hash: kept once, read as they were, never outside the folder."""
+"""Files by hash: stored once, unchanged when read, never outside the folder."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Files at a storage that speaks S3: kept, found by other machines, and one line for whatever goes wrong."""
+"""Files in an S3-compatible storage: stored, found by other machines, with one-line error messages."""
 
 import datetime
 import pickle
@@ -69,7 +69,7 @@ def test_wrong_credentials_are_told(storage, one, monkeypatch):
     "do", [lambda one: one.put("a", b"b"), lambda one: one.get("a"), lambda one: one.check()]
 )
 def test_a_bucket_that_does_not_exist_is_told(storage, do):
-    with pytest.raises(StoreError, match="there is no such bucket") as raised:
+    with pytest.raises(StoreError, match="the bucket does not exist") as raised:
         do(S3Storage("s3://another"))
     assert "\n" not in str(raised.value)
 

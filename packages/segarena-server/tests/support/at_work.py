@@ -1,4 +1,4 @@
-"""A server at work in a thread of this process, and people who come to it."""
+"""A running server in a thread of this process, and its visitors."""
 
 import threading
 
@@ -6,15 +6,17 @@ import httpx2
 
 from segarena.work.jobs import run_unit
 from segarena_server.auth.accounts import invite
+from segarena_server.auth.challenge_organisers import add_organiser
 from segarena_server.auth.keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
+from segarena_server.challenges.challenge_repository import find_challenge
 from segarena_server.db.orm_models import Person, Run
-from segarena_server.jobs.worker import TaskExecutor
 from segarena_server.serving import SiteServer
+from segarena_server.workers.worker import TaskExecutor
 
 
 class Served:
-    """A server at work in a thread of this process."""
+    """A running server in a thread of this process."""
 
     def __init__(self, site):
         self.site = site
@@ -23,7 +25,7 @@ class Served:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self.serving.run, args=(self._note,), daemon=True)
         self._thread.start()
-        assert self._started.wait(20)
+        assert self._started.wait(60)
 
     def _note(self, port):
         self.address = f"http://127.0.0.1:{port}"
@@ -31,23 +33,30 @@ class Served:
 
     @property
     def is_alive(self):
-        """Whether it has not ended."""
+        """Whether the server is running."""
         return self._thread.is_alive()
 
     def client(self, **options):
-        """Return a client that sends nothing by itself."""
+        """Return a client without credentials."""
         made = httpx2.Client(base_url=self.address, timeout=30, trust_env=False, **options)
         self._clients.append(made)
         return made
 
-    def person(self, name, role="participant"):
-        """Return a client that is signed in as a new person of this role."""
+    def person(self, name, role="participant", organises=()):
+        """Return a client that is signed in as a new person of this role, an organiser of these challenges."""
         with self.site.database.writing() as session:
             invitation = invite(session, self.site.now(), role)
         client = self.client()
         form = {"name": name, "password": f"password of {name}", "invitation": invitation}
         assert client.post("/register", data=form).status_code == 303
+        for slug in organises:
+            self.organises(name, slug)
         return client
+
+    def organises(self, name, slug):
+        """Make a person an organiser of a challenge."""
+        with self.site.database.writing() as session:
+            add_organiser(session, find_challenge(session, slug), name, self.site.now(), {})
 
     def token(self, name, role="participant"):
         """Return a token of a new person of this role."""
@@ -60,7 +69,7 @@ class Served:
             return create_key(session, "token", self.site.now(), person_id=person.id)
 
     def pages_of(self, run_id):
-        """Return a client that is signed in as whoever began a run."""
+        """Return a client that is signed in as the owner of a run."""
         client = self.client()
         with self.site.database.writing() as session:
             owner = session.get_one(Run, run_id).person_id
@@ -85,7 +94,7 @@ class Served:
 
 
 class Here:
-    """Does units in this process: another one takes seconds to start."""
+    """Runs units in this process, because another one takes seconds to start."""
 
     doing, number = "", None
 

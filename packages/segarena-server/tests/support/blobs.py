@@ -1,4 +1,4 @@
-"""Small objects that photographs of tests show."""
+"""Small objects for test photographs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Extracts of made-up runs, as boards have them."""
+"""Extracts of made-up runs for boards."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ BASE = np.random.default_rng(3).uniform(0.4, 0.8, 40)
 
 
 def extract(values):
-    """Return a run as boards have it, with a value for each of some samples."""
+    """Return the extract of a run with a value for each sample."""
     names, nothing = tuple(f"s{number}" for number in range(len(values))), ("",) * len(values)
     statistic = Statistic(name="S", kind="auc", higher_is_better=True)
     made = Extract(

@@ -1,6 +1,6 @@
-"""A server of one challenge on loopback, in this process, with faults on demand: what clients must survive.
+"""A fake server of one challenge on loopback, in this process, with faults on demand, to test clients.
 
-It keeps nothing but what it is told here; the real one is held against clients in test_with_server.py.
+It stores only what tests set here; test_with_server.py tests clients with the real server.
 """
 
 import json
@@ -41,7 +41,7 @@ class Arena:
             title="Spring",
             benchmark=benchmark,
             dataset=dataset,
-            phases=(Phase(name="test", **phase),),
+            phases=(Phase(**{"name": "test", "shows": "prompts", **phase}),),
         )
         self.phase = self.challenge.phases[0]
         self.cast = participant_plan(self.challenge, self.phase).cast()

@@ -1,6 +1,6 @@
-"""Worker processes that are forked from one that has imported everything: imports take each of them over a second.
+"""Worker processes forked from a process that has imported everything, because imports take each over a second.
 
-That processes are spawned, and import for themselves, is tested with those of `tests/work`, and with each server that a
+Spawned processes with their own imports are tested in `tests/work`, and with each server that a
 test starts as a command.
 """
 
@@ -16,14 +16,14 @@ from segarena.work import worker_handle, worker_process
 
 @contextmanager
 def workers_are_forked():
-    """Within this block, worker processes of this one are forked."""
+    """Fork worker processes of this one within the block."""
     plugins = {
         factory.__module__ for kind in plugin_kinds() for factory in plugins_by_name(kind).values()
     }
     ours = sorted(name for name in plugins if name.startswith("segarena."))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        [*ours, "segarena_server.jobs.job_runner", "segarena_server.challenges.evaluator"]
+        [*ours, "segarena_server.extensions.job_kinds", "segarena_server.challenges.evaluator"]
     )
     first = context.Process(target=int)  # no test waits for the imports
     first.start()
@@ -34,7 +34,7 @@ def workers_are_forked():
 
 
 class _Forking:
-    """What `segarena.work.worker_handle` needs of `multiprocessing`."""
+    """The part of `multiprocessing` that `segarena.work.worker_handle` uses."""
 
     def __init__(self, context):
         self._context = context
@@ -53,7 +53,7 @@ class _Forking:
 
 
 def live(environment, parent_id, *args):
-    """Live as a process that was spawned would, with the environment of now and not of when the first was forked."""
+    """Behave like a spawned process, with the current environment instead of that of the first fork."""
     os.environ.clear()
     os.environ.update(environment)
     forking = os.getppid()

@@ -1,4 +1,4 @@
-"""A small mail server for the tests: it takes letters, refuses them, hangs, asks for a password, speaks TLS."""
+"""A small mail server for the tests: it accepts or rejects e-mails, hangs, requires a password, speaks TLS."""
 
 import base64
 import socketserver

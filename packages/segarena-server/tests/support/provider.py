@@ -1,4 +1,4 @@
-"""A small provider of OpenID Connect for the tests, with real keys, that can say whatever a bad one might."""
+"""A small OpenID Connect provider for the tests, with real keys and configurable faults."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ class Provider:
         self.keys, self.claims, self.sign, self.described = [self.key], {}, self.by_key, {}
 
     def let_in(self, address, subject, name=""):
-        """Do what a person does at the provider; return the code and state that their browser brings back."""
+        """Sign in at the provider like a person; return the code and state that the browser gets."""
         told = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         code = hashlib.sha256(f"{time.monotonic()}{subject}".encode()).hexdigest()
         self.codes[code] = told | {"sub": subject, "name": name}
@@ -59,7 +59,7 @@ class Provider:
         return f"{in_base64({'alg': 'none', 'kid': 'k1'})}.{in_base64(claims)}."
 
     def by_public_key(self, claims):
-        """Sign with what everybody has, as if it were a secret that both sides share."""
+        """Sign with the public key as if it were a shared secret."""
         head = f"{in_base64({'alg': 'HS256', 'kid': 'k1'})}.{in_base64(claims)}"
         secret = json.dumps(self.key.as_dict(private=False)).encode()
         made = hmac.new(secret, head.encode(), "sha256").digest()
@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(pages.get(self.path))
 
     def do_POST(self):
-        """Give a token for a code, once, to who has the secret and the verifier."""
+        """Return a token for a code, once, to a client with the secret and the verifier."""
         self.provider.asked.append(self.path)
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         form = {name: values[0] for name, values in parse_qs(body).items()}

@@ -46,7 +46,7 @@ def token_of(site, name, role="participant"):
 
 @contextmanager
 def at_work(site):
-    """Serve in a thread; gives the address."""
+    """Serve in a thread; yield the address."""
     serving, started, ports = SiteServer(site), threading.Event(), []
 
     def note(port):

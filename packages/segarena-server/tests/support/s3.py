@@ -1,4 +1,4 @@
-"""A storage that speaks as much of S3 as tests need; whoever has no key is refused, signatures are not read."""
+"""A storage with the part of S3 that tests need; it rejects unknown keys and does not check signatures."""
 
 import hashlib
 import threading
@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(200, b"", name)
 
     def do_POST(self):
-        """Begin a file that comes in parts, or put them together."""
+        """Begin or complete a multipart upload."""
         self.rfile.read(int(self.headers.get("content-length", 0)))
         if name := self.name():
             if self.path.endswith(("?uploads", "?uploads=")):
@@ -73,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def name(self):
-        """Return what the request is about; None when it was refused."""
+        """Return the key of the request; None if it was rejected."""
         bucket, _, name = self.path.partition("?")[0].lstrip("/").partition("/")
         if self.server.storage.trouble == "silent":
             time.sleep(3)

@@ -1,4 +1,4 @@
-"""A small program that speaks as the published package does, written from what is known of the addresses alone."""
+"""A small client for the published addresses, written from their documentation alone."""
 
 import secrets
 
@@ -11,7 +11,7 @@ NAMES = {"ValueError": ValueError, "RuntimeError": RuntimeError}
 
 
 class SmallClient:
-    """A session of its own at a host.
+    """A session at a host.
 
     Attributes:
         key: of the session.
@@ -57,7 +57,7 @@ class SmallClient:
         return told(self.http.post("api/evaluation/finish", json={}))
 
     def hold(self, model, objects, after=lambda *_: None):
-        """Answer every interaction of every sample; return the scribbles that came, by sample."""
+        """Answer every interaction of every sample; return the received scribbles by sample."""
         came = {}
         for sequence, number in self.samples:
             drawn = [self.scribbles(sequence, number)]
@@ -70,7 +70,7 @@ class SmallClient:
 
 
 def told(answer):
-    """Return what came, or raise as the published program does."""
+    """Return the response, or raise an error like the published program."""
     if answer.status_code == 400:
         failure = answer.json()
         raise NAMES[failure["error"]](*failure["message"])

@@ -1,4 +1,4 @@
-"""Tables that are made once for all tests of a process: revision by revision takes longer than many a test."""
+"""Tables created once for all tests of a process, because running every migration takes longer than many tests."""
 
 import shutil
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from segarena_server.db.schema import bring_up_to_date, newest_revision, revisio
 
 @contextmanager
 def tables_made_once(folder):
-    """Let new files of databases begin as copies of one; gives what does so, as a server does it when it starts."""
+    """Create new database files as copies of one; yield the function that a starting server calls for this."""
     template = folder / "tables.sqlite"
 
     def begin(database):

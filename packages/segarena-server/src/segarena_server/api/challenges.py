@@ -1,4 +1,4 @@
-"""API routes of server status and of challenges."""
+"""API routes for the server status and for challenges."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import select
 from starlette.responses import JSONResponse, Response
 
 from segarena.version import __version__
+from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, require_role, site_of
 from segarena_server.challenges.challenge_repository import (
     all_challenges,
@@ -17,9 +18,9 @@ from segarena_server.challenges.challenge_repository import (
     find_challenge,
 )
 from segarena_server.challenges.time_charge import TIME_RULE
-from segarena_server.http import http_errors
-from segarena_server.http.http_errors import API
+from segarena_server.http_errors import API
 from segarena_server.prometheus import database_metrics
+from segarena_server.storage.disk_check import CHECK_EVERY_S, DiskCheck
 
 router = APIRouter(prefix="/api/v1")
 
@@ -27,7 +28,7 @@ router = APIRouter(prefix="/api/v1")
 @router.get("/")
 @require_role(ANYONE)
 def about(_request: Request) -> Response:
-    """Return name and versions of the server."""
+    """Return the name and versions of the server."""
     return JSONResponse(
         {"name": "segarena", "version": __version__, "api": API, "time_rule": TIME_RULE}
     )
@@ -36,7 +37,7 @@ def about(_request: Request) -> Response:
 @router.get("/ping")
 @require_role(ANYONE)
 def ping(_request: Request) -> Response:
-    """Respond at once, to measure the round-trip time."""
+    """Respond at once, so that clients can measure the round-trip time."""
     return JSONResponse({})
 
 
@@ -44,6 +45,7 @@ def ping(_request: Request) -> Response:
 @require_role(ANYONE)
 def describe_interface(request: Request) -> Response:
     """Return the OpenAPI description of this API."""
+    # Served here and not by FastAPI's own route, which would bypass `require_role`.
     description: dict[str, Any] = request.app.openapi()
     return JSONResponse(description)
 
@@ -58,19 +60,22 @@ def tell_health(_request: Request) -> Response:
 @router.get("/ready")
 @require_role(ANYONE)
 def tell_readiness(request: Request) -> Response:
-    """Report that this process is ready: the database responds, and no shutdown is under way."""
+    """Report readiness: the database responds, the disk is writable, and no shutdown is in progress."""
     site = site_of(request)
+    # Load balancers ask this route and stop sending requests to a server that is shutting down.
     if site.is_draining():
         raise http_errors.busy("the server is shutting down; try again", 1.0)
     with site.database.reading() as session:
         session.execute(select(1))
+    if fault := site.shared(DiskCheck, lambda: DiskCheck(site.folder.path)).fault():
+        raise http_errors.busy(fault, CHECK_EVERY_S)
     return JSONResponse({"ready": True})
 
 
 @router.get("/metrics")
 @require_role("organiser")
 def tell_metrics(request: Request) -> Response:
-    """Return the metrics of this process and of the tables in Prometheus format."""
+    """Return the metrics of this process and of the database in Prometheus format."""
     site = site_of(request)
     with site.database.reading() as session:
         lines = [*site.counted.text(), *database_metrics(session, site.now())]
@@ -79,7 +84,7 @@ def tell_metrics(request: Request) -> Response:
 
 @router.get("/challenges")
 @require_role("viewer")
-def list_challenges(request: Request) -> Response:
+def get_challenges(request: Request) -> Response:
     """Return all challenges, newest first."""
     with site_of(request).database.reading() as session:
         found = [cached_info(challenge.description) for challenge in all_challenges(session)]
@@ -88,7 +93,7 @@ def list_challenges(request: Request) -> Response:
 
 @router.get("/challenges/{slug}")
 @require_role("viewer")
-def show_challenge(request: Request, slug: str) -> Response:
+def get_challenge(request: Request, slug: str) -> Response:
     """Return the rules, phases and limits of a challenge."""
     with site_of(request).database.reading() as session:
         found = find_challenge(session, slug)

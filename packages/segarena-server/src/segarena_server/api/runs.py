@@ -1,4 +1,4 @@
-"""API routes of runs: start, status, samples, end and scores."""
+"""API routes for runs: start, status, samples, end and scores."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
+from segarena_server.api.queue_position import run_queue_position, turn_queue_position
 from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
-from segarena_server.challenges.boards import rank_of
+from segarena_server.auth.teams import team_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase, pool_of
 from segarena_server.db.orm_models import Challenge, Run, Team
 from segarena_server.http.request_body import read_json
+from segarena_server.runs.boards import board_cache, rank_of
+from segarena_server.runs.delayed_replies import as_participant_sees, delayed_turns
 from segarena_server.runs.run_repository import (
     INTERACTIVE_KINDS,
     RunRequest,
     create_run,
     find_run_sample,
+    next_run_unranked,
     own_run,
     request_end,
     run_samples,
 )
 from segarena_server.runs.scores import visible_scores, withheld_reason
-from segarena_server.turns.delayed_replies import as_participant_sees, delayed_turns
-from segarena_server.turns.queue_position import run_queue_position, turn_queue_position
-from segarena_server.turns.turn_repository import charged_seconds
+from segarena_server.runs.turn_repository import charged_seconds
 
 router = APIRouter(prefix="/api/v1")
 
@@ -45,18 +47,44 @@ class _RunBody(msgspec.Struct, forbid_unknown_fields=True):
 
 @router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
 @require_role("participant")
-async def begin_run(request: Request, slug: str, phase: str) -> Response:
+async def begin_run(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
     """Start a run and return its samples, each with a key and its dialogues."""
     body = await read_json(request, _RunBody)
     asked = RunRequest(
-        id=body.id, name=body.name, segmenter=body.segmenter, note=body.note, kind=body.kind
+        id=body.id,
+        name=body.name,
+        segmenter=body.segmenter,
+        note=body.note,
+        kind=body.kind,
     )
     return await run_in_threadpool(_begin, request, slug, phase, asked)
 
 
+@router.get("/challenges/{slug}/phases/{phase}/next-run")
+@require_role("participant")
+def show_next_run(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Return whether the next run of the visitor's team would be ranked, and if not, why."""
+    site = site_of(request)
+    visitor = visitor_of(request)
+    with site.database.reading() as session:
+        challenge = find_challenge(session, slug)
+        found = find_phase(challenge, phase)
+        team_id = team_of(session, visitor.person_id or 0)
+        unranked = next_run_unranked(session, challenge, found, team_id, site.now())
+    return JSONResponse({"may_begin": unranked is not None, "unranked": unranked or ""})
+
+
 @router.get("/runs/{run_id}")
 @require_role("participant")
-def show_run(request: Request, run_id: str) -> Response:
+def get_run(request: Request, run_id: str) -> Response:
     """Return the progress of a run."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -67,13 +95,19 @@ def show_run(request: Request, run_id: str) -> Response:
 
 @router.get("/runs/{run_id}/samples/{key}")
 @require_role("participant")
-def give_sample(request: Request, run_id: str, key: str) -> Response:
-    """Send a sample without its ground truth."""
+def give_sample(
+    request: Request,
+    run_id: str,
+    key: str,
+) -> Response:
+    """Return a sample without its ground truth."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         place = find_run_sample(session, own_run(session, run_id, visitor.person_id).id, key)
+    # The hash of the content identifies the sample, so clients may cache it without asking again.
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
+    # The header may list several tags.
     if place.sha256 in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return FileResponse(
@@ -84,7 +118,7 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
 @router.post("/runs/{run_id}/finish")
 @require_role("participant")
 def finish_run(request: Request, run_id: str) -> Response:
-    """End a run before its last sample, with its open dialogues."""
+    """End a run before its last sample, with its dialogues still open."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -97,15 +131,16 @@ def finish_run(request: Request, run_id: str) -> Response:
 
 @router.get("/runs/{run_id}/scores")
 @require_role("participant")
-def show_scores(request: Request, run_id: str) -> Response:
-    """Return the scores and the rank of a finished run, as far as its phase shows them."""
+def get_scores(request: Request, run_id: str) -> Response:
+    """Return the scores and the rank of a finished run, as far as the phase shows them."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
-        shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
+        # Even an organiser sees only the public board here: clients of participants show this rank.
+        shown = board_cache(site).of(session, challenge, phase, site.now(), sees_all=False)
         if shown is None:
             found = None
         else:
@@ -118,11 +153,22 @@ def show_scores(request: Request, run_id: str) -> Response:
         page = None
     scores = visible_scores(run, phase, site.now())
     why = withheld_reason(run, phase, site.now())
-    told = {"id": run.id, "state": run.state, "scores": scores, "why": why}
+    told = {
+        "id": run.id,
+        "state": run.state,
+        "scores": scores,
+        "why": why,
+        "unranked": run.unranked,
+    }
     return JSONResponse(told | {"place": place, "of": count, "board": page})
 
 
-def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> Response:
+def _begin(
+    request: Request,
+    slug: str,
+    phase_name: str,
+    asked: RunRequest,
+) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -141,7 +187,7 @@ def _begin(request: Request, slug: str, phase_name: str, asked: RunRequest) -> R
 
 
 def _description(session: Session, run: Run) -> dict[str, Any]:
-    """Return the constant part of a run's description for its participant."""
+    """Return the part of a run's description that never changes, for its participant."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
     samples = pool_of(session, challenge, run.pool)
@@ -152,6 +198,7 @@ def _description(session: Session, run: Run) -> dict[str, Any]:
             "sha256": place.sha256,
             "dialogues": json.loads(samples[place.sample].dialogues),
         }
+        # Submissions are evaluated on the server, so their participants need no sample keys.
         for place in (run_samples(session, run.id) if run.kind in INTERACTIVE_KINDS else ())
     ]
     closes = phase.closes.isoformat() if phase.closes else None
@@ -162,16 +209,22 @@ def _description(session: Session, run: Run) -> dict[str, Any]:
         "kind": run.kind,
         "places": places,
         "shows": phase.shows,
+        "unranked": run.unranked,
     } | {"closes": closes}
 
 
-def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
-    """Return progress and queue position of a run."""
+def _progress(
+    session: Session,
+    run: Run,
+    now: float,
+) -> dict[str, Any]:
+    """Return the progress and the queue position of a run."""
     untold = delayed_turns(session, [run.id], now)
     places = run_samples(session, run.id) if run.kind in INTERACTIVE_KINDS else []
     over = [
         place.key
         for place in places
+        # A sample whose last reply is still withheld must not look finished.
         if place.state == "over" and (run.id, place.number) not in untold
     ]
     if untold:

@@ -1,4 +1,4 @@
-"""API routes of turns: receive answers, return the next prompts."""
+"""API routes for turns: receive answers, return the next prompts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from segarena.protocol.frames import CONTENT_TYPE
-from segarena.protocol.turns import read_turn_header
+from segarena_server import http_errors
+from segarena_server.api.queue_position import turn_queue_position
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.challenges.time_charge import Moment
-from segarena_server.db.orm_models import Turn
-from segarena_server.http import http_errors
+from segarena_server.clock import Moment
+from segarena_server.db.orm_models import Turn, TurnKey
 from segarena_server.http.request_body import check_digest, read_body
 from segarena_server.runs.run_repository import find_run_sample, own_run
+from segarena_server.runs.turn_repository import WITHOUT_BODIES, IncomingTurn
+from segarena_server.runs.turn_service import check_run_sample, take_turn, wait_for_reply
 from segarena_server.site import Site
-from segarena_server.turns.queue_position import turn_queue_position
-from segarena_server.turns.turn_repository import WITHOUT_BODIES, IncomingTurn, TurnKey
-from segarena_server.turns.turn_service import check_run_sample, take_turn, wait_for_reply
 
 router = APIRouter(prefix="/api/v1")
 
@@ -26,39 +25,56 @@ _RETRY_S = 1.0
 
 @router.post("/runs/{run_id}/samples/{key}/turns/{number:int}")
 @require_role("participant")
-async def send_turn(request: Request, run_id: str, key: str, number: int) -> Response:
-    """Receive answers and return the next prompts; repeating a turn returns the same response."""
+async def send_turn(
+    request: Request,
+    run_id: str,
+    key: str,
+    number: int,
+) -> Response:
+    """Receive answers and return the next prompts; a repeated request gets the same response."""
     site = site_of(request)
     if site.is_draining():
         raise http_errors.busy("the server is shutting down; send it again", _RETRY_S)
+    # Before the body is read, so that nobody can upload to other people's runs.
     await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
+    # Record the arrival time first, because checking and compressing the body must not count as the
+    # participant's time.
     last = request.state.read = Moment.now()
-    head = read_turn_header(body)
     is_committed = check_digest(request, body)
     incoming = await run_in_threadpool(
         IncomingTurn.of,
         body,
-        head,
         first=request.state.arrived,
         last=last,
         is_committed=is_committed,
     )
     turn = await run_in_threadpool(take_turn, request, run_id, key, number, incoming)
     request.state.turn = "/".join(map(str, turn))
+    # After the transaction of `take_turn`: a worker that wakes earlier would not see the turn yet.
     site.hurry()
     return await _response(request, turn)
 
 
 @router.get("/runs/{run_id}/samples/{key}/turns/{number:int}")
 @require_role("participant")
-async def fetch_turn(request: Request, run_id: str, key: str, number: int) -> Response:
+async def fetch_turn(
+    request: Request,
+    run_id: str,
+    key: str,
+    number: int,
+) -> Response:
     """Return the response to an earlier turn."""
     turn = await run_in_threadpool(_find, request, run_id, key, number)
     return await _response(request, turn)
 
 
-def _find(request: Request, run_id: str, key: str, number: int) -> TurnKey:
+def _find(
+    request: Request,
+    run_id: str,
+    key: str,
+    number: int,
+) -> TurnKey:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

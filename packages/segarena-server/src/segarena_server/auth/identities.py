@@ -24,9 +24,9 @@ class ProviderIdentity:
     """An account at a provider.
 
     Attributes:
-        issuer: the provider.
-        subject: identifies one person at this provider, permanently.
-        name: display name; "" when the provider sends none.
+        issuer: issuer identifier of the provider.
+        subject: permanent identifier of one person at this provider.
+        name: display name; "" if the provider sends none.
     """
 
     issuer: str
@@ -34,32 +34,48 @@ class ProviderIdentity:
     name: str
 
 
-def begin_sign_in(session: Session, now: float, *, person_id: int | None, invitation: str) -> str:
-    """Start a sign-in and return its state, which works once, within ten minutes.
+def begin_sign_in(
+    session: Session,
+    now: float,
+    *,
+    person_id: int | None,
+    invitation: str,
+) -> str:
+    """Start a sign-in and return its state parameter, valid once and for ten minutes.
 
     Args:
-        session: a writing one.
+        session: a session for writing.
         now: the current time.
         person_id: the account to connect; None to sign in.
-        invitation: the invitation text that came along, or "".
+        invitation: text of the invitation that the visitor came with, or "".
     """
+    # Anybody can start a sign-in, so each start removes the finished and expired ones from the
+    # table.
     is_over = (AccessKey.ends_at < now) | AccessKey.ended_at.is_not(None)
-    session.connection().execute(delete(AccessKey).where(AccessKey.kind == "login", is_over))
-    return create_key(
-        session, "login", now, person_id=person_id, label=sha256(invitation) if invitation else ""
-    )
+    statement = delete(AccessKey).where(AccessKey.kind == "login", is_over)
+    # The transaction reads no ORM objects of these rows, so a plain DELETE cannot leave stale ones.
+    session.connection().execute(statement)
+    # Store only the hash, as for all keys: the row must not reveal an unused invitation.
+    label = sha256(invitation) if invitation else ""
+    return create_key(session, "login", now, person_id=person_id, label=label)
 
 
-def finish_sign_in(session: Session, now: float, state: str) -> AccessKey | None:
-    """End the sign-in with this state and return its key; None for any other text."""
+def finish_sign_in(
+    session: Session,
+    now: float,
+    state: str,
+) -> AccessKey | None:
+    """End the sign-in with this state parameter and return its key; None if the text is not a valid one."""
     key = find_key(session, "login", state, now)
     if key is not None:
+        # The state is single-use even if the sign-in fails later, so that a captured redirect is
+        # worthless.
         key.ended_at = key.used_at = now
     return key
 
 
 def person_with_identity(session: Session, known: ProviderIdentity) -> Person | None:
-    """Return the account that is connected with an identity; None when there is none."""
+    """Return the account connected to an identity, or None if there is none."""
     matching = select(Identity).where(
         Identity.issuer == known.issuer, Identity.subject == known.subject
     )
@@ -67,19 +83,33 @@ def person_with_identity(session: Session, known: ProviderIdentity) -> Person | 
     return None if found is None else session.get_one(Person, found.person_id)
 
 
-def connect_identity(session: Session, now: float, person_id: int, known: ProviderIdentity) -> None:
-    """Let a person sign in with an account at a provider.
+def connect_identity(
+    session: Session,
+    now: float,
+    person_id: int,
+    known: ProviderIdentity,
+) -> None:
+    """Connect an account to an identity, so that its owner can sign in with the provider.
 
     Raises:
-        InvalidInput: the account is connected with another person.
+        InvalidInput: the identity is already connected to another account.
     """
     other = person_with_identity(session, known)
     if other is not None and other.id != person_id:
-        raise InvalidInput("this sign-in is connected with another account here; use that account")
+        raise InvalidInput(
+            "this sign-in is already connected to another account; sign in to that account"
+        )
     if other is None:
         session.add(
-            Identity(issuer=known.issuer, subject=known.subject, person_id=person_id, made_at=now)
+            Identity(
+                issuer=known.issuer,
+                subject=known.subject,
+                person_id=person_id,
+                made_at=now,
+            )
         )
+        # Flush here, so that the unique constraint fails inside this function and not at the
+        # commit.
         try:
             session.flush()
         except IntegrityError as error:  # at the same moment, in another window
@@ -89,18 +119,23 @@ def connect_identity(session: Session, now: float, person_id: int, known: Provid
 
 
 def newcomer(
-    session: Session, now: float, known: ProviderIdentity, *, invitation: str, is_open: bool
+    session: Session,
+    now: float,
+    known: ProviderIdentity,
+    *,
+    invitation: str,
+    is_open: bool,
 ) -> Person:
     """Create the account of a person who signs in for the first time.
 
-    Without an invitation it waits until an organiser confirms it.
+    Without an invitation, the account waits until an organiser confirms it.
 
     Args:
-        session: a writing one.
+        session: a session for writing.
         now: the current time.
         known: the account at the provider.
         invitation: the hash of an invitation, or "".
-        is_open: whether registration is open to everyone.
+        is_open: whether everyone may register.
 
     Raises:
         InvalidInput: an invitation is needed, or all numbered variants of the name are taken.
@@ -108,7 +143,7 @@ def newcomer(
     key = find_key_by_hash(session, "invitation", invitation, now) if invitation else None
     if key is None and not is_open:
         raise InvalidInput(
-            "accounts need an invitation here; ask an organiser for a link, and sign in from there"
+            "this server requires an invitation; ask an organiser for a link and follow it to sign in"
         )
     for number in range(1, _MOST_NAMES):
         with suppress(InvalidInput), session.begin_nested():
@@ -121,6 +156,7 @@ def newcomer(
 
 
 def _name(known: ProviderIdentity, number: int) -> str:
+    # 36 characters leave room for a space and two digits within the 40 of a name.
     try:
         plain = clean_name(known.name[:36].strip(" .'-"))
     except InvalidInput:

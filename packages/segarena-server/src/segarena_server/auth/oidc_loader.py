@@ -1,4 +1,4 @@
-"""Loading of the OpenID Connect client, whose packages are optional."""
+"""Import of the OpenID Connect client, whose dependencies are optional."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def load_provider(settings: OidcSettings, clock: Callable[[], float] = time.time
         MissingExtra: the packages of the extra `oidc` are not installed.
     """
     try:
-        # Imported here because servers without OpenID Connect do not install these packages.
+        # Imported here because servers without OpenID Connect do not install its dependencies.
         from segarena_server.auth.oidc import Provider
     except ImportError as error:
         raise MissingExtra(
-            'sign-in with OpenID Connect needs more packages: pip install "segarena[oidc]"'
+            'sign-in with OpenID Connect needs additional packages: pip install "segarena-server[oidc]"'
         ) from error
     return Provider(settings, clock)

@@ -1,8 +1,8 @@
-"""Teams: the owners of runs. Quotas and board rows belong to a team, the prompt budget to its circle.
+"""Teams: the owners of runs. Quotas and board rows belong to a team, the prompt budget to a circle of teams.
 
 People who join a team bring along the prompts they have seen, and people who leave still know them.
-So teams that ever had a member in common form one circle, permanently, with one prompt budget:
-changing teams yields no additional prompts.
+Teams that ever had a member in common therefore form one permanent circle with one prompt budget,
+so that changing teams yields no additional prompts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.accounts import fold_name
+from segarena_server.auth.accounts import check_lookalikes, fold_name
 from segarena_server.auth.keys import create_key, end_keys, find_key
 from segarena_server.db.orm_models import Person, Run, Team
 
@@ -23,54 +23,65 @@ def team_of(session: Session, person_id: int) -> int:
 
 
 def circle_of(session: Session, team_id: int) -> Select[int]:
-    """Return a query for the teams that share the prompt budget of a team, itself included."""
+    """Return a query for all teams that share the prompt budget of a team, itself included."""
     circle = select(Team.circle).where(Team.id == team_id).scalar_subquery()
     return select(Team.id).where(Team.circle == circle)
 
 
 def runs_counted(team_id: int) -> ColumnElement[bool]:
-    """Return the condition of runs that count for a team's quota: its own, and its members' in other teams.
+    """Return the condition for runs that count towards a team's quota: its own, and its members' in other teams.
 
-    So founding a new team yields no additional runs.
+    Founding a new team therefore yields no additional runs.
     """
     members = select(Person.id).where(Person.team_id == team_id)
     return or_(Run.team_id == team_id, Run.person_id.in_(members))
 
 
-def is_own(run: Run, team_id: int, person_id: int | None) -> bool:
-    """Tell whether a run belongs to a person: to their current team, or started by them in an earlier one."""
+def is_own(
+    run: Run,
+    team_id: int,
+    person_id: int | None,
+) -> bool:
+    """Return whether a run belongs to a person: to their current team, or started by them in an earlier one."""
     return run.team_id == team_id or run.person_id == person_id
 
 
 def members_of(session: Session, team_id: int) -> list[Person]:
-    """Return the members of a team by account number."""
+    """Return the members of a team in order of account id."""
     return list(
         session.scalars(select(Person).where(Person.team_id == team_id).order_by(Person.id))
     )
 
 
 def is_personal_team(person: Person, team: Team) -> bool:
-    """Tell whether a team is the person's own one, which nobody else can join."""
+    """Return whether a team is the person's own one, which nobody else can join."""
     return team.folded == person.folded
 
 
 def lock_circles(session: Session, *team_ids: int) -> None:
-    """Lock the circles of teams until the transaction ends: no other changes, and no new runs."""
+    """Lock the circles of teams until the transaction ends, against other changes and new runs."""
     while True:
         circles = select(Team.circle).where(Team.id.in_(team_ids))
         before = set(session.scalars(circles))
+        # In order of id, so that two transactions that lock overlapping circles cannot deadlock.
         locked = select(Team.id).where(Team.circle.in_(before)).order_by(Team.id).with_for_update()
         held = set(session.scalars(locked))
         if held >= {*team_ids} and set(session.scalars(circles)) <= before:
             return  # no circles were merged while waiting for the locks
 
 
-def make_team(session: Session, person: Person, name: str, now: float) -> Team:
+def make_team(
+    session: Session,
+    person: Person,
+    name: str,
+    now: float,
+) -> Team:
     """Create a team with one member, who leaves their current team.
 
     Raises:
-        InvalidInput: the name is taken, by a team or by a person.
+        InvalidInput: a team or a person has this name or one that resembles it.
     """
+    check_lookalikes(session, name)
     team = Team(name=name, folded=fold_name(name), made_at=now)
     try:
         with session.begin_nested():
@@ -81,65 +92,86 @@ def make_team(session: Session, person: Person, name: str, now: float) -> Team:
     return team
 
 
-def invite_to(session: Session, person: Person, now: float) -> str:
-    """Create an invitation to the team of a person and return its text, which works once.
+def invite_to(
+    session: Session,
+    person: Person,
+    now: float,
+) -> str:
+    """Create an invitation to a person's team and return its text, which is valid for one use.
 
     Raises:
         InvalidInput: the person is in their own single-member team.
     """
     team = session.get_one(Team, person.team_id)
     if is_personal_team(person, team):
-        raise InvalidInput("nobody can join the team of your own name: make a team first")
+        raise InvalidInput("nobody can join your personal team: create a team first")
     return create_key(session, "team", now, person_id=person.id, team_id=team.id)
 
 
-def invited_to(session: Session, text: str, now: float) -> Team | None:
-    """Return the team of an invitation; None when it is not valid (any more)."""
+def invited_to(
+    session: Session,
+    text: str,
+    now: float,
+) -> Team | None:
+    """Return the team of an invitation, or None if the invitation is invalid or has expired."""
     key = find_key(session, "team", text, now)
     return session.get(Team, key.team_id) if key and key.team_id else None
 
 
-def join(session: Session, person: Person, text: str, now: float) -> Team:
+def join(
+    session: Session,
+    person: Person,
+    text: str,
+    now: float,
+) -> Team:
     """Move a person to the team of an invitation, and return that team.
 
     Raises:
-        InvalidInput: the invitation is not valid (any more), or they are a member already.
+        InvalidInput: the invitation is invalid or has expired, or the person is already a member.
     """
     key = find_key(session, "team", text, now)
     team = session.get(Team, key.team_id) if key and key.team_id else None
     if key is None or team is None:
-        raise InvalidInput(
-            "the invitation is not valid (any more); ask whoever sent it for another"
-        )
+        raise InvalidInput("the invitation is invalid or has expired; ask the sender for a new one")
     if team.id == person.team_id:
-        raise InvalidInput("you are in this team already")
+        raise InvalidInput("you are already a member of this team")
     key.ended_at = key.used_at = now
     _move(session, person, team, now)
     return team
 
 
-def leave(session: Session, person: Person, now: float) -> Team:
-    """Move a person back to their own team, and return it; the left team keeps its runs.
+def leave(
+    session: Session,
+    person: Person,
+    now: float,
+) -> Team:
+    """Move a person back to their own team and return it; the former team keeps its runs.
 
     Raises:
-        InvalidInput: they are there already.
+        InvalidInput: the person is already in their own team.
     """
     own = session.scalars(select(Team).where(Team.folded == person.folded)).one()
     if own.id == person.team_id:
-        raise InvalidInput("this is the team of your own name, which nobody can leave")
+        raise InvalidInput("this is your personal team, which you cannot leave")
     _move(session, person, own, now)
     return own
 
 
-def _move(session: Session, person: Person, team: Team, now: float) -> None:
+def _move(
+    session: Session,
+    person: Person,
+    team: Team,
+    now: float,
+) -> None:
     """Move a person to a team, and merge its circle with that of their former team."""
     former_id = person.team_id
     lock_circles(session, former_id, team.id)
-    # Read again: other transactions may have merged circles before the lock was taken.
+    # Read again, because other transactions may have merged circles before this one got the lock.
     former_circle = session.get_one(Team, former_id, populate_existing=True).circle
     new_circle = session.get_one(Team, team.id, populate_existing=True).circle
     for other in session.scalars(select(Team).where(Team.circle == new_circle)):
         other.circle = former_circle
     person.team_id = team.id
     session.flush()
+    # Revoke the person's team invitations, which would still lead to the team they have left.
     end_keys(session, person.id, now, kind="team")

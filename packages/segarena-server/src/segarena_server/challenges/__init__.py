@@ -1,1 +1,1 @@
-"""Challenges: their descriptions, the evaluation of turns, time, quotas, boards and audits."""
+"""Challenges: descriptions, evaluation of turns, time accounting, quotas, boards and audits."""

@@ -1,4 +1,4 @@
-"""Changes that a running challenge allows: dates, texts, limits of runs and visibility, but not its rules."""
+"""Changes that a running challenge allows: dates, texts, limits on runs and visibility, but not its rules."""
 
 from __future__ import annotations
 
@@ -7,29 +7,21 @@ from typing import Any
 
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.form_fields import form_texts
+from segarena_server.challenges.phase_fields import fixed_fields
 
-FIXED_FIELDS = (
-    "kind",
-    "takes",
-    "samples_per_run",
-    "rounds",
-    "seconds_per_object",
-    "seconds_per_answer",
-    "bank_s",
-    "seconds_per_run",
-    "ladder",
-    "seed",
-)
-"""Fields of a phase that are fixed once it has a run, since all runs on a board follow the same rules."""
+_CHECKED_APART = ("name", "dataset")
+"""Fixed fields with their own checks: phases are matched by name, and datasets are compared as pools."""
 
 _MAX_TEXT = 60
-"""Characters of a value in the description of a change."""
+"""Maximum length of a value in the description of a change, in characters."""
 
 
 def forbidden_changes(
-    before: ChallengeDescription, after: ChallengeDescription, begun: Collection[str]
+    before: ChallengeDescription,
+    after: ChallengeDescription,
+    begun: Collection[str],
 ) -> dict[str, str]:
-    """Return the changes that are not allowed (any more), with the reason, by field.
+    """Return the forbidden changes with the reason, by field.
 
     Args:
         before: the current description.
@@ -38,10 +30,10 @@ def forbidden_changes(
     """
     faults: dict[str, str] = {}
     if after.slug != before.slug:
-        faults["slug"] = f"stays {before.slug}: addresses have it"
+        faults["slug"] = f"stays {before.slug}, because addresses contain it"
     if begun and after.benchmark != before.benchmark:
         faults["benchmark"] = (
-            f"stays {before.benchmark}: there are runs by it; make another challenge"
+            f"stays {before.benchmark}: there are runs with it; create another challenge"
         )
     places = {phase.name: place for place, phase in enumerate(after.phases)}
     for phase in before.phases:
@@ -49,7 +41,7 @@ def forbidden_changes(
             continue
         if phase.name not in places:
             faults["phases"] = (
-                f"{phase.name} has runs: it can be closed, and neither left out nor renamed"
+                f"{phase.name} has runs: you can close it, but neither remove nor rename it"
             )
             continue
         place = places[phase.name]
@@ -59,12 +51,14 @@ def forbidden_changes(
             faults[prefix + field] = reason
         if after.pool(changed) != before.pool(phase):
             field = f"{prefix}dataset" if changed.dataset else "dataset"
-            faults[field] = f"stays {before.pool(phase)}: {phase.name} has runs; add a phase"
+            faults[field] = (
+                f"stays {before.pool(phase)}, because {phase.name} has runs; add a phase instead"
+            )
     return faults
 
 
 def describe_changes(before: ChallengeDescription, after: ChallengeDescription) -> list[str]:
-    """Return all changes, one line each; secret seeds are left out."""
+    """Return all changes, one line each, without secret seeds."""
     old = form_texts(before)
     new = form_texts(after)
     lines: list[str] = []
@@ -77,17 +71,21 @@ def describe_changes(before: ChallengeDescription, after: ChallengeDescription) 
 
 
 def _changed_fixed_fields(before: Phase, after: Phase) -> Iterator[tuple[str, str]]:
-    for field in FIXED_FIELDS:
+    for field in fixed_fields():
+        if field in _CHECKED_APART:
+            continue
         value: Any = getattr(before, field)
         if getattr(after, field) == value:
             continue
         if field == "seed":
+            # The message may be read by several organisers; a seed would let them predict the
+            # samples.
             shown = "as it is"
         elif value is None:
             shown = "unset"
         else:
             shown = str(value)
-        yield field, f"stays {shown}: {before.name} has runs; add a phase"
+        yield field, f"stays {shown}, because {before.name} has runs; add a phase instead"
 
 
 def _shortened(text: str) -> str:

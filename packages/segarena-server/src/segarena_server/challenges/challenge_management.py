@@ -1,22 +1,26 @@
-"""Creation and change of challenges: a description is built and checked once, and its samples are stored.
+"""Creation and changes of challenges: build and check the description once, and store the samples.
 
-The command line does so in its own process, a server by a job (`segarena_server.jobs.challenge_preparation`). The steps
-are the same: prepare, `segarena_server.challenges.sample_pool.build_pool`, and insert or update.
+The command line does this in its own process, a server in a job
+(`segarena_server.workers.kinds.challenge_preparation`). The steps are the same: prepare,
+`segarena_server.challenges.sample_pool.build_pool`, and insert or update.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginError
+from segarena.plugin_spec import PluginSpec
 from segarena_server.audit_log import record_event
 from segarena_server.challenges.allowed_changes import describe_changes, forbidden_changes
 from segarena_server.challenges.challenge_repository import (
@@ -26,36 +30,53 @@ from segarena_server.challenges.challenge_repository import (
 )
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.sample_pool import ProgressContext, SamplePool, build_pool, pools_of
-from segarena_server.db.orm_models import Challenge, PooledSample, Run
-from segarena_server.extensions.interfaces import check_interfaces
+from segarena_server.challenges.interfaces import check_interfaces
+from segarena_server.challenges.run_sizes import with_known_run_sizes, with_run_sizes
+from segarena_server.challenges.sample_overlap import PhaseSamples, SampleSignature
+from segarena_server.challenges.sample_pool import (
+    PoolEntry,
+    ProgressContext,
+    SamplePool,
+    build_pool,
+    check_practices,
+    check_shared_pools,
+    phase_samples,
+    pools_of,
+)
+from segarena_server.challenges.terms import store_terms
+from segarena_server.db.orm_models import Challenge, ChallengeOrganiser, PooledSample, Run
 from segarena_server.site import Site
 
+# 60 bits exceed what anyone can search, and the number still fits a signed 64-bit integer.
 _SEED_BITS = 60
 
 AuditActor = Mapping[str, Any]
-"""The person for the audit log, as `person_id` and `address`; empty for the command line."""
+"""The actor in the audit log: `person_id` and `address`; empty for the command line."""
 
 COMMAND_LINE: AuditActor = {}
 
 OnSample = Callable[[int, int], object]
-"""Callback with the number of samples that are stored, and of all samples."""
+"""Progress callback with the number of samples stored so far and the total."""
 
 
 def make_challenge(
-    site: Site, described: ChallengeDescription, on_sample: OnSample = lambda done, of: None
+    site: Site,
+    described: ChallengeDescription,
+    on_sample: OnSample = lambda done, of: None,
 ) -> SamplePool:
     """Create a challenge.
 
     Args:
-        site: to which it is added.
-        described: the challenge.
+        site: site to which the challenge is added.
+        described: description of the challenge.
         on_sample: progress callback.
 
     Raises:
         InvalidInput: the name is taken; or a benchmark, dataset or limit is invalid.
-        SegarenaError: something cannot be built, or no sample can be used.
+        SegarenaError: an object cannot be built, or no sample is usable.
     """
+    # Building takes minutes, so it happens outside a transaction; `insert_challenge` repeats the
+    # checks that another request may have made fail.
     described = prepare_new_challenge(site, described)
     pool = build_pool(
         Evaluator(described),
@@ -78,8 +99,8 @@ def change_challenge(
     """Change the description of a challenge, and store the samples that the change requires.
 
     Raises:
-        InvalidInput: the challenge is unknown; or a change is invalid, or not allowed any more.
-        SegarenaError: something cannot be built, or no sample can be used.
+        InvalidInput: the challenge does not exist; or a change is invalid, or no longer allowed.
+        SegarenaError: an object cannot be built, or no sample is usable.
     """
     described, pools = prepare_change(site, slug, described)
     pool = build_pool(
@@ -91,50 +112,97 @@ def change_challenge(
 
 
 def prepare_new_challenge(site: Site, described: ChallengeDescription) -> ChallengeDescription:
-    """Check a new challenge and return it with its seeds.
+    """Check a new challenge and return it with its seeds filled in.
 
     Raises:
         InvalidInput: the name is taken; or a benchmark or limit is invalid.
-        SegarenaError: something cannot be built.
+        SegarenaError: an object cannot be built.
     """
     with site.database.reading() as session:
         _check_slug_is_free(session, described.slug)
-    described = with_seeds(described)
+    described = with_absolute_paths(with_seeds(described))
+    check_shared_pools(described)
     _check_can_be_built(described)
     return described
 
 
+def with_absolute_paths(
+    described: ChallengeDescription, known: Set[str] = frozenset()
+) -> ChallengeDescription:
+    """Return a challenge whose datasets have absolute paths, because servers start in other folders.
+
+    Args:
+        described: the challenge.
+        known: datasets that stay as they are written, such as those of phases with runs.
+    """
+
+    def absolute(dataset: str) -> str:
+        return dataset if dataset in known else _with_absolute_path(dataset)
+
+    phases: list[Phase] = []
+    for phase in described.phases:
+        phases.append(msgspec.structs.replace(phase, dataset=absolute(phase.dataset)))
+    return msgspec.structs.replace(
+        described, dataset=absolute(described.dataset), phases=tuple(phases)
+    )
+
+
+def _with_absolute_path(dataset: str) -> str:
+    """Return a dataset with its path made absolute, if it has a relative one that exists."""
+    try:
+        spec = PluginSpec.parse(dataset)
+    except PluginError:
+        # Reported when the dataset is built.
+        return dataset
+    for name in ("path", ""):
+        path = spec.options.get(name)
+        if isinstance(path, str) and path and Path(path).exists() and not Path(path).is_absolute():
+            options = {**spec.options, name: str(Path(path).resolve())}
+            return str(replace(spec, options=options))
+    return dataset
+
+
 def prepare_change(
-    site: Site, slug: str, described: ChallengeDescription
+    site: Site,
+    slug: str,
+    described: ChallengeDescription,
 ) -> tuple[ChallengeDescription, Set[str]]:
     """Check a change of a challenge.
 
     Returns:
-        The new description with its seeds, and the pools whose samples have to be stored.
+        The new description with its seeds, and the pools whose samples must be stored.
 
     Raises:
-        InvalidInput: the challenge is unknown; or a change is invalid, or not allowed any more.
-        SegarenaError: something cannot be built.
+        InvalidInput: the challenge does not exist; or a change is invalid, or no longer allowed.
+        SegarenaError: an object cannot be built.
     """
     before = description_of(existing_challenge(site, slug))
-    described = with_seeds(described, _seeds_of(before))
+    known = {before.dataset, *(phase.dataset for phase in before.phases)}
+    described = with_absolute_paths(with_seeds(described, _seeds_of(before)), known)
     if faults := change_faults(site, slug, described):
         raise InvalidInput(_joined(faults))
+    if _reveals_more(before, described):
+        check_shared_pools(described)
     _check_can_be_built(described)
     return described, _pools_to_build(before, described)
 
 
-def change_faults(site: Site, slug: str, described: ChallengeDescription) -> dict[str, str]:
-    """Return the changes of a challenge that are not allowed (any more), by field.
+def change_faults(
+    site: Site,
+    slug: str,
+    described: ChallengeDescription,
+) -> dict[str, str]:
+    """Return the forbidden changes of a challenge with the reason, by field.
 
     Raises:
-        InvalidInput: the challenge is unknown.
+        InvalidInput: the challenge does not exist.
     """
     challenge = existing_challenge(site, slug)
     before = description_of(challenge)
     with site.database.reading() as session:
         begun = phases_with_runs(session, challenge.id)
-    return forbidden_changes(before, with_seeds(described, _seeds_of(before)), begun)
+    after = with_known_run_sizes(before, with_seeds(described, _seeds_of(before)), begun)
+    return forbidden_changes(before, after, begun)
 
 
 def insert_challenge(
@@ -144,17 +212,25 @@ def insert_challenge(
     pool: SamplePool,
     by: AuditActor,
 ) -> Challenge:
-    """Insert a new challenge whose samples are stored.
+    """Insert a new challenge whose samples have been stored.
 
     Raises:
-        InvalidInput: the name has been taken meanwhile.
+        InvalidInput: somebody else has taken the name in the meantime.
     """
     _check_slug_is_free(session, described.slug)
+    _check_practices(session, described, _signatures(pool.rows))
+    described = with_run_sizes(described, _pool_sizes(pool))
     challenge = Challenge(slug=described.slug, description=challenge_text(described), made_at=now)
     session.add(challenge)
     session.flush()
     _insert_samples(session, challenge, pool)
     record_event(session, now, "challenge made", described.slug, **by)
+    store_terms(session, challenge, now)
+    maker = by.get("person_id")
+    if maker is not None:
+        organiser = ChallengeOrganiser(challenge_id=challenge.id, person_id=maker, made_at=now)
+        session.add(organiser)
+        session.flush()
     return challenge
 
 
@@ -165,25 +241,36 @@ def update_challenge(
     pool: SamplePool,
     by: AuditActor,
 ) -> None:
-    """Update a challenge, and note all changes in the audit log.
+    """Update a challenge, and record all changes in the audit log.
 
     Raises:
-        InvalidInput: a run has begun meanwhile, so that a change is not allowed any more.
+        InvalidInput: a run has started in the meantime, so that a change is no longer allowed.
     """
+    # Locked against runs that start now, which would fix the rules being changed.
     locked = select(Challenge).where(Challenge.slug == described.slug).with_for_update()
     challenge = session.scalars(locked.execution_options(populate_existing=True)).one()
     before = description_of(challenge)
-    if faults := forbidden_changes(before, described, phases_with_runs(session, challenge.id)):
-        raise InvalidInput(_joined(faults))
+    begun = phases_with_runs(session, challenge.id)
+    described = with_known_run_sizes(before, described, begun)
     rebuilt = {row.pool for row in pool.rows}
     unchanged = set(pools_of(described)) - rebuilt
+    stored = _stored_signatures(session, challenge.id)
+    kept_signatures = {name: stored[name] for name in unchanged if name in stored}
+    if _reveals_more(before, described):
+        _check_practices(session, described, kept_signatures | _signatures(pool.rows))
+    kept = {name: len(signatures) for name, signatures in kept_signatures.items()}
+    described = with_run_sizes(described, kept | _pool_sizes(pool))
+    if faults := forbidden_changes(before, described, begun):
+        raise InvalidInput(_joined(faults))
     is_obsolete = (
         PooledSample.challenge_id == challenge.id,
         PooledSample.pool.not_in(unchanged),
     )
+    # Before the insertion, because a rebuilt pool reuses the primary keys of its old rows.
     session.execute(delete(PooledSample).where(*is_obsolete))
     _insert_samples(session, challenge, pool)
     challenge.description = challenge_text(described)
+    store_terms(session, challenge, now)
     changes = "; ".join(describe_changes(before, described)) or "nothing"
     record_event(session, now, "challenge changed", f"{described.slug}: {changes}", **by)
 
@@ -200,14 +287,14 @@ def with_seeds(
     """Return a challenge in which each phase has a secret seed.
 
     Args:
-        described: a phase keeps the seed that it has there.
-        seeds: seeds of other phases by name; phases that are missing there get new ones.
+        described: the challenge; its own seeds take precedence.
+        seeds: known seeds by phase name; all other phases get new ones.
     """
     known = seeds or {}
     phases: list[Phase] = []
     for phase in described.phases:
         if not phase.seed:
-            # A phase without a seed has the seed 0, so that no new seed may be 0.
+            # Seed 0 means that the phase has no seed, so no new seed may be 0.
             seed = known.get(phase.name) or 1 + secrets.randbits(_SEED_BITS)
             phase = msgspec.structs.replace(phase, seed=seed)
         phases.append(phase)
@@ -218,7 +305,7 @@ def existing_challenge(site: Site, slug: str) -> Challenge:
     """Return a challenge.
 
     Raises:
-        InvalidInput: it is unknown; the message lists all challenges.
+        InvalidInput: the challenge does not exist; the message lists all challenges.
     """
     with site.database.reading() as session:
         challenges = all_challenges(session)
@@ -226,15 +313,19 @@ def existing_challenge(site: Site, slug: str) -> Challenge:
         if challenge.slug == slug:
             return challenge
     slugs = ", ".join(challenge.slug for challenge in challenges)
-    known = slugs or "none yet; segarena challenge new makes one"
+    known = slugs or "none yet; create one with segarena challenge new"
     raise InvalidInput(f"{site.folder.path} has no challenge {slug[:64]!r}; it has {known}")
 
 
-def set_challenge_state(site: Site, slug: str, state: str) -> None:
+def set_challenge_state(
+    site: Site,
+    slug: str,
+    state: str,
+) -> None:
     """Set a challenge to "open" or "closed".
 
     Raises:
-        InvalidInput: it is unknown.
+        InvalidInput: the challenge does not exist.
     """
     challenge_id = existing_challenge(site, slug).id
     with site.database.writing() as session:
@@ -265,13 +356,71 @@ def _check_can_be_built(described: ChallengeDescription) -> None:
 
 
 def _pools_to_build(before: ChallengeDescription, after: ChallengeDescription) -> Set[str]:
-    """Return the pools whose samples have to be stored; their dialogues depend on the benchmark."""
+    """Return the pools whose samples must be stored; their dialogues depend on the benchmark."""
     if before.benchmark != after.benchmark:
         return set(pools_of(after))
     return set(pools_of(after)) - set(pools_of(before))
 
 
-def _insert_samples(session: Session, challenge: Challenge, pool: SamplePool) -> None:
+def _pool_sizes(pool: SamplePool) -> dict[str, int]:
+    return dict(Counter(row.pool for row in pool.rows))
+
+
+def stored_phases(session: Session) -> list[PhaseSamples]:
+    """Return the phases of all challenges with their stored samples."""
+    phases: list[PhaseSamples] = []
+    for challenge in all_challenges(session):
+        signatures = _stored_signatures(session, challenge.id)
+        phases.extend(phase_samples(description_of(challenge), signatures))
+    return phases
+
+
+def _check_practices(
+    session: Session,
+    described: ChallengeDescription,
+    signatures: Mapping[str, Sequence[tuple[str, SampleSignature]]],
+) -> None:
+    """Raise `InvalidInput` if a practice phase would reveal the truth of another challenge's test phase."""
+    others = [phase for phase in stored_phases(session) if phase.challenge != described.slug]
+    check_practices([*phase_samples(described, signatures), *others], described.slug)
+
+
+def _reveals_more(before: ChallengeDescription, after: ChallengeDescription) -> bool:
+    """Return whether a change may let a practice phase share samples with a test phase."""
+
+    def sources(described: ChallengeDescription) -> set[tuple[str, str, int | None]]:
+        return {
+            (phase.kind, described.pool(phase), phase.samples_per_run) for phase in described.phases
+        }
+
+    is_stricter = before.practice_may_reveal_test and not after.practice_may_reveal_test
+    return is_stricter or bool(sources(after) - sources(before))
+
+
+def _stored_signatures(
+    session: Session, challenge_id: int
+) -> dict[str, list[tuple[str, SampleSignature]]]:
+    stored = select(PooledSample).where(PooledSample.challenge_id == challenge_id)
+    rows = session.scalars(stored.order_by(PooledSample.pool, PooledSample.number))
+    return _signatures(rows)
+
+
+def _signatures(
+    rows: Iterable[PoolEntry | PooledSample],
+) -> dict[str, list[tuple[str, SampleSignature]]]:
+    """Return the names and signatures of samples, by pool."""
+    signatures: dict[str, list[tuple[str, SampleSignature]]] = {}
+    for row in rows:
+        signature = SampleSignature(sha256=row.sha256, greys=row.greys)
+        signatures.setdefault(row.pool, []).append((row.sample, signature))
+    return signatures
+
+
+def _insert_samples(
+    session: Session,
+    challenge: Challenge,
+    pool: SamplePool,
+) -> None:
     for row in pool.rows:
         session.add(PooledSample(challenge_id=challenge.id, **asdict(row)))
 

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.protocol.challenge_info import ChallengeInfo
+from segarena_server import http_errors
 from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
 from segarena_server.challenges.run_plan import challenge_info
 from segarena_server.db.orm_models import Challenge, PooledSample
-from segarena_server.http import http_errors
 
 
 def all_challenges(session: Session) -> list[Challenge]:
@@ -24,7 +24,7 @@ def find_challenge(session: Session, slug: str) -> Challenge:
     """Return a challenge by its slug.
 
     Raises:
-        Refusal: it is unknown.
+        Refusal: no challenge has this slug.
     """
     found = session.scalar(select(Challenge).where(Challenge.slug == slug))
     if found is None:
@@ -37,15 +37,16 @@ def description_of(challenge: Challenge) -> ChallengeDescription:
     return cached_description(challenge.description)
 
 
+# Keyed by the text itself, so that a changed challenge never meets an outdated entry.
 @lru_cache(maxsize=64)
 def cached_description(text: str) -> ChallengeDescription:
-    """Parse a description; the last ones are cached."""
+    """Parse a description; the most recently used ones are cached."""
     return read_challenge(text)
 
 
 @lru_cache(maxsize=64)
 def cached_info(text: str) -> ChallengeInfo:
-    """Return the public description of a challenge; the last ones are cached."""
+    """Return the public description of a challenge; the most recently used ones are cached."""
     return challenge_info(cached_description(text))
 
 
@@ -53,7 +54,7 @@ def find_phase(challenge: Challenge, name: str) -> Phase:
     """Return a phase by its name.
 
     Raises:
-        Refusal: it is unknown.
+        Refusal: the challenge has no such phase.
     """
     try:
         return description_of(challenge).phase(name)
@@ -61,8 +62,12 @@ def find_phase(challenge: Challenge, name: str) -> Phase:
         raise http_errors.unknown() from error
 
 
-def pool_of(session: Session, challenge: Challenge, pool: str) -> dict[str, PooledSample]:
-    """Return the samples of a pool that have dialogues, by name and in order."""
+def pool_of(
+    session: Session,
+    challenge: Challenge,
+    pool: str,
+) -> dict[str, PooledSample]:
+    """Return the samples of a pool that have dialogues, by name and in order of their index."""
     of_pool = select(PooledSample).where(
         PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
     )

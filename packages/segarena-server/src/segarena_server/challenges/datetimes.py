@@ -1,4 +1,4 @@
-"""Parsing of dates and times as people write them, in a time zone or with an offset from UTC."""
+"""Parsing dates and times as people write them, in a time zone or with an offset from UTC."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from segarena.errors import InvalidInput
 
 _YEARS = range(1970, 3000)
 _MAX_QUOTED = 40
-"""Characters of an invalid text that an error message quotes."""
+"""Maximum length of the part of an invalid text that an error message quotes."""
 
 
 def parse_datetime(text: str, zone: str = "UTC") -> datetime:
-    """Return the date and time that a text gives, with its offset from UTC.
+    """Parse a date and time; the result has an offset from UTC.
 
     Args:
-        text: ISO 8601: 2026-06-01, 2026-06-01T12:00, 2026-06-01T12:00+02:00. A date alone is its first moment.
-        zone: for texts without an offset: UTC, Europe/Berlin.
+        text: ISO 8601: 2026-06-01, 2026-06-01T12:00, 2026-06-01T12:00+02:00. A date alone means midnight.
+        zone: time zone of texts without an offset: UTC, Europe/Berlin.
 
     Raises:
-        InvalidInput: the text is no time, or the zone is unknown; or the time is missing or ambiguous in the zone, as
-            in the night in which clocks are changed.
+        InvalidInput: the text is not a time, the zone does not exist, or the local time does not exist or occurs twice,
+            as when clocks change.
     """
     quoted = text.strip()[:_MAX_QUOTED]
     try:
@@ -35,25 +35,26 @@ def parse_datetime(text: str, zone: str = "UTC") -> datetime:
     if parsed.utcoffset() is not None:
         return parsed
     time_zone = parse_time_zone(zone)
-    # `fold` selects one of two equal times; of a time that is missing the two offsets differ as well.
+    # `fold` selects one of two equal local times; for a local time that is skipped, the two offsets
+    # differ as well.
     earlier = parsed.replace(tzinfo=time_zone, fold=0).utcoffset() or timedelta()
     later = parsed.replace(tzinfo=time_zone, fold=1).utcoffset() or timedelta()
     if earlier != later:
         raise InvalidInput(
-            f"clocks are changed in {zone} then: {quoted} is there twice or not at all; say it in UTC"
+            f"clocks change in {zone} then: {quoted} occurs twice or not at all; give the time in UTC"
         )
     return parsed.replace(tzinfo=timezone(earlier))
 
 
 def parse_time_zone(name: str) -> ZoneInfo:
-    """Return a time zone by its name.
+    """Return a time zone by name.
 
     Raises:
-        InvalidInput: it is unknown.
+        InvalidInput: no time zone has this name.
     """
     try:
         return ZoneInfo(name)
-    # The name may be a folder, or a path that leads out of the database of zones.
+    # The name may be a folder, or a path that leads out of the time zone database.
     except (OSError, ValueError, KeyError) as error:
         raise InvalidInput(
             f"expected a time zone like UTC or Europe/Berlin, got {name[:_MAX_QUOTED]!r}"
@@ -61,7 +62,7 @@ def parse_time_zone(name: str) -> ZoneInfo:
 
 
 def utc_text(moment: datetime | None) -> str:
-    """Return a time in UTC, to the second, as form fields of type datetime-local have it; "" for none."""
+    """Format a time in UTC, to the second, as form fields of type datetime-local expect it; "" for None."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -4,73 +4,51 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import msgspec
 
 from segarena.errors import InvalidInput
 from segarena.plugin_spec import PluginSpec
-from segarena.protocol.challenge_info import LateRuns, ParticipationMode, PhaseKind, ScoreVisibility
-
-Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?\Z")]
-_Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-_Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e7)]
+from segarena.protocol.challenge_info import DateTime, PhaseRules, Slug
+from segarena.protocol.field_description import FieldDescription
 
 
-class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a challenge with its own dates and limits. None sets no limit, or leaves it to the benchmark.
+class Phase(PhaseRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a challenge with its own dates and limits.
 
-    `segarena_server.challenges.form_fields` derives the fields of forms from these, and
-    `segarena_server.challenges.run_plan` copies the fields of `PhaseInfo` that participants see by their names.
-
-    Attributes:
-        name: in addresses.
-        kind: "practice" with open truth, or "test".
-        takes: ways to take part. A phase that takes masks takes nothing else, and each of its dialogues has one round.
-            Only a practice takes runs, since whoever holds a run has the truth; there the seed is no secret.
-        opens, closes: with their offset from UTC; None for always.
-        dataset: the pool from which runs draw; "" for the pool of the challenge.
-        samples_per_run: number of samples of a run; None for all.
-        runs_per_day, runs_in_all, runs_at_once: limits for a team; a day is the last 24 hours.
-        rounds: of a dialogue.
-        seconds_per_object: time for all answers of a dialogue, for each object of its target.
-        seconds_per_answer: time for one answer, for each object; slower answers draw on the bank.
-        bank_s: reserve of a dialogue for slow answers, in seconds.
-        seconds_per_run: time for all answers of a run.
-        shows: which scores participants see before the phase closes.
-        decimals: of the scores that they see.
-        ladder: whether only runs count that are better than the team's best by more than chance; see
-            `segarena_server.challenges.ladder`.
-        late: whether unfinished runs end when the phase closes.
-        seed: of the drawing of samples, and of random choices of users. It is secret, since it predicts the prompts.
+    `PhaseRules` has the fields that participants see; those below belong to the organiser. A new
+    field only needs a `FieldDescription`: `segarena_server.challenges.phase_fields` lists where it
+    is used.
     """
 
-    name: Slug
-    kind: PhaseKind = "test"
-    takes: Annotated[tuple[ParticipationMode, ...], msgspec.Meta(min_length=1, max_length=4)] = (
-        "dialogue",
-    )
-    opens: _Moment | None = None
-    closes: _Moment | None = None
-    dataset: str = ""
-    samples_per_run: _Count | None = None
-    runs_per_day: _Count | None = None
-    runs_in_all: _Count | None = None
-    runs_at_once: _Count = 1
-    rounds: _Count | None = None
-    seconds_per_object: _Seconds | None = None
-    seconds_per_answer: _Seconds | None = None
-    bank_s: Annotated[float, msgspec.Meta(ge=0, le=1e7)] = 0.0
-    seconds_per_run: _Seconds | None = None
-    shows: ScoreVisibility = "prompts"
-    decimals: Annotated[int, msgspec.Meta(ge=0, le=6)] = 2
-    ladder: bool = False
-    late: LateRuns = "refuse"
-    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    dataset: Annotated[
+        str,
+        FieldDescription(
+            label="Its own dataset",
+            meaning="Dataset from which runs draw",
+            unset="that of the challenge",
+            in_options=False,
+            section="details",
+            is_fixed=True,
+            has_rule=False,
+        ),
+    ] = ""
+    # Secret, because whoever knows the seed knows the drawn samples and can predict the prompts.
+    seed: Annotated[
+        Annotated[int, msgspec.Meta(ge=0)],
+        FieldDescription(
+            label="Seed",
+            meaning="Secret seed for drawing samples and for random choices of users; with 0 the server generates one",
+            in_options=False,
+            in_forms=False,
+            is_fixed=True,
+            has_rule=False,
+        ),
+    ] = 0
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether runs may begin; at the closing time they may not."""
+        """Return whether runs may start; at the closing time itself they may not."""
         return (self.opens is None or now >= self.opens) and not self.is_closed(now)
 
     def is_closed(self, now: datetime) -> bool:
@@ -82,15 +60,20 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     """A challenge.
 
     Attributes:
-        slug: its name in addresses.
-        title: for people.
-        text: for people, in plain paragraphs.
-        benchmark: as written for `segarena run`: "clicks", "davis(rounds=8)".
-        dataset: as written for `segarena run -d`; the pool of all phases without one of their own.
-        phases: at least one.
+        slug: name in addresses.
+        title: title for people.
+        text: text for people, in Markdown; see `segarena_server.challenges.markdown`.
+        benchmark: as in `segarena run`: "clicks", "davis(rounds=8)".
+        dataset: as in `segarena run -d`; the pool of all phases that name no dataset.
+        phases: at least one phase.
         is_public: whether everyone may see the board; otherwise only participants may.
-        frozen: time from which the board stands still until the last phase is closed.
-        interfaces: of other servers through which one can take part, too; see `segarena_server.extensions.interfaces`.
+        frozen: time from which the board no longer changes until the last phase is closed.
+        practice_may_reveal_test: whether a practice may share samples with a test, although its participants then see
+            the test's truth; see `segarena_server.challenges.sample_overlap`.
+        terms: text in Markdown that each participant accepts before the first run; "" for none.
+        approves_teams: whether organisers approve each team before its first run.
+        interfaces: additional interfaces for client programs of other servers; see
+            `segarena_server.challenges.interfaces`.
     """
 
     slug: Slug
@@ -100,14 +83,17 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     dataset: str
     phases: Annotated[tuple[Phase, ...], msgspec.Meta(min_length=1, max_length=50)]
     is_public: bool = True
-    frozen: _Moment | None = None
+    frozen: DateTime | None = None
+    practice_may_reveal_test: bool = False
+    terms: Annotated[str, msgspec.Meta(max_length=100_000)] = ""
+    approves_teams: bool = False
     interfaces: Annotated[tuple[Slug, ...], msgspec.Meta(max_length=10)] = ()
 
     def phase(self, name: str) -> Phase:
-        """Return a phase by its name.
+        """Return a phase by name.
 
         Raises:
-            InvalidInput: it is unknown; the message lists all phases.
+            InvalidInput: no phase has this name; the message lists all phases.
         """
         found = next((phase for phase in self.phases if phase.name == name), None)
         if found is None:
@@ -116,43 +102,43 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         return found
 
     def pool(self, phase: Phase) -> str:
-        """Return the dataset from which a phase draws; prompts count for all phases with the same dataset."""
+        """Return the dataset from which a phase draws; prompts count jointly for all phases with the same dataset."""
         return phase.dataset or self.dataset
 
 
 def read_challenge(text: str | bytes) -> ChallengeDescription:
-    """Return the challenge that a JSON text describes.
+    """Parse a challenge from its JSON description.
 
     Raises:
-        InvalidInput: a field is invalid; the message names it, and what was expected there.
+        InvalidInput: a field is invalid; the message names the field and the expected value.
     """
     return validated_challenge(_decoded(text))
 
 
 def challenge_text(challenge: ChallengeDescription) -> str:
-    """Return a challenge as the JSON that `read_challenge` reads."""
+    """Return a challenge as JSON for `read_challenge`."""
     return msgspec.json.format(msgspec.json.encode(challenge), indent=2).decode()
 
 
 def validated_challenge(challenge: ChallengeDescription) -> ChallengeDescription:
-    """Return a challenge after checking that its fields fit together.
+    """Check that the fields of a challenge are consistent, and return it.
 
     Raises:
-        InvalidInput: a field does not fit; the message names it.
+        InvalidInput: a field is inconsistent; the message names it.
     """
     names = Counter(phase.name for phase in challenge.phases)
     for place, phase in enumerate(challenge.phases):
         if names[phase.name] > 1:
             raise InvalidInput(
-                f"phases[{place}].name: expected names that differ, got {phase.name!r} twice"
+                f"phases[{place}].name: expected different names, got {phase.name!r} twice"
             )
         if phase.opens and phase.closes and phase.opens >= phase.closes:
             raise InvalidInput(
-                f"phases[{place}].closes: expected a moment after opens, got {phase.closes.isoformat()}"
+                f"phases[{place}].closes: expected a time after opens, got {phase.closes.isoformat()}"
             )
         if phase.bank_s and phase.seconds_per_answer is None:
             raise InvalidInput(
-                f"phases[{place}].bank_s: expected seconds_per_answer beside it, got none"
+                f"phases[{place}].bank_s: needs seconds_per_answer as well, got none"
             )
         _parsed(challenge.pool(phase), f"phases[{place}].dataset")
         _check_ways(phase, f"phases[{place}]")
@@ -163,14 +149,17 @@ def validated_challenge(challenge: ChallengeDescription) -> ChallengeDescription
 
 def _check_ways(phase: Phase, field: str) -> None:
     if len({*phase.takes}) < len(phase.takes):
-        raise InvalidInput(f"{field}.takes: expected each way once, got {', '.join(phase.takes)}")
+        raise InvalidInput(
+            f"{field}.takes: expected each way to take part once, got {', '.join(phase.takes)}"
+        )
     if "masks" in phase.takes and (len(phase.takes) > 1 or phase.rounds not in (None, 1)):
         raise InvalidInput(
-            f"{field}.takes: masks are of one round and stand alone, or boards compare what differs"
+            f"{field}.takes: expected only masks and one round, because a board cannot compare masks "
+            "with dialogues or runs"
         )
     if "run" in phase.takes and phase.kind != "practice":
         raise InvalidInput(
-            f"{field}.takes: a run of one's own needs the truth; only a practice takes it"
+            f"{field}.takes: only a practice phase accepts complete runs, because making one requires the ground truth"
         )
 
 

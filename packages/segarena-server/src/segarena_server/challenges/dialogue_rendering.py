@@ -1,10 +1,9 @@
-"""Dialogues about a sample, rendered as reports render runs: prompts, answers and, where shown, values."""
+"""Rendering of the dialogues about a sample as in reports: prompts, answers and, where allowed, metrics."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,13 +18,18 @@ from segarena.reports.pages import Page, page_of
 from segarena.reports.pictures import DialoguePictures
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.round_table import DialogueId, DialogueRecord
-from segarena.reports.viewer import Stack, viewer_html
+from segarena.reports.viewer_content import (
+    DialogueContent,
+    PlaneContent,
+    ViewerContent,
+    viewer_html,
+)
 from segarena.samples import Sample
 from segarena_server.challenges.evaluator import ReplayedSample
 
 
 class RenderedRound(msgspec.Struct, frozen=True, kw_only=True):
-    """A round: its prompts in words, and the metrics of its answer as far as they are shown."""
+    """A round: its prompts in words, and those metrics of its answer that may be shown."""
 
     prompts: list[str]
     values: dict[str, float | None]
@@ -35,10 +39,10 @@ class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
     """A dialogue.
 
     Attributes:
-        number: from 0.
-        name: of its target.
-        rounds: those that were answered.
-        viewer: HTML of the sample with prompts and answers; "" where no package renders samples of this kind.
+        number: index of the dialogue, from 0.
+        name: name of the target.
+        rounds: the answered rounds.
+        viewer: HTML of the sample with prompts and answers; "" if no package renders samples of this kind.
     """
 
     number: int
@@ -48,14 +52,14 @@ class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedSample(msgspec.Struct, frozen=True, kw_only=True):
-    """Some dialogues about a sample, and whether their images show the truth."""
+    """Some dialogues about a sample, and whether their images show the ground truth."""
 
     dialogues: list[RenderedDialogue]
     has_truth: bool
 
 
 def render_dialogues(replayed: ReplayedSample, *, has_truth: bool) -> list[RenderedDialogue]:
-    """Render dialogues from a temporary run folder of this one sample."""
+    """Render dialogues by way of a temporary run folder with this single sample."""
     if not replayed.rows.records:
         return [_unrendered(number) for number in replayed.dialogues]
     with TemporaryDirectory(prefix="segarena-") as temporary:
@@ -68,7 +72,7 @@ def render_dialogues(replayed: ReplayedSample, *, has_truth: bool) -> list[Rende
 
 
 def prompt_label(prompt: RecordedPrompt) -> str:
-    """Return a prompt in a few words: its kind, whether it is on the object, and its position."""
+    """Describe a prompt in a few words: its kind, whether it is on the object, and its position."""
     points = prompt_points(prompt)
     sign = " off" if prompt_css_class(prompt) == "neg" else ""
     object_id = getattr(prompt, "object_id", 1)
@@ -83,7 +87,11 @@ def prompt_label(prompt: RecordedPrompt) -> str:
     return f"{name}, {len(points)} points from {first} to {last}"
 
 
-def _write_run(config: RunConfiguration, rows: Rows, path: Path) -> Run:
+def _write_run(
+    config: RunConfiguration,
+    rows: Rows,
+    path: Path,
+) -> Run:
     folder = RunFolder.create(path, config)
     with folder.lock():
         folder.write(0, rows)
@@ -92,17 +100,27 @@ def _write_run(config: RunConfiguration, rows: Rows, path: Path) -> Run:
 
 
 def _unrendered(number: int) -> RenderedDialogue:
-    return RenderedDialogue(number=number, name="", rounds=[], viewer="")
+    return RenderedDialogue(
+        number=number,
+        name="",
+        rounds=[],
+        viewer="",
+    )
 
 
 def _rendered(
-    page: Page, sample: Sample, number: int, key: DialogueId, *, has_truth: bool
+    page: Page,
+    sample: Sample,
+    number: int,
+    key: DialogueId,
+    *,
+    has_truth: bool,
 ) -> RenderedDialogue:
     (run,) = page.runs
     dialogue = next((one for one in run.about(*key[:3]) if one.key == key), None)
     if dialogue is None:
         return _unrendered(number)
-    # Records also have the pixel counts from which metrics are computed, which the summary does not list.
+    # Records also contain pixel counts for computing metrics, which the summary does not list.
     metrics = {statistic.metric for statistic in run.summary}
     columns = {name: column for name, column in dialogue.values.items() if name in metrics}
     rounds: list[RenderedRound] = []
@@ -110,45 +128,58 @@ def _rendered(
         values = {name: _finite(column[place]) for name, column in columns.items()}
         labels = [prompt_label(prompt) for prompt in prompts]
         rounds.append(RenderedRound(prompts=labels, values=values))
-    anchor = f"dialogue-{number}"
     return RenderedDialogue(
         number=number,
         name=page.name_of(dialogue) if has_truth else "",
         rounds=rounds,
-        viewer=_viewer(
-            page.pictures, page.word, (run, dialogue), sample, anchor, has_truth=has_truth
-        ),
+        viewer=_viewer(page.pictures, (run, dialogue), sample, has_truth=has_truth),
     )
 
 
 def _viewer(
     pictures: DialoguePictures | None,
-    word: str,
     shown: tuple[Run, DialogueRecord],
     sample: Sample,
-    anchor: str,
     *,
     has_truth: bool,
 ) -> str:
+    """Render the answer as the only dialogue of a viewer; without truth, omit all metrics."""
     if pictures is None:
         return ""
     _, dialogue = shown
     target = next(target for target in sample.targets if target.id == dialogue.target)
-    stacks = [
-        _single_pane(stack, dialogue, has_truth=has_truth)
-        for stack in pictures.stacks([shown], sample, target)
-    ]
-    return viewer_html(anchor, stacks, word)
-
-
-def _single_pane(stack: Stack, dialogue: DialogueRecord, *, has_truth: bool) -> Stack:
-    """Return a stack with the answer as its only pane; without truth no values are shown."""
-    (pane,) = stack.panes
-    pane = replace(pane, label="answer", failure=dialogue.failure or "")
+    content = pictures.content([shown], sample, target)
+    (answer,) = content.dialogues
+    answer = msgspec.structs.replace(answer, label="answer", failure=dialogue.failure or "")
     if not has_truth:
-        no_values = [""] * len(pane.values)
-        pane = replace(pane, values=no_values, chart="", charts=(), failure="")
-    return replace(stack, panes=[pane], has_truth=has_truth)
+        answer = _without_values(answer)
+    content = msgspec.structs.replace(content, dialogues=[answer], has_truth=has_truth)
+    return viewer_html(content if has_truth else _without_truth(content))
+
+
+def _without_values(answer: DialogueContent) -> DialogueContent:
+    no_captions = [""] * len(answer.captions)
+    return msgspec.structs.replace(
+        answer,
+        captions=no_captions,
+        values=(),
+        charts=(),
+        seconds=(),
+        failure="",
+    )
+
+
+def _without_truth(content: ViewerContent) -> ViewerContent:
+    """Remove the outlines of target and ignored pixels, and the thresholds, from content."""
+    planes: list[PlaneContent] = []
+    for plane in content.planes:
+        layers = {
+            name: outlines
+            for name, outlines in plane.layers.items()
+            if name not in ("target", "ignored")
+        }
+        planes.append(msgspec.structs.replace(plane, layers=layers))
+    return msgspec.structs.replace(content, planes=planes, has_ignored=False, thresholds=())
 
 
 def _finite(value: float) -> float | None:

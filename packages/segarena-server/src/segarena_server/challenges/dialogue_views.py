@@ -1,8 +1,8 @@
-"""The dialogues about a sample of a run, every round with prompts and answers over the sample.
+"""Views of the dialogues about a sample of a run, with the prompts and answers of every round.
 
-There are two views with separate sources. The organiser's view replays the dialogues with all
-turns, truth and values included. The participant's view uses only the messages exchanged with
-the participant; no other data is opened, so it cannot reveal any.
+There are two views with separate sources. The organiser's view replays the dialogues from all
+turns, including truth and metrics. The participant's view reads only the messages exchanged with
+the participant, so it cannot reveal anything else.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from segarena_server.challenges.evaluator import Evaluator, ReplayedSample
 from segarena_server.challenges.run_plan import participant_plan
 
 ANONYMOUS_SAMPLE = "sample"
-"""The name of a sample in a participant's view, where one is needed."""
+"""Placeholder for the name of a sample in a participant's view."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicDialogue:
-    """A dialogue as described to its participant; see `PackedSample.dialogues`."""
+    """A dialogue as its participant received it; see `PackedSample.dialogues`."""
 
     target: str
     user: str
@@ -48,13 +48,13 @@ class PublicDialogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeLog:
-    """Everything that was exchanged about a sample of a run.
+    """All messages exchanged about a sample of a run.
 
     Attributes:
-        challenge: as described.
-        phase: its name.
-        sample: as the participant received it.
-        dialogues: as described to the participant.
+        challenge: the description of the challenge.
+        phase: name of the phase.
+        sample: the sample as the participant received it.
+        dialogues: the dialogues as described to the participant.
         turns: requests and responses, in order.
     """
 
@@ -72,16 +72,16 @@ def organiser_view(
     *,
     decimals: int | None = None,
 ) -> RenderedSample:
-    """Return dialogues about a sample with truth and values.
+    """Return dialogues about a sample with truth and metrics.
 
     Args:
-        evaluator: of the challenge.
+        evaluator: evaluator of the challenge.
         request: the sample with all its turns.
-        numbers: of the dialogues.
-        decimals: to which values are rounded; None for exact values.
+        numbers: indices of the dialogues.
+        decimals: number of decimals of the metrics; None for exact values.
 
     Raises:
-        SegarenaError: the sample cannot be used, or the turns cannot be taken again.
+        SegarenaError: the sample is unusable, or the turns cannot be replayed.
     """
     replayed = evaluator.replay(request)
     keys = {number: key for number, key in replayed.dialogues.items() if number in numbers}
@@ -91,7 +91,7 @@ def organiser_view(
 
 
 def participant_view(log: ExchangeLog, numbers: Collection[int]) -> RenderedSample:
-    """Return dialogues about a sample as their participant knows them.
+    """Return dialogues about a sample with what their participant knows.
 
     Raises:
         InvalidInput: the log is damaged.
@@ -118,7 +118,7 @@ def participant_view(log: ExchangeLog, numbers: Collection[int]) -> RenderedSamp
 
 
 class _NoDataset:
-    """Stands in for the dataset in a run configuration; it has no sample that could be loaded."""
+    """Placeholder for the dataset in a run configuration, without any loadable sample."""
 
     name = "challenge"
     sample_ids = (ANONYMOUS_SAMPLE,)
@@ -126,14 +126,19 @@ class _NoDataset:
 
     def load(self, sample_id: str) -> Sample:
         """Raise `SampleInvalid`."""
-        raise SampleInvalid(f"{sample_id}: only what was sent of it is known here")
+        raise SampleInvalid(f"{sample_id}: only the messages about it are known here")
 
     def check(self) -> Sequence[Finding]:
         """Return no findings."""
         return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class _HiddenTarget(Target):
     """A target of which only the number of objects is known."""
 
@@ -159,9 +164,11 @@ def _with_hidden_targets(
 
 
 def _participant_dialogues(
-    log: ExchangeLog, sample: Sample, keep_rounds: tuple[int, ...]
+    log: ExchangeLog,
+    sample: Sample,
+    keep_rounds: tuple[int, ...],
 ) -> tuple[list[ParticipantDialogue], dict[str, tuple[Support, ...]]]:
-    """Return the dialogues as their participant knows them, and the examples that were shown of each target."""
+    """Return the dialogues as their participant knows them, and the support examples shown for each target."""
     dialogues: list[ParticipantDialogue] = []
     for described in log.dialogues:
         recorded = _recorded_dialogue(log.challenge.benchmark, described)
@@ -196,12 +203,19 @@ def _recorded_dialogue(benchmark: str, described: PublicDialogue) -> RecordedDia
         repeat=described.repeat,
     )
     return RecordedDialogue(
-        benchmark=benchmark, dataset=_NoDataset.name, key=key, objects=described.objects
+        benchmark=benchmark,
+        dataset=_NoDataset.name,
+        key=key,
+        objects=described.objects,
     )
 
 
-def _rows_of(rows: Rows, keys: Collection[DialogueId], decimals: int | None) -> Rows:
-    """Return the rows of some dialogues with rounded values."""
+def _rows_of(
+    rows: Rows,
+    keys: Collection[DialogueId],
+    decimals: int | None,
+) -> Rows:
+    """Return the rows of some dialogues, with rounded metrics."""
 
     def is_kept(row: Any) -> bool:
         return (row.sample, row.target, row.user, row.repeat) in keys

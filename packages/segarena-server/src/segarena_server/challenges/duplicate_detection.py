@@ -1,8 +1,9 @@
-"""Near-duplicate detection: how many masks of two runs are equal but for a few pixels.
+"""Near-duplicate detection: the share of masks that two runs have in common, up to a few pixels.
 
-With hundreds of runs of a thousand samples not every mask can be compared with every other. Of each run the same few
-hundred masks are compared, chosen by a hash of their keys. A sketch of these masks, a few kilobytes in size, bounds the
-similarity from above, and only runs with a high bound are read.
+With hundreds of runs of a thousand samples, comparing all masks takes too long. Only the same few
+hundred masks of each run are compared, chosen by a hash of their keys. A sketch of these masks, a
+few kilobytes in size, gives an upper bound on the similarity, and only runs with a high bound are
+read.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ EQUAL_IOU = 0.99
 """Two masks with at least this IoU count as equal: one is the other with a few pixels changed."""
 
 NEAR_SHARE = 0.5
-"""Runs with at least this share of equal masks are reported; different models agree on far fewer."""
+"""Runs with at least this share of equal masks are reported; different models agree far less often."""
 
 MAX_COMPARED_MASKS = 256
-"""Masks of a run that are compared."""
+"""Number of masks of a run that are compared."""
 
 _BANDS = 16
-"""Number of bands of a mask whose pixels a sketch counts."""
+"""Number of horizontal bands of a mask in which a sketch counts pixels."""
 _KEY = ("sample", "target", "user", "repeat", "round", "object")
 _SKETCH = np.dtype([("key", "<u8"), ("bands", "<i8", (_BANDS,))])
 
@@ -40,8 +41,8 @@ class Similarity:
     """The similarity of two runs.
 
     Attributes:
-        share: of equal masks among those of the same rounds of the same dialogues.
-        compared: the number of compared masks. Pairs of empty masks are uninformative and left out.
+        share: share of equal masks among those of the same rounds of the same dialogues.
+        compared: number of compared masks. Pairs of empty masks carry no information and are excluded.
     """
 
     share: float
@@ -49,15 +50,15 @@ class Similarity:
 
     @property
     def is_near(self) -> bool:
-        """Whether the organiser should look at these two runs."""
+        """Whether the organiser should inspect these two runs."""
         return self.compared > 0 and self.share >= NEAR_SHARE
 
 
 def similarity_of(one: Path, other: Path) -> Similarity:
-    """Return the similarity of two runs, from at most `MAX_COMPARED_MASKS` masks that both have.
+    """Compute the similarity of two runs from at most `MAX_COMPARED_MASKS` masks that both have.
 
     Raises:
-        RunMissing, StoreError: there is no such run, or it is damaged.
+        RunMissing, StoreError: a run does not exist, or is damaged.
     """
     first_run = RunFolder.open(one)
     second_run = RunFolder.open(other)
@@ -79,15 +80,15 @@ def similarity_of(one: Path, other: Path) -> Similarity:
 
 
 def sketch_of(folder: Path) -> bytes:
-    """Return the sketch of a run: for each chosen mask the hash of its key and its pixels in `_BANDS` bands.
+    """Return the sketch of a run: the key hash and the pixel counts in `_BANDS` bands of each chosen mask.
 
     Raises:
-        RunMissing, StoreError: there is no such run, or it is damaged.
+        RunMissing, StoreError: the run does not exist, or is damaged.
     """
     run = RunFolder.open(folder)
     keys = _keys_by_hash(run)
     chosen = sorted(keys)[:MAX_COMPARED_MASKS]
-    # Empty masks are uninformative.
+    # Empty masks carry no information.
     masks = [(key, mask) for key, mask in _masks(run, keys, chosen) if mask.size]
     sketch = np.zeros(len(masks), _SKETCH)
     for place, (key, mask) in enumerate(masks):
@@ -97,13 +98,13 @@ def sketch_of(folder: Path) -> bytes:
 
 
 def max_similarity(sketch: bytes, other: bytes) -> float:
-    """Return the largest share of equal masks that two runs can have by their sketches; 0 without common masks.
+    """Return the largest share of equal masks that two sketches allow; 0 without common masks.
 
-    The difference of two equal masks is at most 1 % of their union, and the union is at most the smaller mask divided
-    by .99. So the counts of all bands together cannot differ by more.
+    Two equal masks differ in at most 1 % of their union, and the union is at most the smaller mask
+    divided by .99. The counts of all bands together cannot differ by more.
 
     Raises:
-        StoreError: it is no sketch.
+        StoreError: a text is not a sketch.
     """
     one = _read_sketch(sketch)
     two = _read_sketch(other)
@@ -122,9 +123,9 @@ class _Mask(NamedTuple):
     """A run-length encoded mask, as a cumulative count of its pixels.
 
     Attributes:
-        shape: of the mask.
-        ends: end of each run in the flat array, from 0.
-        on: pixels of the mask up to each end.
+        shape: shape of the mask.
+        ends: end of each run of equal pixels in the flat array, from 0.
+        on: number of mask pixels up to each end.
     """
 
     shape: tuple[int, ...]
@@ -143,33 +144,38 @@ class _Mask(NamedTuple):
 
     def counts(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of pixels of the mask between successive edges in the flat array."""
-        # Between two ends the count is constant or grows by one per pixel, so interpolation is exact.
+        # Between two ends, the count is constant or grows by one per pixel, so interpolation is
+        # exact.
         cumulative = np.interp(edges, self.ends, self.on)
         return np.diff(np.rint(cumulative).astype(np.int64))
 
 
 def _is_equal(mask: _Mask, other: _Mask) -> bool:
-    # Runs are off and on in turn, so that every second interval is part of the other mask.
+    # Runs alternate between off and on, so every second interval belongs to the other mask.
     intersection = int(mask.counts(other.ends)[1::2].sum())
     union = mask.size + other.size - intersection
     return intersection >= EQUAL_IOU * union
 
 
 def _keys_by_hash(run: RunFolder) -> Mapping[int, tuple[Any, ...]]:
-    """Return the keys of all masks of a run by their hashes, which give all runs the same order."""
+    """Return the keys of all masks of a run by hash; hashes give all runs the same order."""
     rows = run.read("masks", _KEY).select(_KEY).iter_rows()
     return {_hash_of(key): key for key in rows}
 
 
 def _hash_of(key: tuple[Any, ...]) -> int:
     text = "\0".join(map(str, key)).encode("utf-8", "replace")
+    # The first 8 bytes suffice: a collision among a few million masks is unlikely, and only affects
+    # one comparison.
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
 
 def _masks(
-    run: RunFolder, keys: Mapping[int, tuple[Any, ...]], chosen: Collection[int]
+    run: RunFolder,
+    keys: Mapping[int, tuple[Any, ...]],
+    chosen: Collection[int],
 ) -> Iterator[tuple[int, _Mask]]:
-    """Yield chosen masks with their hashes, sample by sample, since a large run does not fit into memory."""
+    """Yield chosen masks with their hashes, sample by sample, because a large run does not fit into memory."""
     hashes = {keys[number]: number for number in chosen}
     places = {sample: place for place, sample in enumerate(run.samples)}
     columns = [*_KEY, "rle", "shape"]
@@ -198,6 +204,4 @@ def _read_sketch(sketch: bytes) -> NDArray[Any]:
     try:
         return np.frombuffer(sketch, _SKETCH)
     except ValueError as error:
-        raise StoreError(
-            "the sketch of a run is damaged; have what was found of it found again"
-        ) from error
+        raise StoreError("the sketch of a run is damaged; repeat the audit of the run") from error

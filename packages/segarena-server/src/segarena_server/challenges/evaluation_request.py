@@ -1,4 +1,4 @@
-"""Request and result of an evaluation, which travel between the server and its worker processes."""
+"""Request and result of an evaluation, exchanged between the server and its worker processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from segarena.engine.rows import Rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """The data of a participant's run that an evaluation needs.
+    """Data of a participant's run that its evaluation needs.
 
     Attributes:
-        id: of the run.
-        phase: its name.
-        name: under which tables list the run.
-        samples: of the run, in order; `place` is an index into them.
+        id: run id.
+        phase: name of the phase.
+        name: name of the run in tables.
+        samples: samples of the run, in order; `place` is an index into them.
     """
 
     id: str
@@ -27,12 +27,12 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargedTurn:
-    """A turn of a participant and the time charged for it.
+    """A participant's turn and the time charged for it.
 
     Attributes:
-        body: as received. It is not trusted, and parsed only where it is evaluated.
+        body: the received bytes, which are untrusted and parsed only during the evaluation.
         charged_s: seconds since the previous reply, see `segarena_server.challenges.time_charge`; 0 for the first turn.
-        spent_s: seconds charged for all turns of the run before this one, those about other samples included.
+        spent_s: seconds charged for all earlier turns of the run, also those about other samples.
     """
 
     body: bytes = field(repr=False)
@@ -42,15 +42,15 @@ class ChargedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
-    """The request to evaluate the last of some turns about one sample.
+    """The request to evaluate the last of several turns about one sample.
 
     Attributes:
-        run: to which the turns belong.
+        run: the run of the turns.
         place: index of the sample in the run.
-        turns: all turns about the sample in order, all but the last of which were evaluated before. The last one alone
-            is enough as long as the evaluator has the dialogues in memory.
-        before: where the last turn comes alone, `EvaluationResult.digest` of the previous turn.
-        past: `EvaluationResult.given` of the team's earlier runs about the sample, in order. A team has no two
+        turns: all turns about the sample in order; all but the last have been evaluated before. The last one alone is
+            enough while the evaluator has the dialogues in memory.
+        before: `EvaluationResult.digest` of the previous turn, if only the last turn is given.
+        past: `EvaluationResult.given` of the team's earlier runs about the sample, in order. A team never has two
             unfinished runs about one sample.
     """
 
@@ -63,23 +63,23 @@ class EvaluationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueStatus:
-    """The status of a dialogue after a turn. It is for the organiser alone.
+    """The status of a dialogue after a turn, for organisers only.
 
     Attributes:
-        number: of the dialogue among those about the sample.
+        number: index of the dialogue among those about the sample.
         target, user, repeat: as in the records of the run.
-        rounds: answered so far.
-        replayed: how many of the requested rounds have prompts of an earlier run.
-        values: metrics of the last answer that was judged in this turn.
-        seconds: charged for it.
-        is_over: whether no further prompts will come.
-        is_late: whether it ended because its time was over.
-        failure: why it ended early otherwise; else "".
-        heard: answered rounds as the participant counts them. Rounds of an earlier run that are asked again after the
-            rules have ended the dialogue are included, although they count for nothing.
+        rounds: number of answered rounds.
+        replayed: number of requested rounds whose prompts come from an earlier run.
+        values: metrics of the last answer evaluated in this turn.
+        seconds: seconds charged for that answer.
+        is_over: whether no further prompts will follow.
+        is_late: whether the dialogue ended because its time was up.
+        failure: why the dialogue ended early otherwise; else "".
+        heard: number of answered rounds as the participant counts them. They include rounds of an earlier run that
+            are repeated after the rules have ended the dialogue, although these do not affect the score.
         repeated: number of requested rounds, as the participant counts them, with prompts of an
             earlier run.
-        is_given_up: whether the participant had no answer, perhaps to a round that counts for nothing.
+        is_given_up: whether the participant had no answer, perhaps in a round that does not affect the score.
     """
 
     number: int
@@ -103,13 +103,13 @@ class EvaluationResult:
     """The result of evaluating a turn.
 
     Attributes:
-        reply: to the participant; the same turns give the same bytes.
-        given: prompts that the team received for the first time; b"" for none. They are kept for the team and the
-            sample in the order in which they were given, whatever becomes of the run.
-        judged: status of each dialogue that the turn was about.
+        reply: reply to the participant; equal turns give equal bytes.
+        given: prompts that the team received for the first time; b"" for none. The server stores them for the team
+            and the sample in this order, whatever happens to the run.
+        judged: status of each dialogue in the turn.
         is_over: whether all dialogues about the sample are over.
-        rows: for `RunFolder.write`, once all dialogues are over.
-        digest: of all turns about the sample so far.
+        rows: rows for `RunFolder.write`, once all dialogues are over.
+        digest: hash of all turns about the sample so far.
     """
 
     reply: bytes = field(repr=False)

@@ -6,6 +6,7 @@ reply bytes.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -30,6 +31,11 @@ from segarena_server.challenges.evaluation_request import (
     EvaluationResult,
     RunInfo,
 )
+from segarena_server.challenges.knowledge_test import (
+    DialogueExcess,
+    excess_of_dialogue,
+    read_answers,
+)
 from segarena_server.challenges.leak_meter import Leak, measure_leak
 from segarena_server.challenges.prompt_replay import unpack_history
 from segarena_server.challenges.run_plan import (
@@ -39,8 +45,16 @@ from segarena_server.challenges.run_plan import (
 )
 from segarena_server.challenges.sample_evaluation import SampleEvaluation, digest_after
 
-MAX_CACHED_SAMPLES = 8
-"""Samples that an evaluator keeps in memory with their dialogues; others are replayed when they go on."""
+MAX_SAMPLES_MB = 512.0
+"""Memory in MiB for samples that an evaluator keeps with their dialogues; it replays the others when they continue.
+
+A replay takes as long as all earlier turns together. Turns are evaluated roughly in order of
+arrival, so all open samples alternate; if there are more than fit into memory, each one is evicted
+before its next turn. This amount holds fifty photographs of 512 x 512 pixels with five dialogues
+each, for the fifty sessions that one worker serves in `tests/stress/load.py`.
+"""
+MIN_CACHED_SAMPLES = 8
+"""Number of samples that stay in memory whatever their size, such as volumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +62,9 @@ class PackedSample:
     """A sample as participants receive it.
 
     Attributes:
-        body: the same for all runs.
-        dialogues: about it, in the order of their numbers: {target, user, repeat, objects, lift}. Targets are
-            numbered. A sample without dialogues should not be drawn by any run.
+        body: the encoded sample, equal for all runs.
+        dialogues: dialogues about it, in order of their index: {target, user, repeat, objects, lift}. Targets appear as
+            numbers. Empty if no user has a dialogue about the sample; `pool_of` leaves such samples out.
     """
 
     body: bytes = field(repr=False)
@@ -58,27 +72,29 @@ class PackedSample:
 
 
 class EvaluatorCache:
-    """The evaluators of the challenges that were used last, each with its datasets and users.
+    """The most recently used evaluators of challenges, each with its datasets and users.
 
     Args:
-        most: limit of their number.
+        most: maximum number of evaluators.
+        samples_mb: memory in MiB for the samples of each.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, samples_mb: float = MAX_SAMPLES_MB) -> None:
+        self._samples_mb = samples_mb
         self._evaluators = LruCache[str, Evaluator](max_entries=most)
 
     def of(self, description: str) -> Evaluator:
         """Return the evaluator of a challenge.
 
         Args:
-            description: of the challenge, as JSON.
+            description: description of the challenge, as JSON.
 
         Raises:
-            InvalidInput: it describes no challenge.
+            InvalidInput: the text does not describe a challenge.
         """
         evaluator = self._evaluators.get(description)
         if evaluator is None:
-            evaluator = Evaluator(read_challenge(description))
+            evaluator = Evaluator(read_challenge(description), samples_mb=self._samples_mb)
             self._evaluators.put(description, evaluator)
         return evaluator
 
@@ -88,10 +104,10 @@ class ReplayedSample:
     """The dialogues about a sample, replayed with the mask of every round.
 
     Attributes:
-        config: of a run about this sample alone.
-        sample: with its truth, or without.
-        rows: of the dialogues.
-        dialogues: sample, target, user and repeat of each dialogue, as the rows have them, by its number.
+        config: configuration of a run with this sample alone.
+        sample: the sample, with or without its truth.
+        rows: rows of the dialogues.
+        dialogues: sample, target, user and repeat of each dialogue, as in the rows, by index.
     """
 
     config: RunConfiguration
@@ -101,27 +117,34 @@ class ReplayedSample:
 
 
 class Evaluator:
-    """Evaluates the turns of a challenge, one at a time. Its process may be ended at any moment.
+    """Evaluates the turns of a challenge, one at a time. Its process may be killed at any moment.
 
     Args:
-        challenge: as described.
-        max_cached_samples: limit of the samples kept in memory.
+        challenge: description of the challenge.
+        samples_mb: memory in MiB for open samples. The last `MIN_CACHED_SAMPLES` stay in any case.
+        max_cached_samples: maximum number of open samples; None for no limit.
     """
 
     def __init__(
-        self, challenge: ChallengeDescription, max_cached_samples: int = MAX_CACHED_SAMPLES
+        self,
+        challenge: ChallengeDescription,
+        *,
+        samples_mb: float = MAX_SAMPLES_MB,
+        max_cached_samples: int | None = None,
     ) -> None:
         self._challenge = challenge
         self._casts: dict[str, tuple[Plan, RunCast]] = {}
         self._evaluations = LruCache[tuple[str, int], SampleEvaluation](
-            max_entries=max_cached_samples
+            max_entries=max_cached_samples,
+            max_bytes=int(samples_mb * 2**20),
+            min_entries=MIN_CACHED_SAMPLES,
         )
 
     def cast(self, phase: str) -> tuple[Plan, RunCast]:
         """Return the plan of runs in a phase, and the objects built from it.
 
         Raises:
-            PluginError, DatasetError: something cannot be built.
+            PluginError, DatasetError: an object cannot be built.
         """
         if phase not in self._casts:
             plan = participant_plan(self._challenge, self._challenge.phase(phase))
@@ -141,7 +164,7 @@ class Evaluator:
         """Return a sample as participants receive it.
 
         Raises:
-            DatasetError, InvalidInput: it cannot be used.
+            DatasetError, InvalidInput: the sample is unusable.
         """
         plan, cast = self.cast(phase)
         sample = load_sample(cast.dataset, name)
@@ -164,9 +187,10 @@ class Evaluator:
         return PackedSample(body=pack_sample(sample), dialogues=tuple(dialogues))
 
     def open_folder(self, path: Path, run: RunInfo) -> RunFolder:
-        """Start or continue the folder of a run.
+        """Create or continue the folder of a run.
 
-        `EvaluationResult.rows` are written there by the index of the sample, while the folder is locked.
+        Callers lock the folder and write `EvaluationResult.rows` into it by the index of the
+        sample.
 
         Raises:
             StoreError, DatasetError, PluginError: as for any run.
@@ -179,25 +203,30 @@ class Evaluator:
         """Evaluate the last turn of a request.
 
         Raises:
-            InvalidInput: this turn is invalid by the participant's fault. It counts for nothing, and another one may be
-                sent in its place while the time goes on.
+            InvalidInput: the turn is invalid, through the participant's fault. It has no effect, and the participant
+                may send another one in its place while the clock runs.
             EarlierStateMissing: the sample is not in memory, and the request lacks the earlier turns.
             SegarenaError: a fault of this server.
         """
         last = request.turns[-1]
         with _server_faults(request):
             evaluation = self._before_last_turn(request)
+        # Outside `_server_faults`, because an unreadable turn is the participant's fault.
         turn = evaluation.read(last)
         try:
             with _server_faults(request):
-                return evaluation.take(turn, last)
+                result = evaluation.take(turn, last)
         except BaseException:
-            # The dialogues may have been left half-way.
+            # The dialogues may be in an intermediate state.
             self._forget(request)
             raise
+        if result.is_over:
+            # No further turn will follow, and open samples need the memory.
+            self._forget(request)
+        return result
 
     def leave(self, request: EvaluationRequest, why: str) -> Rows:
-        """Return the rows of a sample whose unfinished dialogues fail; all turns of the request were evaluated before.
+        """Fail the unfinished dialogues of a sample and return its rows; the request has no new turns.
 
         Raises:
             SegarenaError: a fault of this server.
@@ -207,10 +236,10 @@ class Evaluator:
             return self._replay(request, request.turns).leave(why)
 
     def replay(self, request: EvaluationRequest) -> ReplayedSample:
-        """Return the dialogues about a sample after all turns of a request; nothing is cached.
+        """Replay the dialogues about a sample from all turns of a request; nothing is cached.
 
         Raises:
-            SegarenaError: the sample cannot be used, or the turns cannot be taken again.
+            SegarenaError: the sample is unusable, or the turns cannot be replayed.
         """
         plan, cast = self.cast(request.run.phase)
         name = request.run.samples[request.place]
@@ -225,19 +254,24 @@ class Evaluator:
             dialogues=evaluation.dialogues,
         )
 
-    def leaks(self, phase: str, name: str, given: Sequence[bytes]) -> dict[str, Leak]:
-        """Measure how much prompts give away about each target of a sample.
+    def leaks(
+        self,
+        phase: str,
+        name: str,
+        given: Sequence[bytes],
+    ) -> dict[str, Leak]:
+        """Measure how much of each target the prompts about a sample reveal.
 
         Args:
-            phase: from whose pool the sample is.
-            name: of the sample.
-            given: every `EvaluationResult.given` of a team about it.
+            phase: phase whose pool contains the sample.
+            name: name of the sample.
+            given: every `EvaluationResult.given` of a team about the sample.
 
         Returns:
-            The leak of each target, by its name.
+            The leak of each target, by target id.
 
         Raises:
-            DatasetError, StoreError: the sample cannot be used, or the stored prompts are damaged.
+            DatasetError, StoreError: the sample is unusable, or the stored prompts are damaged.
         """
         _, cast = self.cast(phase)
         sample = load_sample(cast.dataset, name)
@@ -246,7 +280,7 @@ class Evaluator:
         for number, rounds in unpack_history(given, sample.shape).items():
             if not 0 <= number < len(targets):
                 raise StoreError(
-                    f"sample {name}: prompts were given in dialogue {number}, there are {len(targets)}"
+                    f"sample {name}: expected dialogues below {len(targets)}, got prompts of dialogue {number}"
                 )
             for round_ in rounds:
                 prompts[targets[number]] += round_
@@ -254,8 +288,50 @@ class Evaluator:
             target.id: measure_leak(sample, target, prompts[target.id]) for target in sample.targets
         }
 
+    def knowledge(
+        self,
+        phase: str,
+        name: str,
+        run: RunFolder,
+        others: Sequence[Sequence[bytes]],
+    ) -> list[DialogueExcess]:
+        """Compare a run's masks of a sample at points of other runs' prompts with those at matched points.
+
+        Args:
+            phase: phase whose pool contains the sample.
+            name: name of the sample.
+            run: the finished run, with the masks of its first rounds.
+            others: every `EvaluationResult.given` of each other run about the sample.
+
+        Returns:
+            One comparison for each dialogue with masks.
+
+        Raises:
+            DatasetError, StoreError: the sample or the run is unreadable, or the stored prompts are damaged.
+        """
+        _, cast = self.cast(phase)
+        sample = load_sample(cast.dataset, name)
+        target_ids = [session.target.id for session in open_sessions(cast, sample)]
+        other_dialogues: dict[str, list[list[Sequence[Prompt]]]] = {}
+        for given in others:
+            for number, rounds in unpack_history(given, sample.shape).items():
+                if not 0 <= number < len(target_ids):
+                    raise StoreError(
+                        f"sample {name}: expected dialogues below {len(target_ids)}, got prompts of dialogue {number}"
+                    )
+                other_dialogues.setdefault(target_ids[number], []).append(rounds)
+        targets = {target.id: target for target in sample.targets}
+        found: list[DialogueExcess] = []
+        for target_id, answers in read_answers(run, name):
+            if target_id in targets:
+                # Derived from the names, so that a repeated audit draws the same matches.
+                seed = zlib.crc32(f"{name} {target_id}".encode())
+                told = other_dialogues.get(target_id, [])
+                found.append(excess_of_dialogue(targets[target_id], answers, told, seed))
+        return found
+
     def _before_last_turn(self, request: EvaluationRequest) -> SampleEvaluation:
-        """Return the dialogues before the last turn: from memory if they are there, else replayed."""
+        """Return the dialogues before the last turn, from memory if possible, else by a replay."""
         key = (request.run.id, request.place)
         earlier = request.turns[:-1]
         digest = request.before
@@ -264,13 +340,14 @@ class Evaluator:
             for turn in earlier:
                 digest = digest_after(digest, turn)
         evaluation = self._evaluations.get(key)
+        # A different digest means that another process evaluated turns in between.
         if evaluation is None or evaluation.digest != digest:
             if request.before and not earlier:
                 raise EarlierStateMissing(
-                    f"run {request.run.id}, place {request.place}: give all turns, it is not at hand"
+                    f"run {request.run.id}, sample {request.place}: the dialogues are not in memory; send all turns"
                 )
             evaluation = self._replay(request, earlier)
-        self._evaluations.put(key, evaluation)
+        self._evaluations.put(key, evaluation, evaluation.size_bytes)
         return evaluation
 
     def _replay(
@@ -290,10 +367,10 @@ class Evaluator:
             for turn in turns:
                 evaluation.take(evaluation.read(turn), turn)
         except InvalidInput as error:
-            # The turns were taken before, so this is not the participant's fault.
-            where = f"run {request.run.id}, place {request.place}"
+            # The turns were accepted before, so this is not the participant's fault.
+            where = f"run {request.run.id}, sample {request.place}"
             raise StoreError(
-                f"{where}: turns that were taken before cannot be taken again: {error}"
+                f"{where}: turns that were accepted before cannot be replayed: {error}"
             ) from error
         return evaluation
 
@@ -303,8 +380,8 @@ class Evaluator:
 
 @contextmanager
 def _server_faults(request: EvaluationRequest) -> Generator[None]:
-    """Turn `InvalidInput` of data, users or earlier turns into a server fault, whose text participants do not see."""
+    """Turn `InvalidInput` from data, users or earlier turns into a server fault, whose text participants never see."""
     try:
         yield
     except InvalidInput as error:
-        raise StoreError(f"run {request.run.id}, place {request.place}: {error}") from error
+        raise StoreError(f"run {request.run.id}, sample {request.place}: {error}") from error

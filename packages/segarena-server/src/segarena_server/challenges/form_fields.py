@@ -1,4 +1,7 @@
-"""A challenge as texts by field, as forms and command-line options have it. All wrong fields are reported at once."""
+"""Conversion of a challenge to and from strings by field, for forms and command-line options.
+
+All invalid fields are reported together.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,19 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from segarena.errors import InvalidInput
-from segarena_server.challenges.datetimes import parse_datetime, utc_text
+from segarena_server.challenges.datetimes import parse_datetime
 from segarena_server.challenges.description import ChallengeDescription, Phase, validated_challenge
+from segarena_server.challenges.phase_fields import field_text, phase_fields
 
 MAX_PHASES = 12
-"""Phases that a form can have; a challenge with more is described in a file."""
+"""Maximum number of phases in a form; use a file to describe a challenge with more."""
 
 _PHASE_FIELD = re.compile(r"phases\[(\d{1,2})\]\.(\w+)")
-_NOT_IN_FORMS = ("phases", "seed")
-"""Phases have fields of their own, and seeds are secret."""
+_NOT_IN_FORMS = (
+    "phases",
+    *(field.name for field in phase_fields() if not field.description.in_forms),
+)
+"""Phases have their own fields, and seeds are secret."""
 _REQUIRED = ("slug", "title", "benchmark", "dataset")
 
 _PLAIN_WORDS = {
@@ -26,15 +33,15 @@ _PLAIN_WORDS = {
     "`int": "expected a whole number",
     "`float": "expected a number",
 }
-"""Messages in plain words, by a part of the message of msgspec."""
+"""Plain-language messages, by the part of msgspec's message that identifies them."""
 
 
 class ParsedForm(NamedTuple):
     """The result of parsing a form.
 
     Attributes:
-        challenge: None when a field is wrong.
-        faults: by field, named as by `read_challenge`: "phases[0].closes".
+        challenge: the challenge; None if a field is invalid.
+        faults: messages by field, named as in `read_challenge`: "phases[0].closes".
     """
 
     challenge: ChallengeDescription | None
@@ -42,20 +49,26 @@ class ParsedForm(NamedTuple):
 
 
 def parse_form(
-    texts: Mapping[str, str], *, zone: str = "UTC", seeds: Mapping[str, int] | None = None
+    texts: Mapping[str, str],
+    *,
+    zone: str = "UTC",
+    seeds: Mapping[str, int] | None = None,
 ) -> ParsedForm:
-    """Return the challenge that the texts of a form describe.
+    """Parse a challenge from the strings of a form.
 
     Args:
-        texts: by field; an empty or missing one stands for the default. Texts of unknown fields are ignored.
-        zone: of times without an offset from UTC.
-        seeds: by name of the phase, where it has one already.
+        texts: strings by field; an empty or missing one means the default. Unknown fields are
+            ignored.
+        zone: time zone of times without an offset from UTC.
+        seeds: known seeds by phase name.
     """
     faults: dict[str, str] = {}
     values = _parse_fields(ChallengeDescription, "", texts, zone, faults)
     phase_count = _phase_count(texts)
     if phase_count > MAX_PHASES:
-        faults["phases"] = f"expected at most {MAX_PHASES}, got {phase_count}; a file can hold more"
+        faults["phases"] = (
+            f"expected at most {MAX_PHASES}, got {phase_count}; describe more in a file"
+        )
     phases: list[dict[str, Any]] = []
     for number in phase_numbers(texts):
         phase = _parse_fields(Phase, f"phases[{number}].", texts, zone, faults)
@@ -64,7 +77,7 @@ def parse_form(
             phase["seed"] = seed
         phases.append(phase)
     for field in _missing_fields(values, phases):
-        faults.setdefault(field, "is needed")
+        faults.setdefault(field, "is required")
     if faults:
         return ParsedForm(None, faults)
     try:
@@ -78,7 +91,7 @@ def parse_form(
 
 
 def form_texts(challenge: ChallengeDescription) -> dict[str, str]:
-    """Return the texts that `parse_form` parses as this challenge, with times in UTC and without seeds."""
+    """Return strings from which `parse_form` restores this challenge, with times in UTC and without seeds."""
     texts = dict(_field_texts(challenge, ""))
     for number, phase in enumerate(challenge.phases):
         texts.update(_field_texts(phase, f"phases[{number}]."))
@@ -86,7 +99,7 @@ def form_texts(challenge: ChallengeDescription) -> dict[str, str]:
 
 
 def phase_numbers(texts: Mapping[str, str]) -> range:
-    """Return the numbers of the phases that have fields in a form, at most `MAX_PHASES`."""
+    """Return the indices of the phases that have fields in a form, at most `MAX_PHASES`."""
     return range(min(_phase_count(texts), MAX_PHASES))
 
 
@@ -117,7 +130,7 @@ def _parse_fields(
     zone: str,
     faults: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the values of all fields that have a text, and add faults of the others to `faults`."""
+    """Return the values of all fields with a text, and add messages about invalid ones to `faults`."""
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         text = texts.get(prefix + field.name, "")
@@ -130,14 +143,18 @@ def _parse_fields(
     return values
 
 
-def _parse_value(text: str, kind: Any, zone: str) -> Any:
-    """Return the value of a text in a field of a type."""
+def _parse_value(
+    text: str,
+    kind: Any,
+    zone: str,
+) -> Any:
+    """Parse the text of a field of a given type."""
     if _may_hold(kind, datetime):
         return parse_datetime(text, zone)
     if _may_hold(kind, tuple):
         items = re.split(r"[\s,]+", text.strip())
         return msgspec.convert(tuple(items), kind)
-    # Browsers send line ends as \r\n.
+    # Browsers send line breaks as \r\n.
     return msgspec.convert(text.strip().replace("\r\n", "\n"), kind, strict=False)
 
 
@@ -151,27 +168,11 @@ def _may_hold(kind: Any, wanted: type) -> bool:
 def _field_texts(struct: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(struct):
         if field.name not in _NOT_IN_FORMS:
-            yield prefix + field.name, _text(getattr(struct, field.name))
-
-
-def _text(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case datetime():
-            return utc_text(value)
-        case float():
-            return f"{value:.12g}"
-        case tuple():
-            return ", ".join(map(str, value))
-        case _:
-            return str(value)
+            yield prefix + field.name, field_text(getattr(struct, field.name))
 
 
 def _in_plain_words(message: str) -> str:
-    """Return a message of msgspec for people who fill in a form and know no types."""
+    """Rephrase a message of msgspec for people who fill in a form."""
     for part, words in _PLAIN_WORDS.items():
         if part in message:
             bound = re.search(r"[<>]=? [\d.]+", message)

@@ -1,35 +1,45 @@
-"""The integrity audit, which an organiser reads before anybody wins: leaked information and near-duplicate runs.
+"""The integrity audit for organisers: leaked information and near-duplicate runs.
 
-A job audits each run when it ends (`segarena_server.jobs.run_audit`); here pages and the command line read the results.
+A job audits each run when it ends (`segarena_server.workers.kinds.run_audit`); pages and the
+command line read the results through this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from segarena.reports.boards.extracts import Extract, read_extract
 from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
 from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.duplicate_detection import Similarity
+from segarena_server.challenges.knowledge_test import ALPHA, correct_over_runs
 from segarena_server.challenges.ladder import ladder_score
 from segarena_server.db.orm_models import Challenge, Job, Run, RunFinding, Team
 from segarena_server.jobs.job_queue import AUDIT_RUN
 from segarena_server.site import Site
 
 BLIND_IOU_NOTE = (
-    "Blind: the IoU of the mask that all prompts of a team suggest to whoever never looks at the sample, each pixel "
-    "with the nearest prompt; of videos in the best frame. A score that is not above it owes nothing to the picture."
+    "Blind: the IoU of the mask that follows from all prompts of a team without the sample, each pixel "
+    "labelled as the nearest prompt; for videos, the best frame. Mean, 95th percentile and maximum over "
+    "targets. A score that is not above it does not show that the run used the image."
+)
+
+KNOWLEDGE_NOTE = (
+    "Knowledge: how much more often the first masks of a run are right at points of prompts in other runs than at "
+    "matched points, about which nobody was prompted; p of a permutation test over samples, corrected over the "
+    "audited "
+    "runs of the phase (Holm). An honest run is right there less often. Below .05 the organiser should ask."
 )
 
 _BLIND_MARGIN = 0.02
-"""A run is flagged if its IoU exceeds the blind IoU by less than this.
+"""Flag a run if its IoU exceeds the blind IoU by at most this much.
 
-A run that submits the blind mask differs from it by rounding.
+If a run submits the blind masks themselves, its IoU differs from the blind IoU only by rounding.
 """
 
 
@@ -38,16 +48,18 @@ class AuditedRun:
     """A finished run and the results of its audit.
 
     Attributes:
-        run: its row.
+        run: row of the run.
         team: name of the team.
-        measure: the statistic by which the board ranks.
-        score: its mean over targets and users; None where there is none.
-        iou: after the last round, of the user with the highest mean; None where the benchmark does not measure it.
-        finding: None until the audit is done.
-        alike: the most similar run of another team, and that team; None where there is none.
+        measure: statistic that the board ranks by.
+        score: mean of this statistic over targets and users; None without values.
+        iou: IoU after the last round, for the user with the highest mean; None if the benchmark does not measure it.
+        finding: result of the audit; None until the audit is done.
+        knowledge_p: p-value of the test for knowledge, corrected over the audited runs of the phase; None without a
+            test.
+        alike: the most similar run of another team, and that team; None without one.
         failure: why the audit failed.
-        failed: the number of failed dialogues.
-        left: the number of samples that were not begun.
+        failed: number of failed dialogues.
+        left: number of samples that the run never started.
     """
 
     run: Run
@@ -56,37 +68,92 @@ class AuditedRun:
     score: float | None
     iou: float | None
     finding: RunFinding | None
+    knowledge_p: float | None
     alike: tuple[Run, str] | None
     failure: str
     failed: int
     left: int
 
     @property
+    def knows_others_prompts(self) -> bool:
+        """Whether the masks show knowledge of prompts in other runs, corrected over the runs of the phase."""
+        return self.knowledge_p is not None and self.knowledge_p <= ALPHA
+
+    @property
     def flags(self) -> list[str]:
-        """Findings that the organiser should look at, one line each."""
+        """Findings that the organiser should inspect, one line each."""
         flags: list[str] = []
+        if self.run.unranked:
+            flags.append(f"not ranked: {self.run.unranked}")
         finding = self.finding
         if finding is not None and self.alike is not None:
             similarity = Similarity(share=finding.alike_share, compared=finding.alike_compared)
             if similarity.is_near:
-                flags.append(f"looks like {_run_and_team(self.alike)}")
+                flags.append(f"very similar to {_run_and_team(self.alike)}")
         blind = finding.blind_mean if finding else None
         if self.iou is not None and blind is not None and self.iou <= blind + _BLIND_MARGIN:
-            flags.append("no better than its prompts")
+            flags.append("no better than its prompts alone")
+        if self.knows_others_prompts:
+            flags.append("shows knowledge of prompts that it did not receive")
         if self.failed > 0:
-            flags.append(f"{self.failed} dialogues failed, which no mean counts")
+            flags.append(f"{self.failed} dialogues failed and are missing from all means")
         if self.left > 0:
-            flags.append(f"{self.left} samples were not begun")
+            flags.append(f"{self.left} samples were not started")
         return flags
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedRun:
+    """A run and the result of its test for knowledge.
+
+    Attributes:
+        id, name: id and name of the run.
+        team: name of the team.
+        excess: as `RunFinding.knowledge_excess`.
+        p: p-value, corrected over the audited runs of the phase.
+    """
+
+    id: str
+    name: str
+    team: str
+    excess: float
+    p: float
+
+    @property
+    def knows_others_prompts(self) -> bool:
+        """Whether the masks show knowledge of prompts in other runs."""
+        return self.p <= ALPHA
+
+
+def tested_runs(
+    session: Session,
+    challenge: Challenge,
+    phase: str,
+) -> list[TestedRun]:
+    """Return the runs of a phase that were tested for knowledge, in the order of their ends."""
+    p_values = corrected_knowledge(session, {(challenge.id, phase)})
+    named = (
+        select(Run.id, Run.name, Team.name, RunFinding.knowledge_excess)
+        .join(Team, Team.id == Run.team_id)
+        .join(RunFinding, RunFinding.run_id == Run.id)
+        .where(Run.challenge_id == challenge.id, Run.phase == phase, Run.extract != "")
+        .order_by(Run.ended_at, Run.id)
+    )
+    tested: list[TestedRun] = []
+    for run_id, name, team, excess in session.execute(named):
+        if run_id in p_values:
+            p = p_values[run_id]
+            tested.append(TestedRun(id=run_id, name=name, team=team, excess=excess or 0.0, p=p))
+    return tested
+
+
 def audit_challenge(session: Session, challenge: Challenge) -> list[AuditedRun]:
-    """Return the finished runs of a challenge by phase, in the order in which they ended."""
+    """Return the finished runs of a challenge by phase, in the order of their ends."""
     return list(_audited_runs(session, Run.challenge_id == challenge.id))
 
 
 def audit_single_run(session: Session, run: Run) -> AuditedRun | None:
-    """Return the audit of a run; None when it is not over, or has no result."""
+    """Return the audit of a run, or None if the run is not over or has no result."""
     return next(_audited_runs(session, Run.id == run.id), None)
 
 
@@ -94,7 +161,7 @@ def audit_sheet(site: Site, name: str) -> Sheet:
     """Return the audit of a challenge as a table.
 
     Raises:
-        InvalidInput: the challenge is unknown.
+        InvalidInput: the challenge does not exist.
     """
     with site.database.reading() as session:
         audited = audit_challenge(session, existing_challenge(site, name))
@@ -106,19 +173,22 @@ def audit_sheet(site: Site, name: str) -> Sheet:
         measure,
         "IoU",
         "blind, mean",
+        "blind, 95th percentile",
         "blind, highest",
         "prompts",
+        "knowledge",
+        "p",
         "equal masks, %",
         "of",
-        "and whose",
-        "look at",
+        "most similar run",
+        "findings",
     )
     return Sheet(
         name="audit",
         caption=f"Runs of {name}",
         head=head,
         rows=tuple(map(_sheet_row, audited)),
-        notes=(BLIND_IOU_NOTE,) if audited else ("No run is over yet.",),
+        notes=(BLIND_IOU_NOTE, KNOWLEDGE_NOTE) if audited else ("No run is over yet.",),
     )
 
 
@@ -129,11 +199,15 @@ def _audited_runs(session: Session, condition: ColumnElement[bool]) -> Iterator[
         .join(RunFinding, RunFinding.run_id == Run.id, isouter=True)
         .where(condition, Run.state == "over", Run.extract != "")
         .order_by(Run.phase, Run.ended_at, Run.id)
+        .options(defer(RunFinding.sketch))
     )
     rows = session.execute(joined).all()
     similar_ids = [row.alike_run_id for _, _, row in rows if row and row.alike_run_id]
     similar_runs = _runs_with_teams(session, similar_ids)
     failures = _audit_failures(session, [run.id for run, _, _ in rows])
+    knowledge_p = corrected_knowledge(
+        session, {(run.challenge_id, run.phase) for run, _, _ in rows}
+    )
     for run, team, finding in rows:
         extract = read_extract(run.extract)
         yield AuditedRun(
@@ -143,11 +217,29 @@ def _audited_runs(session: Session, condition: ColumnElement[bool]) -> Iterator[
             score=ladder_score(extract),
             iou=_last_iou(extract),
             finding=finding,
+            knowledge_p=knowledge_p.get(run.id),
             alike=similar_runs.get(finding.alike_run_id or "") if finding else None,
             failure=failures.get(run.id, ""),
-            failed=sum(extract.failures.values()),
+            failed=sum(extract.failures.values()) + extract.unloaded,
             left=extract.samples - extract.done,
         )
+
+
+def corrected_knowledge(session: Session, phases: Collection[tuple[int, str]]) -> dict[str, float]:
+    """Return the p-value of the test for knowledge by run, corrected over all audited runs of its phase."""
+    corrected: dict[str, float] = {}
+    for challenge_id, phase in phases:
+        tested = session.execute(
+            select(Run.id, RunFinding.knowledge_p)
+            .join(RunFinding, RunFinding.run_id == Run.id)
+            .where(Run.challenge_id == challenge_id, Run.phase == phase)
+            .where(Run.state == "over", RunFinding.knowledge_p.is_not(None))
+            .order_by(Run.id)
+        ).all()
+        uncorrected = {run_id: p for run_id, p in tested if p is not None}
+        p_values = correct_over_runs(list(uncorrected.values()))
+        corrected.update(zip(uncorrected, p_values, strict=True))
+    return corrected
 
 
 def _runs_with_teams(session: Session, run_ids: Sequence[str]) -> dict[str, tuple[Run, str]]:
@@ -180,7 +272,7 @@ def _sheet_row(audited: AuditedRun) -> tuple[Cell, ...]:
     if audited.failure:
         status = f"audit failed: {audited.failure}"
     elif finding is None:
-        status = "to come"
+        status = "pending"
     else:
         status = ""
     cells: list[Cell] = [
@@ -191,12 +283,15 @@ def _sheet_row(audited: AuditedRun) -> tuple[Cell, ...]:
         _value(audited.iou),
     ]
     if finding is None:
-        cells += ["", "", "", "", ""]
+        cells += ["", "", "", "", "", "", "", ""]
     else:
         cells += [
             _value(finding.blind_mean),
+            _value(finding.blind_p95),
             _value(finding.blind_highest),
             finding.prompts,
+            _value(finding.knowledge_excess),
+            _value(audited.knowledge_p),
         ]
         if finding.alike_compared:
             percent = Value(mean=100 * finding.alike_share, decimals=0)

@@ -1,6 +1,7 @@
-"""The leak meter: how much of the truth the prompts reveal to somebody who never looks at the sample.
+"""The leak meter: how much of the truth the prompts alone reveal, without the sample.
 
-The attack is `segarena.segmenters.drawing.nearest_prompt`, which is the segmenter `image-blind` as well.
+The attack is `segarena.segmenters.drawing.nearest_prompt`, which is also the segmenter
+`image-blind`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from segarena.prompts import Prompt
 from segarena.samples import Sample, Target, VideoSample, VolumeSample
@@ -18,12 +19,12 @@ from segarena.segmenters.drawing.nearest_prompt import blind_labels, frames_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Information that the prompts about a target reveal.
+    """How much the prompts about a target reveal.
 
     Attributes:
-        iou: of the blind mask and the truth, the mean over the target's objects; 1 where both are empty.
-        peak: of a video, the same in the frame where it is highest; otherwise `iou`.
-        prompts: their number.
+        iou: IoU of the blind mask and the truth, averaged over the target's objects; 1 if both are empty.
+        peak: for a video, the same in the frame where it is highest; otherwise `iou`.
+        prompts: number of prompts.
     """
 
     iou: float
@@ -31,12 +32,16 @@ class Leak:
     prompts: int
 
 
-def measure_leak(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> Leak:
-    """Measure the leak of prompts about a target; their order and their dialogues do not matter."""
+def measure_leak(
+    sample: Sample,
+    target: Target,
+    prompts: Sequence[Prompt],
+) -> Leak:
+    """Measure how much prompts about a target reveal; their order and dialogues do not matter."""
     spacing = sample.spacing_mm if isinstance(sample, VolumeSample) else None
     has_frames = isinstance(sample, VideoSample)
     blind, steps = blind_labels(prompts, sample.shape, spacing=spacing, has_frames=has_frames)
-    # Large samples are subsampled, and the truth in the same way.
+    # Large samples are subsampled, so the truth is subsampled in the same way.
     subsampled = tuple(slice(None, None, step) for step in steps)
     truth = target.mask[subsampled].astype(np.uint8)
     if target.ignore is None:
@@ -60,7 +65,52 @@ def measure_leak(sample: Sample, target: Target, prompts: Sequence[Prompt]) -> L
     return Leak(iou=whole, peak=peak, prompts=len(prompts))
 
 
-def _iou(blind: NDArray[np.bool_], truth: NDArray[np.bool_], counts: NDArray[np.bool_]) -> float:
-    union = np.count_nonzero((blind | truth) & counts)
-    intersection = np.count_nonzero(blind & truth & counts)
-    return int(intersection) / int(union) if union else 1.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakSummary:
+    """Leaks over targets; None where there are no targets.
+
+    Attributes:
+        targets: number of targets.
+        mean: mean over the targets.
+        p95: 95th percentile, interpolated.
+        highest: maximum over the targets.
+    """
+
+    targets: int
+    mean: float | None
+    p95: float | None
+    highest: float | None
+
+
+def summarise_leaks(ious: ArrayLike) -> LeakSummary:
+    """Return the mean, 95th percentile and maximum of the IoUs of targets.
+
+    A mean alone would hide a target that prompts reveal entirely.
+    """
+    values = np.asarray(ious, np.float64)
+    if not values.size:
+        return LeakSummary(
+            targets=0,
+            mean=None,
+            p95=None,
+            highest=None,
+        )
+    return LeakSummary(
+        targets=values.size,
+        mean=float(values.mean()),
+        p95=float(np.percentile(values, 95)),
+        highest=float(values.max()),
+    )
+
+
+def _iou(
+    blind: NDArray[np.bool_],
+    truth: NDArray[np.bool_],
+    counts: NDArray[np.bool_],
+) -> float:
+    intersection = blind & truth & counts
+    union = (blind | truth) & counts
+    pixels = int(np.count_nonzero(union))
+    if pixels == 0:
+        return 1.0
+    return int(np.count_nonzero(intersection)) / pixels

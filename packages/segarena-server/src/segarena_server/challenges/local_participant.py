@@ -1,4 +1,4 @@
-"""A participant within this process: it exchanges turns with an evaluator directly instead of over the network."""
+"""A participant in this process that exchanges turns with an evaluator directly instead of over the network."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from segarena_server.challenges.evaluator import Evaluator
 
 
 class LocalExchange:
-    """The turns about one sample, each packed and unpacked as if it travelled over the network.
+    """Turns about one sample, each encoded and decoded as for the network.
 
     Args:
-        evaluator: judges them.
-        run: to which they belong.
+        evaluator: evaluates the turns.
+        run: run of the turns.
         place: index of the sample in the run.
-        dialogues: their number.
+        dialogues: number of dialogues.
         past: prompts that the team received about this sample in earlier runs.
         spent_s: seconds charged for other samples of the run.
 
     Attributes:
-        turns: as sent.
-        results: of each turn.
-        charged_s: for all turns.
-        bytes_up, bytes_down: size of all turns and of all replies.
+        turns: the sent turns.
+        results: result of each turn.
+        charged_s: seconds charged for all turns.
+        bytes_up, bytes_down: total size of all turns and of all replies.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class LocalExchange:
         self._queued.append(answer)
 
     def next_reply(self, number: int, sample: Sample) -> DialogueReply:
-        """Return the next reply to a dialogue, for which a turn is sent if necessary."""
+        """Return the next reply to a dialogue; send a turn if necessary."""
         if number not in self._replies:
             self.send(sample)
         return self._replies.pop(number)
 
     def send(self, sample: Sample) -> None:
         """Send the queued answers, and open all dialogues that are not open yet."""
-        # An answer to a dialogue that this turn opens has to wait for the next turn.
+        # An answer to a dialogue that this turn opens must wait for the next turn.
         to_send = [answer for answer in self._queued if answer.dialogue not in self._unopened]
         turn = TurnMessage(id=str(uuid.uuid4()), answers=to_send, open=self._unopened)
         self._queued = [answer for answer in self._queued if answer not in to_send]
@@ -109,19 +109,23 @@ class LocalExchange:
 
 
 class LocalSession:
-    """One dialogue without the truth; it has the interface `segarena.engine.session_protocol.SessionLike`.
+    """One dialogue without the truth, with the interface `segarena.engine.session_protocol.SessionLike`.
 
     Args:
-        exchange: sends its turns.
-        number: of the dialogue.
-        sample: without truth.
+        exchange: sends the turns of the dialogue.
+        number: index of the dialogue.
+        sample: the sample without truth.
         described: the dialogue as `PackedSample.dialogues` describes it.
     """
 
     judges = "the evaluator"
 
     def __init__(
-        self, exchange: LocalExchange, number: int, sample: Sample, described: Mapping[str, Any]
+        self,
+        exchange: LocalExchange,
+        number: int,
+        sample: Sample,
+        described: Mapping[str, Any],
     ) -> None:
         self.sample = sample
         self.user_name = str(described["user"])
@@ -134,7 +138,7 @@ class LocalSession:
         self._number = number
 
     def next(self) -> Dialogue | None:
-        """Return the dialogue with the next prompts, None at the end."""
+        """Return the dialogue with the next prompts, or None at the end."""
         if self.is_over:
             return None
         reply = self._exchange.next_reply(self._number, self.sample)
@@ -143,7 +147,7 @@ class LocalSession:
             self.dialogue = Dialogue(
                 rounds=self.dialogue.rounds, previous=self.dialogue.previous, lift=reply.lift
             )
-        # Rounds without prompts were answered by the evaluator with the previous mask.
+        # The evaluator answered the rounds without prompts with the previous mask.
         silent = reply.rounds if reply.over else reply.rounds[:-1]
         for _ in silent:
             self.dialogue = self.dialogue.ask(()).answer(repeat_previous(self))
@@ -153,7 +157,7 @@ class LocalSession:
         return self.dialogue
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Take the answer to the last prompts; return no metrics, since the evaluator does not reveal them."""
+        """Submit the answer to the last prompts; return no metrics, because the evaluator does not reveal them."""
         name = f"answer for {self.name}"
         prediction = as_prediction(answer, self.sample.shape, objects=self._objects, name=name)
         sent = Prediction(prediction.mask, candidates=prediction.candidates)
@@ -171,6 +175,6 @@ class LocalSession:
         """Do nothing: the clock of the exchange decides."""
 
     def rows(self) -> Rows:
-        """Send all queued answers; return no rows, since the evaluator has them."""
+        """Send all queued answers; return no rows, because the evaluator has them."""
         self._exchange.flush(self.sample)
         return Rows()

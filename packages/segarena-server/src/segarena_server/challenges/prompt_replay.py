@@ -1,4 +1,4 @@
-"""Prompt replay: a team that gets the same sample again receives the same prompts again."""
+"""Prompt replay: a team that receives a sample again also receives the same prompts again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from segarena.roles import Turn, User
 from segarena.samples import Shape, Support
 
 PromptHistory: TypeAlias = dict[int, list[Sequence[Prompt]]]
-"""The prompts of the first rounds of each dialogue, by its number."""
+"""Prompts of the first rounds of each dialogue, by its index."""
 
 
 class ReplayingUser:
-    """A user that repeats earlier prompts in the first rounds, and then lets another user go on.
+    """A user that repeats earlier prompts in the first rounds, then hands over to another user.
 
-    The dialogue can go on from repeated prompts, since they are correct for any answer. As they do
-    not depend on the answers, repeating a run yields no further information. From the first new
-    round on, the user sees the actual dialogue. However many runs a team begins, it receives no
+    The dialogue can continue after repeated prompts, because they are correct for any answer. They
+    do not depend on the answers, so repeating a run yields no further information. From the first
+    new round on, the user sees the actual dialogue. However many runs a team starts, it receives no
     more rounds about a sample than one dialogue has.
 
     Args:
-        user: gives the prompts of further rounds.
+        user: user that prompts in further rounds.
         past: earlier prompts, by round.
     """
 
@@ -35,7 +35,8 @@ class ReplayingUser:
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return the prompts of this round.
 
-        Examples are chosen anew by the user: they belong to other samples, whose names were not stored.
+        The user chooses support examples anew: they belong to other samples, whose names were not
+        stored.
         """
         if turn.round > len(self.past):
             return self._user.next(turn)
@@ -49,7 +50,7 @@ class ReplayingUser:
 
 
 def pack_history(history: PromptHistory) -> bytes:
-    """Return prompts in the format in which they are stored; b"" for none."""
+    """Encode prompts for storage; b"" without prompts."""
     replies: list[DialogueReply] = []
     for number, rounds in sorted(history.items()):
         if rounds:
@@ -58,7 +59,7 @@ def pack_history(history: PromptHistory) -> bytes:
 
 
 def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
-    """Return stored prompts without further rounds, for dialogues of one round.
+    """Keep only the first round of stored prompts, for dialogues of one round.
 
     Raises:
         StoreError: the stored prompts are damaged.
@@ -71,7 +72,7 @@ def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...
 
 
 def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:
-    """Return stored prompts about a sample of `shape`, concatenated in the order of `packed`.
+    """Decode stored prompts about a sample of `shape`, concatenated in the order of `packed`.
 
     Raises:
         StoreError: the stored prompts are damaged.
@@ -83,7 +84,7 @@ def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:
         try:
             replies = unpack_reply(content, shape).dialogues
         except InvalidInput as error:
-            raise StoreError(f"prompts given before: {error}") from error
+            raise StoreError(f"stored prompts are damaged: {error}") from error
         for reply in replies:
             history.setdefault(reply.dialogue, []).extend(reply.rounds)
     return history

@@ -1,8 +1,8 @@
-"""A rehearsal: a segmenter takes part in a challenge within this process.
+"""Rehearsals: a segmenter takes part in a challenge within this process.
 
-It shows the organiser the view of participants.
+A rehearsal shows the organiser what participants will see.
 
-Samples, prompts and masks are packed and unpacked as if they travelled over the network.
+Samples, prompts and masks are encoded and decoded as for the network.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class SampleRehearsal:
     """The rehearsal of one sample.
 
     Attributes:
-        sample: its name, which participants never see.
-        sample_bytes: what a participant downloads once.
-        bytes_down, bytes_up: size of all prompts and of all answers.
-        turns: their number.
-        seconds: duration here, the segmenter included.
-        charged_s: for the answers.
+        sample: name of the sample, which participants never see.
+        sample_bytes: size of the sample, which a participant downloads once.
+        bytes_down, bytes_up: total size of all prompts and of all answers.
+        turns: number of turns.
+        seconds: duration on this machine, including the segmenter.
+        charged_s: seconds charged for the answers.
         judged: status of each dialogue after each turn.
-        given: the prompts that were given, in the format in which they are stored for a team.
+        given: the sent prompts, in the format in which the server stores them for a team.
         exchanged: the turns and their results.
-        leaks: leak of the prompts about each target, by its name.
+        leaks: how much the prompts reveal of each target, by target id.
     """
 
     sample: str
@@ -71,9 +71,9 @@ class Rehearsal:
     """Runs of a segmenter in a phase of a challenge.
 
     Args:
-        challenge: as described.
-        phase: its name.
-        segmenter: as written for `segarena run -s`, or an object.
+        challenge: description of the challenge.
+        phase: name of the phase.
+        segmenter: as in `segarena run -s`, or an object.
         answer_s: time limit of one answer; None for the limit of an ordinary run.
 
     Raises:
@@ -109,18 +109,21 @@ class Rehearsal:
         """Rehearse a run about some samples of the pool.
 
         Args:
-            samples: their names.
-            folder: where the run is written.
+            samples: names of the samples.
+            folder: folder for the run.
             progress: context of each sample.
 
         Returns:
-            The run folder as a server has it, and the rehearsal of each sample.
+            The run folder as a server would write it, and the rehearsal of each sample.
 
         Raises:
-            StoreError: the folder cannot be written, or holds something else.
+            StoreError: the folder is not writable, or contains other files.
         """
         run = RunInfo(
-            id=str(uuid.uuid4()), phase=self._phase, name=self._name, samples=tuple(samples)
+            id=str(uuid.uuid4()),
+            phase=self._phase,
+            name=self._name,
+            samples=tuple(samples),
         )
         run_folder = self.evaluator.open_folder(folder, run)
         rehearsed: list[SampleRehearsal] = []
@@ -136,14 +139,18 @@ class Rehearsal:
         return run_folder, rehearsed
 
     def rehearse_sample(
-        self, run: RunInfo, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
+        self,
+        run: RunInfo,
+        place: int,
+        past: tuple[bytes, ...] = (),
+        spent_s: float = 0.0,
     ) -> tuple[SampleRehearsal, Rows]:
         """Rehearse all dialogues about one sample of a run.
 
         Args:
-            run: any run whose samples are from the pool.
+            run: a run whose samples are from the pool.
             place: index of the sample in the run.
-            past: prompts that the team received about it in earlier runs.
+            past: prompts that the team received about the sample in earlier runs.
             spent_s: seconds charged for other samples of the run.
 
         Returns:
@@ -186,7 +193,7 @@ class Rehearsal:
 
 
 class _SingleSample:
-    """A dataset of one sample that a participant has downloaded."""
+    """A dataset of the one sample that a participant has downloaded."""
 
     name = "fetched"
     fingerprint = ""

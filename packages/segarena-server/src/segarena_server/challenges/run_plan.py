@@ -1,4 +1,4 @@
-"""The plan by which runs of participants are judged, and the rules that participants see."""
+"""The plan by which participants' runs are evaluated, and the rules that participants see."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo, UserInfo
 from segarena.registry import find
 from segarena.roles import Benchmark, Dataset, TimeBudget
 from segarena_server.challenges.description import ChallengeDescription, Phase
+from segarena_server.challenges.score_visibility import is_on_ladder
 
 _SHARED_FIELDS = [name for name in PhaseInfo.__struct_fields__ if name in Phase.__struct_fields__]
-"""Fields that participants see as the phase describes them."""
+"""Fields that participants see exactly as the phase describes them."""
 
 
 def participant_plan(
-    challenge: ChallengeDescription, phase: Phase, name: str = "participant"
+    challenge: ChallengeDescription,
+    phase: Phase,
+    name: str = "participant",
 ) -> Plan:
-    """Return the plan of a participant's run: the benchmark with the limits, the pool and the seed of a phase.
+    """Return the plan of a participant's run: the benchmark with a phase's limits, pool and seed.
 
     Raises:
-        PluginError: the benchmark is unknown, or does not take these options.
-        InvalidInput: the benchmark does not take these limits.
+        PluginError: the benchmark does not exist, or does not accept these options.
+        InvalidInput: the benchmark does not accept these limits.
     """
     spec = PluginSpec.of(challenge.benchmark)
     option_names = {option.name for option in options_of(find("benchmark", spec.reference))}
-    # Masks are submitted at once, after the first prompts.
+    # Masks are submitted all at once, after the first prompts.
     rounds = 1 if "masks" in phase.takes else phase.rounds
     limits: dict[str, Any] = {"rounds": rounds, "seconds_per_object": phase.seconds_per_object}
     own_limits = {
@@ -58,11 +61,15 @@ def participant_plan(
 
 
 def open_participant_run(
-    path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]
+    path: Path,
+    plan: Plan,
+    dataset: Dataset,
+    samples: Sequence[str],
 ) -> RunFolder:
-    """Start or continue the folder of a run about samples of the plan's dataset, in this order.
+    """Create or continue the folder of a run about samples of the plan's dataset, in this order.
 
-    Rows are written into it as by any other run: by the index of the sample, while `RunFolder.lock` is held.
+    Write rows into it as in any other run: by the index of the sample, while holding
+    `RunFolder.lock`.
 
     Raises:
         DatasetError, PluginError, StoreError: as for any run.
@@ -71,10 +78,10 @@ def open_participant_run(
 
 
 def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
-    """Return the public description of a challenge; this builds its users.
+    """Return the public description of a challenge; this builds the challenge's users.
 
     Raises:
-        PluginError, InvalidInput: as `participant_plan`.
+        PluginError, InvalidInput: as for `participant_plan`.
     """
     rules = participant_plan(challenge, challenge.phases[0]).benchmark
     users = [
@@ -94,14 +101,14 @@ def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
 
 
 def public_user_name(user: PluginSpec) -> str:
-    """Return the name of a user that participants see: the one that the benchmark gives it, else without files."""
+    """Return the name of a user for participants: the one that the benchmark assigns, else the text without files."""
     return user.own_name or _public_text(user)
 
 
 def _phase_info(challenge: ChallengeDescription, phase: Phase) -> PhaseInfo:
     rules: Benchmark = participant_plan(challenge, phase).benchmark
     described = {name: getattr(phase, name) for name in _SHARED_FIELDS}
-    # The rules in force: a limit that the phase leaves open is that of the benchmark.
+    # The rules in force: where the phase sets no limit, the benchmark's limit applies.
     in_force: dict[str, Any] = {
         "rounds": rules.rounds,
         "seconds_per_object": None if rules.budget is None else rules.budget.seconds_per_object,
@@ -109,9 +116,10 @@ def _phase_info(challenge: ChallengeDescription, phase: Phase) -> PhaseInfo:
         "adapter": "" if rules.adapter is None else _public_text(rules.adapter),
         "dataset": "",
         "seed": None,
+        "ladder": is_on_ladder(phase, is_repeat=False),
     }
     if "run" in phase.takes:
-        # Participants hold such runs themselves, for which they need the data and the seed.
+        # Participants make such runs themselves, for which they need the data and the seed.
         in_force["dataset"] = _public_text(PluginSpec.of(challenge.pool(phase)))
         in_force["seed"] = phase.seed
     return PhaseInfo(**(described | in_force))
@@ -123,7 +131,7 @@ def _prompt_kinds(user: PluginSpec) -> list[str] | None:
 
 
 def _public_text(spec: PluginSpec) -> str:
-    """Return a plug-in as text, without options that may name files of the server."""
+    """Return a plug-in as text, without options that may name files on the server."""
     reference = spec.reference
     if ".py:" in reference:
         reference = reference.rpartition(":")[2]
@@ -133,7 +141,7 @@ def _public_text(spec: PluginSpec) -> str:
 
 def _names_file(value: Any) -> bool:
     if isinstance(value, str):
-        # Path.exists raises for names that are too long, os.path.exists does not.
+        # Path.exists raises for names that are too long; os.path.exists does not.
         return "/" in value or "\\" in value or os.path.exists(value)  # noqa: PTH110
     if isinstance(value, Mapping):
         return any(map(_names_file, value.values()))

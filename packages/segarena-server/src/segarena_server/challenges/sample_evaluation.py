@@ -1,10 +1,10 @@
-"""The evaluation of one sample of a run: its dialogues, advanced turn by turn."""
+"""Evaluation of one sample of a run: its dialogues, advanced turn by turn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from math import isfinite
+from math import isfinite, prod
 
 from segarena.dialogue import as_prediction
 from segarena.engine.lockstep import (
@@ -38,31 +38,31 @@ from segarena_server.challenges.prompt_replay import (
 )
 from segarena_server.challenges.time_charge import TimeBank
 
-NO_ANSWER = "there was no answer"
-OUR_FAULT = "this dialogue cannot go on for a reason on this side; the organiser sees which"
-"""The failures reported to participants. The actual reason may reveal hidden data."""
+NO_ANSWER = "the participant had no answer"
+OUR_FAULT = "the server cannot continue this dialogue; the organiser can see the reason"
+"""Failures as reported to participants; the actual reason could reveal hidden data."""
 
 _MAX_LISTED = 20
-"""Dialogues that an error message lists."""
+"""Maximum number of dialogues that an error message lists."""
 
 
 class DialogueState(Enum):
-    """The state of a dialogue, as its participant sees it."""
+    """The state of a dialogue as its participant sees it."""
 
     UNOPENED = auto()
-    """The participant has not asked for its first prompts."""
+    """The participant has not requested its first prompts."""
     WAITING = auto()
-    """Prompts wait for an answer."""
+    """Prompts await an answer."""
     REPLAYING = auto()
-    """The rules have ended the dialogue, and prompts of an earlier run wait for an answer that counts for nothing."""
+    """The rules have ended the dialogue, but prompts of an earlier run await an answer that does not count."""
     FINISHED = auto()
-    """No further prompts will come."""
+    """No further prompts will follow."""
     LATE = auto()
-    """It ended because its time was over."""
+    """The dialogue ended because its time was up."""
     GIVEN_UP = auto()
-    """It ended because the participant had no answer."""
+    """The dialogue ended because the participant had no answer."""
     SERVER_FAILED = auto()
-    """It ended because a user or a metric failed."""
+    """The dialogue ended because a user or a metric failed."""
 
 
 _AWAITS_ANSWER = (DialogueState.WAITING, DialogueState.REPLAYING)
@@ -74,16 +74,20 @@ class _Dialogue:
 
     Attributes:
         past: prompts of earlier runs, by round.
-        requested: rounds whose prompts were sent.
-        replayed_answers: repeated rounds answered after the rules had ended the dialogue; they do
-            not count.
-        accrued_s: seconds charged since its last answer.
-        seconds: charged for its last answer.
-        values: metrics of its last answer.
+        requested: number of rounds whose prompts were sent.
+        replayed_answers: number of repeated rounds answered after the rules had ended the dialogue;
+            they do not count.
+        accrued_s: seconds charged since the last answer.
+        seconds: seconds charged for the last answer.
+        values: metrics of the last answer.
     """
 
     def __init__(
-        self, number: int, session: Session, phase: Phase, past: Sequence[Sequence[Prompt]]
+        self,
+        number: int,
+        session: Session,
+        phase: Phase,
+        past: Sequence[Sequence[Prompt]],
     ) -> None:
         self.number = number
         self.session = session
@@ -102,21 +106,21 @@ class _Dialogue:
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether prompts wait for an answer."""
+        """Whether prompts await an answer."""
         return self.state in _AWAITS_ANSWER
 
     @property
     def is_over(self) -> bool:
-        """Whether no further prompts will come."""
+        """Whether no further prompts will follow."""
         return self.state not in _IS_ACTIVE
 
     @property
     def has_replay(self) -> bool:
-        """Whether the rules ended it before a round of an earlier run, which is therefore repeated.
+        """Whether the rules ended the dialogue before a round of an earlier run, which must therefore be repeated.
 
-        The end of a dialogue tells the participant that the answer is good enough. It is
-        concealed during rounds that an earlier run had already; otherwise each further run could
-        be used to query the truth.
+        The end of a dialogue tells the participant that the answer is good enough. The evaluation
+        hides it during rounds that an earlier run had already reached; otherwise each further run
+        could query the truth.
         """
         session = self.session
         has_ended_by_rules = (
@@ -128,17 +132,17 @@ class _Dialogue:
         remaining = self.past[self.requested :]
         if not has_ended_by_rules or not remaining:
             return False
-        # Examples are chosen anew in each run, so they are not replayed.
+        # Each run chooses support examples anew, so they are not replayed.
         return not any(isinstance(prompt, Support) for prompt in remaining[0])
 
     def give_up(self, message: str) -> None:
-        """End it without an answer. The reply is the same if the rules had ended it before."""
+        """End the dialogue without an answer. The reply is the same if the rules had already ended it."""
         self.state = DialogueState.GIVEN_UP
         if not self.session.is_over:
             self.session.fail(message)
 
     def told_failure(self) -> str:
-        """Return the failure to report to the participant; "" for none."""
+        """Return the failure to report to the participant, or "" for none."""
         if self.state is DialogueState.SERVER_FAILED:
             return OUR_FAULT
         if self.session.failure or self.state is DialogueState.GIVEN_UP:
@@ -146,7 +150,7 @@ class _Dialogue:
         return ""
 
     def status(self) -> DialogueStatus:
-        """Return its status for the organiser."""
+        """Return the status of the dialogue for the organiser."""
         session = self.session
         return DialogueStatus(
             number=self.number,
@@ -166,26 +170,40 @@ class _Dialogue:
         )
 
 
+_BYTES_PER_PIXEL = 8
+"""Memory of a dialogue per pixel or voxel: the masks of the target, of the last prediction and of
+the errors, and data that the benchmark derives from the target. Measured on photographs: 37 bytes
+per pixel for four to five dialogues.
+"""
+_BYTES_PER_SAMPLE = 2**16
+"""Memory of a sample independent of its shape, measured on photographs of 96 x 72 pixels."""
+
+
 class SampleEvaluation:
     """All dialogues about one sample.
 
     Args:
         cast: users, metrics and rules of the run.
-        sample: with its truth.
-        phase: its limits.
+        sample: the sample with its truth.
+        phase: the phase with its limits.
         past: prompts that the team received about this sample in earlier runs.
-        limit: of each call of a user or a metric.
+        limit: time limit of each call of a user or a metric.
 
     Attributes:
-        digest: of the turns taken so far.
-        sample: with its truth.
+        digest: hash of the turns taken so far.
+        sample: the sample with its truth.
     """
 
     def __init__(
-        self, cast: RunCast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit
+        self,
+        cast: RunCast,
+        sample: Sample,
+        phase: Phase,
+        past: Sequence[bytes],
+        limit: TimeLimit,
     ) -> None:
         history = unpack_history(past, sample.shape) if phase.kind == "test" else {}
-        # Time stands still for the sessions: the charged seconds come with each turn.
+        # The sessions' clock stands still, because the charged seconds come with each turn.
         sessions = open_sessions(cast, sample, clock=lambda: 0.0)
         self.digest = ""
         self.sample = sample
@@ -202,8 +220,14 @@ class SampleEvaluation:
         return all(dialogue.is_over for dialogue in self._dialogues)
 
     @property
+    def size_bytes(self) -> int:
+        """Estimated size in memory."""
+        dialogue_bytes = prod(self.sample.shape) * _BYTES_PER_PIXEL
+        return _BYTES_PER_SAMPLE + len(self._dialogues) * dialogue_bytes
+
+    @property
     def dialogues(self) -> dict[int, tuple[str, str, str, int]]:
-        """Sample, target, user and repeat of each dialogue, as the records have them, by its number."""
+        """Sample, target, user and repeat of each dialogue, as in the records, by its index."""
         keys: dict[int, tuple[str, str, str, int]] = {}
         for dialogue in self._dialogues:
             session = dialogue.session
@@ -212,7 +236,7 @@ class SampleEvaluation:
         return keys
 
     def read(self, charged: ChargedTurn) -> TurnMessage:
-        """Parse and check a turn without taking it.
+        """Parse and validate a turn without applying it.
 
         Raises:
             InvalidInput: the turn is damaged, or does not fit the state of the dialogues.
@@ -227,7 +251,8 @@ class SampleEvaluation:
         return turn
 
     def take(self, turn: TurnMessage, charged: ChargedTurn) -> EvaluationResult:
-        """Take a turn that `read` returned: judge its answers and ask for the next prompts."""
+        """Apply a turn from `read`: evaluate its answers and request the next prompts."""
+        # Computed before the answers are applied, because they change which dialogues wait.
         waiting = [dialogue for dialogue in self._dialogues if dialogue.awaits_answer]
         for dialogue in waiting:
             dialogue.accrued_s += charged.charged_s / len(waiting)
@@ -249,7 +274,7 @@ class SampleEvaluation:
         )
 
     def leave(self, why: str) -> Rows:
-        """Let all unfinished dialogues fail; return the rows of all dialogues."""
+        """Fail all unfinished dialogues and return the rows of all dialogues."""
         for dialogue in self._dialogues:
             session = dialogue.session
             if not session.is_over:
@@ -264,7 +289,7 @@ class SampleEvaluation:
         return rows
 
     def _check(self, turn: TurnMessage) -> None:
-        """Raise `InvalidInput` unless all answers can be judged, and all dialogues to open are unopened."""
+        """Raise `InvalidInput` unless all answers are valid, and all dialogues to open are unopened."""
         unopened = [
             dialogue.number
             for dialogue in self._dialogues
@@ -277,7 +302,7 @@ class SampleEvaluation:
             )
         if not (turn.answers or turn.open or turn.failed):
             raise InvalidInput(
-                "turn: expected answers, dialogues to open, or why there is nothing to say"
+                "turn: expected answers, dialogues to open, or the reason why there are none"
             )
         for answer in turn.answers:
             if answer.prediction is None:
@@ -294,7 +319,7 @@ class SampleEvaluation:
         return most_s is not None and charged.spent_s + charged.charged_s > most_s
 
     def _take_answers(self, turn: TurnMessage, *, is_over_time: bool) -> list[_Dialogue]:
-        """Judge the answers of a turn; return the dialogues that they belong to."""
+        """Evaluate the answers of a turn and return their dialogues."""
         if turn.failed:
             ended = [dialogue for dialogue in self._dialogues if not dialogue.is_over]
             for dialogue in ended:
@@ -308,7 +333,11 @@ class SampleEvaluation:
         return answered
 
     def _take_answer(
-        self, dialogue: _Dialogue, answer: DialogueAnswer, *, is_over_time: bool
+        self,
+        dialogue: _Dialogue,
+        answer: DialogueAnswer,
+        *,
+        is_over_time: bool,
     ) -> None:
         dialogue.seconds = dialogue.accrued_s
         dialogue.accrued_s = 0.0
@@ -340,9 +369,13 @@ class SampleEvaluation:
             dialogue.state = DialogueState.FINISHED if was_judged else DialogueState.LATE
 
     def _next_prompts(
-        self, touched: Sequence[_Dialogue], new_prompts: PromptHistory, *, stops_at_silence: bool
+        self,
+        touched: Sequence[_Dialogue],
+        new_prompts: PromptHistory,
+        *,
+        stops_at_silence: bool,
     ) -> list[DialogueReply]:
-        """Return the replies to some dialogues, and add prompts that were never given before to `new_prompts`."""
+        """Return the replies to some dialogues, and collect prompts that were never sent before in `new_prompts`."""
         going = [dialogue.session for dialogue in touched if not dialogue.session.is_over]
         prepare_shared_work(going, self._limit)
         return [
@@ -351,14 +384,18 @@ class SampleEvaluation:
         ]
 
     def _reply_to(
-        self, dialogue: _Dialogue, new_prompts: PromptHistory, *, stops_at_silence: bool
+        self,
+        dialogue: _Dialogue,
+        new_prompts: PromptHistory,
+        *,
+        stops_at_silence: bool,
     ) -> DialogueReply:
-        """Return the next rounds of a dialogue, up to the first round that the participant has to answer.
+        """Return the next rounds of a dialogue, up to the first one that the participant must answer.
 
         Args:
-            dialogue: which one.
-            new_prompts: receives prompts that were never given before.
-            stops_at_silence: whether the participant answers rounds without prompts, too.
+            dialogue: the dialogue.
+            new_prompts: collects prompts that were never sent before.
+            stops_at_silence: whether the participant also answers rounds without prompts.
         """
         rounds = self._request_rounds(dialogue, new_prompts, stops_at_silence=stops_at_silence)
         while dialogue.has_replay and dialogue.state is not DialogueState.REPLAYING:
@@ -381,9 +418,13 @@ class SampleEvaluation:
         )
 
     def _request_rounds(
-        self, dialogue: _Dialogue, new_prompts: PromptHistory, *, stops_at_silence: bool
+        self,
+        dialogue: _Dialogue,
+        new_prompts: PromptHistory,
+        *,
+        stops_at_silence: bool,
     ) -> list[Sequence[Prompt]]:
-        """Ask the user for prompts; a round without prompts is answered with the previous mask."""
+        """Request prompts from the user; answer rounds without prompts with the previous mask."""
         session = dialogue.session
         rounds: list[Sequence[Prompt]] = []
         while not session.is_over:
@@ -405,7 +446,7 @@ class SampleEvaluation:
         return rounds
 
     def _public_values(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
-        """Return metrics as participants of a practice see them; in a test each value would reveal some truth."""
+        """Return metrics for participants; only in a practice phase, because each value reveals some of the truth."""
         if self._phase.kind != "practice" or self._phase.shows == "prompts" or not values:
             return None
         decimals = self._phase.decimals

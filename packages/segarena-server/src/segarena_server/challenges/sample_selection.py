@@ -1,4 +1,4 @@
-"""The selection of the samples of a run: drawn from the pool by a secret seed, those that are new to the team first."""
+"""Selection of a run's samples: drawn from the pool by a secret seed, preferring those that are new to the team."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ def draw_samples(
     phase: Phase,
     *,
     runs: Mapping[str, int],
+    met: AbstractSet[str] = frozenset(),
     busy: AbstractSet[str] = frozenset(),
 ) -> tuple[str, ...]:
     """Return the samples of a team's next run.
 
-    The seed determines an order of the pool, which is the same for all teams. So their first runs are about the same
-    samples and can be compared pair by pair, then their second runs, and so on. A practice always takes the first
-    samples of the pool in its own order.
+    The seed determines an order of the pool that is the same for all teams. Their first runs
+    therefore use the same samples and can be compared in pairs, then their second runs, and so on.
+    A practice phase always takes the first samples of the pool in the pool's own order.
 
     Args:
         pool: all samples with dialogues, in the order of the dataset.
-        phase: with the number of samples of a run, and the seed.
-        runs: number of the team's earlier runs about each sample; other samples count as 0.
-        busy: samples of the team's unfinished runs. A sample is never in two runs of a team at once: both would receive
-            first prompts for their answers, twice as many as the team may receive.
+        phase: phase with the number of samples per run and the seed.
+        runs: number of the team's earlier runs about each sample; 0 for samples not listed.
+        met: samples about which the team has received prompts; they come last, because a run about one is unranked.
+        busy: samples of the team's unfinished runs. Two runs of a team never share a sample at the same time: both
+            would receive first prompts for their answers, twice as many as the team may receive.
 
     Raises:
         InvalidInput: the pool is empty, or too many of its samples are busy.
@@ -43,11 +45,13 @@ def draw_samples(
     free = [name for name in pool if name not in busy]
     if len(free) < wanted:
         raise InvalidInput(
-            f"phase {phase.name}: a run has {wanted} samples, and {len(busy)} of {len(pool)} are in runs of yours that "
-            "are not over; finish one first"
+            f"phase {phase.name}: a run needs {wanted} samples, but {len(busy)} of {len(pool)} are in your "
+            "unfinished runs"
+            "; "
+            "finish one first"
         )
 
-    def rank(name: str) -> tuple[int, str]:
-        return (runs.get(name, 0), sha256(f"{phase.seed} ", name))
+    def rank(name: str) -> tuple[bool, int, str]:
+        return (name in met, runs.get(name, 0), sha256(f"{phase.seed} ", name))
 
     return tuple(sorted(free, key=rank)[:wanted])

@@ -1,19 +1,23 @@
-"""`segarena challenge`: management of the challenges in a data folder."""
+"""`segarena challenge`: manage the challenges in a data folder."""
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
 from segarena.errors import InvalidInput, StoreError
+from segarena.files.text_files import read_text
 from segarena.reports import terminal_table
 from segarena.terminal.exit_codes import one_line_errors
+from segarena.terminal.help_format import RARE
 from segarena.terminal.sheet_output import show_sheet
 from segarena_server.challenges.challenge_management import (
     OnSample,
@@ -29,16 +33,24 @@ from segarena_server.challenges.description import (
     read_challenge,
 )
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.export import export_challenge
 from segarena_server.challenges.form_fields import parse_form
 from segarena_server.challenges.integrity_audit import audit_sheet
+from segarena_server.challenges.markdown import render_markdown
+from segarena_server.challenges.phase_fields import with_phase_options
+from segarena_server.challenges.prompt_attacks import ATTACKED_SAMPLES, measure_prompt_attacks
 from segarena_server.challenges.rehearsal import Rehearsal
+from segarena_server.challenges.run_sizes import run_sizes, warnings_about_ranks
 from segarena_server.challenges.sample_pool import SamplePool, preview_phases
-from segarena_server.commands.organiser_sheets import looked_at, overview, rehearsed
+from segarena_server.commands.challenge_organisers import add_and_remove_organisers
+from segarena_server.commands.challenge_teams import decide_teams, teams_sheet
+from segarena_server.commands.organiser_sheets import attacked, looked_at, overview, rehearsed
+from segarena_server.commands.second_factor_removal import switch_off_second_factor
 from segarena_server.commands.serve import DATA
+from segarena_server.commands.sign_in_locks import lift_locks
 from segarena_server.config_file import own_settings, read_settings
 from segarena_server.db.database import Database
 from segarena_server.db.schema import migrate, revision_of
+from segarena_server.pages.challenge_export import export_challenge
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
@@ -61,10 +73,11 @@ def _challenge() -> None:
 
 
 @app.command("new")
+@with_phase_options()
 def new(
     name: Annotated[
         str,
-        typer.Argument(help="Short name, as it stands in addresses: lower case, digits, dashes."),
+        typer.Argument(help="Short name for addresses: lower case, digits, dashes."),
     ],
     benchmark: Annotated[
         str, typer.Option("--benchmark", "-b", help="As for `segarena run`.")
@@ -72,65 +85,58 @@ def new(
     dataset: Annotated[
         str, typer.Option("--dataset", "-d", help="As for `segarena run`; hidden from others.")
     ] = "demo",
-    title: Annotated[str, typer.Option(help="For people; by default the name.")] = "",
+    title: Annotated[str, typer.Option(help="Title on pages; by default the name.")] = "",
     text: Annotated[
-        Path | None, typer.Option(help="A file with what people should know, in plain paragraphs.")
+        Path | None, typer.Option(help="Markdown file with the text for participants.")
     ] = None,
-    phase: Annotated[str, typer.Option(help="Name of the phase.")] = "test",
-    kind: Annotated[
-        str, typer.Option(help="practice: the truth is open; test: it is hidden.")
-    ] = "test",
-    takes: Annotated[
-        str,
-        typer.Option(
-            help="How one takes part: dialogue, masks (alone), run (in a practice), worker; commas between."
-        ),
-    ] = "dialogue",
-    opens: Annotated[
-        str | None, typer.Option(help="2026-06-01 or 2026-06-01T12:00+02:00; UTC by default.")
-    ] = None,
-    closes: Annotated[str | None, typer.Option(help="Likewise.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="Samples of a run, drawn from the dataset; all by default.")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Rounds of a dialogue, in place of the benchmark's.")
-    ] = None,
-    runs_per_day: Annotated[int | None, typer.Option(help="Of one team.")] = None,
-    runs_in_all: Annotated[int | None, typer.Option(help="Of one team.")] = None,
-    runs_at_once: Annotated[int, typer.Option(help="Of one team.")] = 1,
-    seconds_per_object: Annotated[
-        float | None, typer.Option(help="For all answers of a dialogue.")
-    ] = None,
-    seconds_per_answer: Annotated[float | None, typer.Option(help="For one answer.")] = None,
-    shows: Annotated[
-        str, typer.Option(help="What participants see: prompts, own (scores), board.")
-    ] = "board",
-    ladder: Annotated[
-        bool, typer.Option("--ladder", help="Only runs count that are better by more than chance.")
-    ] = False,
     described: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="A description in JSON in place of these; see `challenge show`."
+            "--from", help="JSON description in place of the other options; see `challenge show`."
         ),
     ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            help="Markdown file with terms that each participant accepts before the first run."
+        ),
+    ] = None,
+    approves_teams: Annotated[
+        bool,
+        typer.Option(
+            "--approve-teams",
+            help="Let teams begin runs only after you approved them.",
+            rich_help_panel=RARE,
+        ),
+    ] = False,
+    practice_may_reveal_test: Annotated[
+        bool,
+        typer.Option(
+            "--practice-may-reveal-test",
+            rich_help_panel=RARE,
+            help="Allow samples of a test phase in a practice phase, which shows participants their ground truth.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Open a few samples and say what it would be; make nothing."
+            "--dry-run",
+            help="Preview the challenge from a few samples (all if practice and test phases differ); create nothing.",
         ),
     ] = False,
     data: Data = DATA,
     db: Db = None,
+    *,
+    phase_options: dict[str, str],
 ) -> None:
-    """Make a challenge: a benchmark on a dataset that participants cannot see, with dates and limits.
+    """Create a challenge: a benchmark on a dataset that participants cannot see, with dates and limits.
 
         segarena challenge new photos --benchmark clicks --dataset "folder(path='photos')" --closes 2026-09-01
 
-    The dataset and the benchmark are looked at now, and each sample is laid ready as participants will fetch it.
-    Several phases are described in a file: `segarena challenge show` prints one to start from.
+    The command checks the dataset and the benchmark, and prepares each sample for download. To
+    describe several phases, write a file: `segarena challenge show` prints one to start from.
     """
+    # Building may take minutes, so every problem that needs no data is reported first.
     with one_line_errors("stopped; nothing was created"):
         if described:
             challenge = read_challenge(described.read_bytes())
@@ -139,7 +145,7 @@ def new(
                     f"{described}: expected slug {name!r}, got {challenge.slug!r}; make them the same"
                 )
         else:
-            words = text.read_text(encoding="utf-8") if text else ""
+            words = read_text(text, "a description") if text else ""
             about = {
                 "slug": name,
                 "title": title or name,
@@ -147,20 +153,29 @@ def new(
                 "benchmark": benchmark,
                 "dataset": dataset,
             }
-            phase_options: dict[str, Any] = {
-                "name": phase, "kind": kind, "takes": takes, "opens": opens, "closes": closes,
-                "samples_per_run": samples, "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all,
-                "runs_at_once": runs_at_once, "seconds_per_object": seconds_per_object,
-                "seconds_per_answer": seconds_per_answer, "shows": shows, "ladder": ladder,
-            }  # fmt: skip
             challenge = _parse_options(about, phase_options)
+        if terms is not None:
+            words = read_text(terms, "terms").strip()
+            challenge = msgspec.structs.replace(challenge, terms=words)
+        if approves_teams:
+            challenge = msgspec.structs.replace(challenge, approves_teams=True)
+        # The flag is no form field: only people with access to the server may lift this protection.
+        if practice_may_reveal_test:
+            challenge = msgspec.structs.replace(challenge, practice_may_reveal_test=True)
+        for line in warnings_about_ranks(challenge):
+            typer.secho(f"warning: {line}", fg="yellow", err=True)
         if dry_run:
             _preview(challenge)
             return
         site = _site(data, db, is_new=True)
         with _pool_progress() as on_sample:
             pool = make_challenge(site, challenge, on_sample)
+        made = _description_of(site, challenge.slug)
     _print_pool(challenge.slug, pool)
+    for size in run_sizes(made, Counter(row.pool for row in pool.rows)):
+        typer.echo(f"{size}")
+    if images := render_markdown(made.text).missing_images:
+        typer.echo(f"images of the description to upload on the page Images: {', '.join(images)}")
     typer.echo(
         f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}"
     )
@@ -168,17 +183,17 @@ def new(
 
 @app.command("change")
 def change(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     described: Annotated[
-        Path, typer.Option("--from", help="Its description in JSON, edited; see `challenge show`.")
+        Path, typer.Option("--from", help="Edited JSON description; see `challenge show`.")
     ],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Change a challenge: dates, texts, limits of runs and what is shown at any time, everything until the first run.
+    """Change a challenge: dates, texts, limits on runs and visibility at any time, everything until the first run.
 
-    Once a phase has runs, what judges them stays: benchmark, data, seed, rounds, time. What is changed is noted in the
-    audit log. A server that is at work takes it over at once.
+    Once a phase has runs, everything that determines their scores is fixed: benchmark, data, seed,
+    rounds and time limits. The audit log records each change. A running server applies it at once.
     """
     with one_line_errors("stopped; nothing was changed"):
         challenge = read_challenge(described.read_bytes())
@@ -192,30 +207,30 @@ def change(
 
 @app.command("list")
 def list_challenges(data: Data = DATA, db: Db = None) -> None:
-    """List the challenges with their phases, and how many runs there are."""
+    """List the challenges with their phases and the number of runs."""
     with one_line_errors():
         show_sheet(overview(_site(data, db)))
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Print the description of a challenge as JSON, secrets included: edited, it makes another with `--from`."""
+    """Print the description of a challenge as JSON, secrets included; `new --from` accepts an edited copy."""
     with one_line_errors():
         typer.echo(challenge_text(_description_of(_site(data, db), name)))
 
 
 @app.command("close")
 def close(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
-    again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
+    again: Annotated[bool, typer.Option("--open", help="Reopen it instead.")] = False,
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Close a challenge: no run begins any more, those under way end. What is there stays, and can be looked at."""
+    """Close a challenge: no new runs can start, and open runs end. All pages and results remain."""
     with one_line_errors():
         state = "open" if again else "closed"
         set_challenge_state(_site(data, db), name, state)
@@ -224,16 +239,17 @@ def close(
 
 @app.command("export")
 def export(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A new folder, or a new file that ends in .zip.")
     ],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Write a challenge as pages that need no server: its rules and its boards, as participants see them now.
+    """Export a challenge as static pages, with its rules and the boards that participants see now.
 
-    A browser opens them from disk, any web server shows them. What is hidden is not in them.
+    A browser can open the pages from disk, and any web server can serve them. They contain nothing
+    hidden.
     """
     with one_line_errors("stopped"):
         written = export_challenge(_site(data, db), name, out)
@@ -242,88 +258,187 @@ def export(
 
 @app.command("backup")
 def backup(
-    to: Annotated[Path, typer.Argument(help="Where the copy is made; nothing may be there.")],
+    to: Annotated[Path, typer.Argument(help="Path of the copy, which must not exist.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Copy the folder of a server, which may be at work meanwhile. The copy is a folder that can be served.
+    """Copy the data folder of a server, which may be running. The copy is a data folder that can be served.
 
-    To go back to it, stop the server and put the copy in the folder's place. A database of PostgreSQL is in it as
-    segarena.dump, for pg_restore.
+    To restore the copy, stop the server and replace its folder. A PostgreSQL database is in the
+    copy as segarena.dump, for pg_restore.
     """
     with one_line_errors("stopped; nothing was copied"):
         back_up(data, to, _settings(data, db).db)
-    typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
+    typer.echo(
+        f"{to}: contains everything acknowledged so far; segarena serve --check {to} checks it"
+    )
 
 
 @app.command("migrate")
 def migrate_tables(
-    revision: Annotated[str, typer.Argument(help="Of the tables; by default the newest.")] = "head",
+    revision: Annotated[
+        str, typer.Argument(help="Revision of the tables; by default the newest.")
+    ] = "head",
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Bring the tables of the database to another revision, forth or back, while no server is at work.
+    """Migrate the tables of the database up or down to another revision while no server is running.
 
-    A server brings them to the newest one itself when it starts. Back is for going back to an earlier version of
-    segarena, before that one is installed. Make a backup first.
+    A server migrates its tables to the newest revision when it starts. Migrate down before you
+    install an earlier version of segarena. Make a backup first.
     """
     with one_line_errors("stopped; nothing was changed"):
         database = Database(_settings(data, db).db or data / DATABASE_FILE)
         before = revision_of(database)
         migrate(database, revision)
+        # Before the database is closed, because the revision is read from it.
         typer.echo(f"{before or 'no tables'} -> {revision_of(database) or 'no tables'}")
         database.close()
 
 
 @app.command("audit")
 def audit(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Say what the prompts of each participant gave away of the hidden truth, and which runs look like one."""
+    """Report how much hidden truth the prompts revealed to each participant, and which runs look alike."""
     with one_line_errors():
         show_sheet(audit_sheet(_site(data, db), name))
 
 
 @app.command("rehearse")
 def rehearse(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
-    segmenter: Annotated[str, typer.Option("--segmenter", "-s", help="Who takes part.")] = "graph",
-    phase: Annotated[str | None, typer.Option(help="Which phase; the first by default.")] = None,
-    samples: Annotated[int, typer.Option(help="How many samples.")] = 2,
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
+    segmenter: Annotated[
+        str, typer.Option("--segmenter", "-s", help="Segmenter that takes part.")
+    ] = "graph",
+    phase: Annotated[
+        str | None, typer.Option(help="Phase to rehearse; by default the first.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Number of samples.")] = 2,
+    attacks: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of test samples on which to measure what prompts reveal to attackers; 0 for none.",
+        ),
+    ] = ATTACKED_SAMPLES,
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Let a built-in segmenter take part, in this process, and say what a participant will see and how long it takes.
+    """Let a built-in segmenter take part, and report what participants will see and how long a run takes.
 
-    All that will travel is packed and unpacked; nothing is kept, and no server need run.
+    The rehearsal runs in this process and encodes and decodes all messages; it stores nothing and
+    needs no server.
     """
     with one_line_errors("stopped; nothing was kept"):
         challenge = _description_of(_site(data, db), name)
-        rehearsal = Rehearsal(challenge, phase or challenge.phases[0].name, segmenter)
-        wanted = rehearsal.evaluator.samples(phase or challenge.phases[0].name)[:samples]
+        chosen = challenge.phase(phase) if phase else challenge.phases[0]
+        rehearsal = Rehearsal(challenge, chosen.name, segmenter)
+        pool = rehearsal.evaluator.samples(chosen.name)
+        wanted = pool[:samples]
+        # The rehearsal writes a complete run folder, which only serves the tables below.
         with tempfile.TemporaryDirectory() as folder:
             run, places = rehearsal.rehearse(wanted, Path(folder) / "rehearsal")
             Console().print(terminal_table([run.path]))
         show_sheet(rehearsed(places))
+        # In a practice the participants see the truth anyway.
+        if attacks and chosen.kind == "test":
+            show_sheet(attacked(measure_prompt_attacks(challenge, chosen.name, pool[:attacks])))
 
 
-def _parse_options(about: dict[str, str], phase: dict[str, Any]) -> ChallengeDescription:
-    """Parse a challenge with one phase like the form on the page, and report all faults together."""
-    limits = {f"phases[0].{field}": _text(value) for field, value in phase.items()}
+@app.command("organisers")
+def organisers(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", help="Account that may manage the challenge; repeat for several."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", help="Account that may no longer manage it; repeat for several."),
+    ] = None,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """List the organisers of a challenge; add or remove some. Admins manage all challenges without being listed.
+
+    An organiser needs the role organiser, and manages only those challenges that somebody assigned
+    to them or that they created on the page. The server may be running.
+    """
+    with one_line_errors("stopped; nothing was changed"):
+        names = add_and_remove_organisers(_site(data, db), name, add or [], remove or [])
+    typer.echo(f"{name}: {', '.join(names) or 'no organisers; only admins manage it'}")
+
+
+@app.command("teams")
+def teams(
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
+    approve: Annotated[
+        list[str] | None, typer.Option("--approve", help="Team to approve; repeatable.")
+    ] = None,
+    decline: Annotated[
+        list[str] | None, typer.Option("--decline", help="Team to decline; repeatable.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why you decline; the team reads it.")] = "",
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """List the teams that requested to take part in a challenge; approve or decline some.
+
+    For challenges created with --approve-teams. Each team receives an e-mail about the decision,
+    which you can change later; runs that have started continue. The server may be running.
+    """
+    with one_line_errors("stopped; nothing was changed"):
+        site = _site(data, db)
+        decide_teams(
+            site,
+            name,
+            approved=approve or [],
+            declined=decline or [],
+            reason=reason,
+        )
+        show_sheet(teams_sheet(site, name))
+
+
+@app.command("unlock")
+def unlock(
+    name: Annotated[str, typer.Argument(help="Name of the account.", show_default=False)] = "",
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Lift all limits, including those of addresses.")
+    ] = False,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Let an account sign in again after too many wrong passwords. The server may be running."""
+    with one_line_errors("stopped; nothing was changed"):
+        typer.echo(lift_locks(_site(data, db), name, is_for_all=everybody))
+
+
+@app.command("second-factor-off")
+def second_factor_off(
+    name: Annotated[str, typer.Argument(help="Name of the account.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Switch off the second factor of someone who lost phone and recovery codes. Verify the person's identity first.
+
+    All sessions of the account end; the password is enough until the owner sets up a second factor
+    again. The audit log records the removal.
+    """
+    with one_line_errors("stopped; nothing was changed"):
+        switch_off_second_factor(_site(data, db), name)
+    typer.echo(f"{name}: the second factor is off")
+
+
+def _parse_options(about: dict[str, str], phase: dict[str, str]) -> ChallengeDescription:
+    """Parse a challenge with one phase as the form on the page does, and report all errors together."""
+    limits = {f"phases[0].{field}": text for field, text in phase.items()}
     filled = parse_form({**about, **limits})
     if filled.challenge is None:
         raise InvalidInput("; ".join(f"{field}: {why}" for field, why in filled.faults.items()))
     return filled.challenge
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
 
 
 def _preview(challenge: ChallengeDescription) -> None:
@@ -338,20 +453,25 @@ def _preview(challenge: ChallengeDescription) -> None:
 
 @contextmanager
 def _pool_progress() -> Generator[OnSample]:
-    """Show the progress of preparing samples."""
+    """Show progress while samples are prepared."""
     with Console(stderr=True).status("preparing samples") as status:
         yield lambda done, of: status.update(f"{done} of {of} samples ready")
 
 
 def _print_pool(name: str, pool: SamplePool) -> None:
     for line in pool.unusable:
-        typer.secho(f"left out: {line}", fg="yellow", err=True)
+        typer.secho(f"omitted: {line}", fg="yellow", err=True)
     typer.echo(
-        f"{name}: {pool.samples} samples, {pool.dialogues} dialogues, {pool.bytes / 1e6:.1f} MB to fetch"
+        f"{name}: {pool.samples} samples, {pool.dialogues} dialogues, {pool.bytes / 1e6:.1f} MB to download"
     )
 
 
-def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
+def _site(
+    data: Path,
+    db: str | None,
+    *,
+    is_new: bool = False,
+) -> Site:
     if not is_new and not DataFolder(data).exists:
         raise StoreError(
             f"{data} is not the data folder of a server; name it with --data, or create a challenge first"

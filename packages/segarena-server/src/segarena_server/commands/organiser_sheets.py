@@ -1,4 +1,4 @@
-"""Tables about challenges for organisers on the terminal."""
+"""Terminal tables about challenges, for organisers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
 from segarena_server.challenges.challenge_repository import all_challenges, description_of
+from segarena_server.challenges.prompt_attacks import AttackLeaks
 from segarena_server.challenges.rehearsal import SampleRehearsal
 from segarena_server.challenges.sample_pool import PhasePreview
 from segarena_server.db.orm_models import Run
@@ -17,7 +18,7 @@ from segarena_server.site import Site
 
 
 def overview(site: Site) -> Sheet:
-    """Return the sheet of all challenges with phases, dates and numbers of runs."""
+    """Return a table of all challenges with their phases, dates and numbers of runs and teams."""
     counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.team_id.distinct()))
     with site.database.reading() as session:
         challenges = all_challenges(session)
@@ -44,7 +45,7 @@ def overview(site: Site) -> Sheet:
 
 
 def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
-    """Return the sheet of a rehearsal: traffic and durations per sample."""
+    """Return a table of a rehearsal: traffic and durations per sample."""
     rows = tuple(
         (
             place.sample,
@@ -58,18 +59,49 @@ def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
         for place in places
     )
     head = ("sample", "turns", "dialogues", "fetched kB", "prompts kB", "answers kB", "seconds")
-    caption = "What a participant fetches, gets and sends"
+    caption = "Traffic of a participant"
     return Sheet(
         name="rehearsal",
         caption=caption,
         head=head,
         rows=rows,
-        notes=("Seconds with those of the segmenter.",),
+        notes=("Seconds include those of the segmenter.",),
+    )
+
+
+def attacked(attacks: Sequence[AttackLeaks]) -> Sheet:
+    """Return a table of what prompts reveal to attackers, the strongest attacker first."""
+    rows: list[tuple[Cell, ...]] = []
+    for attack in attacks:
+        leaks = (attack.leaks.mean, attack.leaks.p95, attack.leaks.highest)
+        gains = (attack.gain.mean, attack.gain.p95, attack.gain.highest)
+        cells = [Value(mean=value or 0.0, decimals=3) for value in (*leaks, *gains)]
+        rows.append((attack.attacker, attack.accounts, *cells))
+    targets = attacks[0].leaks.targets if attacks else 0
+    return Sheet(
+        name="attacks",
+        caption="What prompts reveal to attackers that never look at a sample",
+        head=(
+            "attacker",
+            "accounts",
+            "blind IoU",
+            "95th percentile",
+            "highest",
+            "gain",
+            "95th percentile of the gain",
+            "highest gain",
+        ),
+        rows=tuple(rows),
+        notes=(
+            f"One dialogue about each of {targets} targets. Gain: difference from honest answers about the same "
+            "target.",
+            "The prompt budget does not limit accounts that pool their prompts.",
+        ),
     )
 
 
 def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
-    """Return the sheet of a challenge preview, with one row per phase."""
+    """Return a table of a challenge preview, with one row per phase."""
     rows = tuple(
         (
             phase.phase,
@@ -89,13 +121,23 @@ def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
         "dialogues",
         "rounds",
         "MB to fetch",
-        "seconds to lay ready",
+        "seconds to prepare",
     )
     unusable = tuple(
-        f"left out of {phase.phase}: {text}" for phase in phases for text in phase.unusable
+        f"omitted from {phase.phase}: {text}" for phase in phases for text in phase.unusable
     )
-    notes = ("Dialogues, megabytes and seconds are estimates from a few samples.", *unusable)
-    return Sheet(name="look", caption="What it would be", head=head, rows=rows, notes=notes)
+    notes = (
+        *(phase.lasts for phase in phases),
+        "Dialogues, megabytes and seconds are estimates from a few samples.",
+        *unusable,
+    )
+    return Sheet(
+        name="look",
+        caption="Preview",
+        head=head,
+        rows=rows,
+        notes=notes,
+    )
 
 
 def _text(moment: datetime | None) -> str:

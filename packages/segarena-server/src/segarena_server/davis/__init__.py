@@ -1,4 +1,4 @@
-"""The interface of the published challenge server, so that its client programs can take part in our challenges.
+"""HTTP interface of the published challenge server, for its existing client programs.
 
     routes.py           the endpoints
     refusals.py         errors in the format of the client
@@ -7,8 +7,9 @@
     scores.py           the report and the summary of a run
     leaderboard.py      the best sessions
 
-Samples, turns, clock, limits and run folders are those of every other participant; the client's own timing is stored
-and not charged.
+Samples, turns, clock, limits and run folders are the same as for other participants. The server
+stores the client's own timing but does not charge it.
 
-Source: DAVIS Interactive Challenge, its package `davisinteractive` 1.0.4, by its observable behaviour.
+Source: the DAVIS Interactive Challenge's package `davisinteractive` 1.0.4, as observed from
+outside.
 """

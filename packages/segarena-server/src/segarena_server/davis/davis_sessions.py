@@ -1,8 +1,9 @@
-"""Sessions of the published package as runs of ours: their samples, and the turns about each sample.
+"""Sessions of the published package as runs: their samples, and the turns about each sample.
 
-The key of a session, which its program makes, names the run, so that a repeated request is about the same run. A sample
-of the package is a dialogue here: a sequence with the scribbles of one person. Programs of other participants address
-samples by keys; these look for the frames on their own disk, so that sequences have their names.
+The client generates a session key, from which the run id is derived, so that a repeated request
+refers to the same run. A sample of the package corresponds to one dialogue here: a sequence with
+the scribbles of one person. Other clients address samples by opaque keys; the package looks for the
+frames on its own disk, so it receives the names of the sequences.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.sample_frames import packed_sample_shape
 from segarena.protocol.turns import read_turn_header
 from segarena.samples import Shape
-from segarena.systems.videos.scribbles.files import Scribbles
-from segarena.systems.videos.scribbles.prompt_conversion import scribbles_from_prompts
+from segarena.systems.videos.scribbles.files import no_scribbles
+from segarena.systems.videos.scribbles.prompt_conversion import (
+    fractions_of_round,
+    scribbles_from_prompts,
+)
+from segarena_server import http_errors
 from segarena_server.auth.permissions import site_of, visitor_of
 from segarena_server.challenges.challenge_repository import pool_of
 from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
-from segarena_server.http import http_errors
 from segarena_server.runs.run_repository import RunRequest, create_run, own_run, run_samples
+from segarena_server.runs.turn_repository import WITHOUT_BODIES
 from segarena_server.storage.compression import decompress_body
 from segarena_server.storage.content_store import ContentStore
-from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
+# Any constant would do, but changing it would detach all existing sessions from their runs.
 _SESSION_NAMESPACE = uuid.UUID("6f3c1f6e-7c39-4d0f-9a4e-1a2f0f4f7f11")
 _SHORTEST_KEY = 16
 _LONGEST_KEY = 200
@@ -41,13 +46,13 @@ _LONGEST_KEY = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DavisSample:
-    """A sample of the package: one dialogue about a sample of the run.
+    """A sample in the sense of the package: one dialogue about a sample of the run.
 
     Attributes:
         place: the sample of the run.
-        number: of the dialogue.
-        scribble_idx: which person's scribbles, from 1.
-        objects: their number.
+        number: index of the dialogue.
+        scribble_idx: index of the person whose scribbles start the dialogue, from 1.
+        objects: number of objects.
     """
 
     place: RunSample
@@ -58,11 +63,11 @@ class DavisSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTurns:
-    """The turns about a sample of the package.
+    """The turns about one sample of the package.
 
     Attributes:
         turns: the request for the first scribbles, then one turn for each interaction.
-        next: the number of the next turn about its sequence.
+        next: number of the next turn about the sequence.
     """
 
     turns: Sequence[Turn]
@@ -73,15 +78,16 @@ class SampleTurns:
         """Whether the dialogue is over."""
         if not self.turns:
             return False
+        # Turns are evaluated later, so the last one may not have a status yet.
         statuses = json.loads(self.turns[-1].judged or "[]")
         return any(status["is_over"] for status in statuses)
 
 
 def run_id_of(request: Request) -> str:
-    """Return the id of the run that a session's key names; the same key of another person names another run.
+    """Derive the run id from the session key; the same key of another person yields another run.
 
     Raises:
-        Refusal: the request has no valid key.
+        Refusal: the request has no valid session key.
     """
     key = request.headers.get("session-key", "")
     if not _SHORTEST_KEY <= len(key) <= _LONGEST_KEY or not key.isalnum():
@@ -89,20 +95,33 @@ def run_id_of(request: Request) -> str:
     return str(uuid.uuid5(_SESSION_NAMESPACE, f"{visitor_of(request).person_id}:{key}"))
 
 
-def begin_session_run(session: Session, request: Request, davis_phase: DavisPhase) -> Run:
-    """Return the run of a session, which is begun unless it was before."""
+def begin_session_run(
+    session: Session,
+    request: Request,
+    davis_phase: DavisPhase,
+) -> Run:
+    """Return the run of a session; create it on the first call."""
     run_id = run_id_of(request)
-    asked = RunRequest(id=run_id, name=f"session {run_id[:8]}", segmenter="", note="")
+    asked = RunRequest(
+        id=run_id,
+        name=f"session {run_id[:8]}",
+        segmenter="",
+        note="",
+    )
     person_id = visitor_of(request).person_id or 0
     now = site_of(request).now()
     return create_run(session, davis_phase.challenge, davis_phase.phase, person_id, asked, now)
 
 
-def find_session_run(session: Session, request: Request, davis_phase: DavisPhase) -> Run:
+def find_session_run(
+    session: Session,
+    request: Request,
+    davis_phase: DavisPhase,
+) -> Run:
     """Return the run of a session.
 
     Raises:
-        Refusal: it was not begun, or belongs to another phase.
+        Refusal: the run does not exist, or belongs to another phase.
     """
     run = own_run(session, run_id_of(request), visitor_of(request).person_id)
     if (run.challenge_id, run.phase) != (davis_phase.challenge.id, davis_phase.phase.name):
@@ -111,7 +130,7 @@ def find_session_run(session: Session, request: Request, davis_phase: DavisPhase
 
 
 def davis_samples(session: Session, run: Run) -> list[DavisSample]:
-    """Return all samples of a run as the package counts them, in order."""
+    """Return all samples of a run as the package counts them, in order of the run's samples and dialogues."""
     pool = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
     samples: list[DavisSample] = []
     for place in run_samples(session, run.id):
@@ -127,20 +146,25 @@ def davis_samples(session: Session, run: Run) -> list[DavisSample]:
     return samples
 
 
-def find_davis_sample(session: Session, run: Run, sequence: str, scribble_idx: int) -> DavisSample:
-    """Return a sample of a run by its sequence and scribbles.
+def find_davis_sample(
+    session: Session,
+    run: Run,
+    sequence: str,
+    scribble_idx: int,
+) -> DavisSample:
+    """Return the sample of a run with this sequence and these scribbles.
 
     Raises:
-        Refusal: the run does not contain it.
+        Refusal: the run has no such sample.
     """
     for sample in davis_samples(session, run):
         if sample.place.sample == sequence and sample.scribble_idx == scribble_idx:
             return sample
-    raise http_errors.invalid("the session is not about this sequence with these scribbles")
+    raise http_errors.invalid("the session has no sample with this sequence and these scribbles")
 
 
 def turns_about(session: Session, sample: DavisSample) -> SampleTurns:
-    """Return the turns about a sample, without those that were refused."""
+    """Return the turns about a sample, without refused ones."""
     place = sample.place
     of_sequence = select(Turn).where(
         Turn.run_id == place.run_id, Turn.place == place.number, Turn.state != "refused"
@@ -151,32 +175,51 @@ def turns_about(session: Session, sample: DavisSample) -> SampleTurns:
     return SampleTurns(turns=own, next=len(turns))
 
 
-def reply_about(sample: DavisSample, reply: bytes, shape: Shape) -> DialogueReply:
-    """Return the part of a reply about the dialogue of a sample."""
+def reply_about(
+    sample: DavisSample,
+    reply: bytes,
+    shape: Shape,
+) -> DialogueReply:
+    """Return the part of a reply that belongs to the dialogue of a sample."""
     replies = unpack_reply(reply, shape).dialogues
     return next(reply for reply in replies if reply.dialogue == sample.number)
 
 
 def next_scribbles(
-    davis_phase: DavisPhase, sample: DavisSample, reply: DialogueReply | None, shape: Shape
-) -> Scribbles:
-    """Return the scribbles for the next interaction; empty ones when the dialogue is over."""
-    prompts: Sequence[Any] = ()
-    if reply is not None and reply.rounds and not reply.over:
-        prompts = reply.rounds[-1]
-    fractions = "size" if davis_phase.rules.protocol == "published" else "last-pixel"
-    return scribbles_from_prompts(prompts, shape, sample.place.sample, fractions=fractions)
+    davis_phase: DavisPhase,
+    sample: DavisSample,
+    reply: DialogueReply,
+    shape: Shape,
+    interactions: int,
+) -> dict[str, Any]:
+    """Return the scribbles of a reply in the format of a scribble file; no scribbles once the dialogue is over.
+
+    Args:
+        davis_phase: the phase of the run.
+        sample: the sample of the package.
+        reply: the reply to the turn with the last of these interactions, or to the turn that opened the dialogue.
+        shape: (T, H, W) of the video.
+        interactions: number of answers up to that turn.
+    """
+    sequence = sample.place.sample
+    if reply.over or not reply.rounds:
+        return no_scribbles(sequence, shape[0])
+    # Rounds without prompts need no interaction, so this is a lower bound, exact for the first
+    # round.
+    round_number = interactions + len(reply.rounds)
+    fractions = fractions_of_round(round_number, davis_phase.rules.protocol)
+    return scribbles_from_prompts(reply.rounds[-1], shape, sequence, fractions=fractions)
 
 
 @lru_cache(maxsize=4096)
 def stored_sample_shape(samples: ContentStore, sha256: str) -> Shape:
-    """Return the shape of a stored sample by the hash of its content, which is read only once."""
+    """Return the shape of a stored sample by its content hash; the file is read only once."""
     return packed_sample_shape(samples.read(sha256))
 
 
 def _dialogue_of(turn: Turn) -> int:
-    """Return the dialogue of a turn; turns of the package are about one dialogue each."""
+    """Return the dialogue of a turn; each turn of the package is about one dialogue."""
     if turn.judged:
         return int(json.loads(turn.judged)[0]["number"])
     head = read_turn_header(decompress_body(turn.request))
-    return head.open[0] if head.open else int(head.answers[0]["dialogue"])
+    return head.open[0] if head.open else head.answers[0].dialogue

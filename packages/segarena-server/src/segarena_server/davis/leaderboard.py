@@ -1,4 +1,4 @@
-"""The published leaderboard: the best session of each team, by area under the curve and by the value after a minute."""
+"""The published leaderboard: each team's best session by area under the curve, and by the score after a minute."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from segarena_server.challenges.score_visibility import board_cutoff, shows_boar
 from segarena_server.davis.davis_sessions import DavisSample, davis_samples
 from segarena_server.davis.rules import DavisPhase
 from segarena_server.davis.scores import published_summary
+from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Run, Team
+from segarena_server.runs.delayed_replies import runs_with_delayed_reply
 from segarena_server.site import Site
-from segarena_server.turns.delayed_replies import runs_with_delayed_reply
 
 Entry = Mapping[str, Any]
 
 
 class FinishedRun(NamedTuple):
-    """A run on the leaderboard with the name of its team and its samples."""
+    """A run on the leaderboard, with its team's name and its samples."""
 
     run: str
     team: str
@@ -30,9 +31,11 @@ class FinishedRun(NamedTuple):
 
 
 def finished_runs(
-    session: Session, davis_phase: DavisPhase, now: float
+    session: Session,
+    davis_phase: DavisPhase,
+    now: float,
 ) -> list[FinishedRun] | None:
-    """Return the runs on the leaderboard, the earliest first; None while the phase shows no board."""
+    """Return the runs on the leaderboard, earliest first, or None while the phase shows no board."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     if not shows_board(davis_phase.phase, moment):
         return None
@@ -40,6 +43,7 @@ def finished_runs(
     rows = _judged_runs(session, davis_phase)
     delayed = runs_with_delayed_reply(session, [run.id for run, _ in rows], now)
     finished: list[FinishedRun] = []
+    # Runs that ended after the board was frozen must not show, in any format.
     for run, team in rows:
         is_before_cutoff = cutoff is None or (run.ended_at or 0.0) <= cutoff.timestamp()
         if is_before_cutoff and run.id not in delayed:
@@ -48,9 +52,12 @@ def finished_runs(
 
 
 def leaderboard(
-    site: Site, davis_phase: DavisPhase, finished: Sequence[FinishedRun]
+    site: Site,
+    davis_phase: DavisPhase,
+    finished: Sequence[FinishedRun],
 ) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries by area and by the value at the threshold, the best first; the first call is slow."""
+    """Return the entries by area and by the score at the threshold, best first; the first call is slow."""
+    # The first call reads every run folder; `published_summary` caches the result of each.
     entries = [_entry(site, davis_phase, run) for run in finished]
     areas = [entry["auc"] for entry in entries]
     metric = davis_phase.metric
@@ -70,14 +77,20 @@ def _judged_runs(session: Session, davis_phase: DavisPhase) -> list[tuple[Run, T
         Run.extract != "",
         Run.fault == "",
         Run.is_step,
+        Run.unranked == "",
     )
     rows = session.execute(judged.order_by(Run.made_at, Run.id))
     return [(run, team) for run, team in rows]
 
 
-def _entry(site: Site, davis_phase: DavisPhase, finished: FinishedRun) -> Entry:
+def _entry(
+    site: Site,
+    davis_phase: DavisPhase,
+    finished: FinishedRun,
+) -> Entry:
     folder = site.folder.run_folders.fetch(finished.run)
-    summary = published_summary(folder, davis_phase, finished.samples)
+    is_closed = davis_phase.phase.is_closed(utc_datetime(site.now()))
+    summary = published_summary(folder, davis_phase, finished.samples, is_closed=is_closed)
     return {
         "participant": finished.team,
         "session_id": finished.run[:8],
@@ -87,9 +100,14 @@ def _entry(site: Site, davis_phase: DavisPhase, finished: FinishedRun) -> Entry:
 
 
 def _best_per_team(entries: Sequence[Entry], values: Sequence[float]) -> list[Entry]:
-    """Return the best entry of each team, the best first; of equal ones the earlier."""
-    by_value = sorted(range(len(entries)), key=lambda place: -values[place])
+    """Return the best entry of each team, best first; ties keep the earlier entry."""
+    # The sort is stable, so the earlier of two equal entries stays first.
+    by_value = sorted(range(len(entries)), key=lambda index: -values[index])
     best: dict[str, Entry] = {}
-    for place in by_value:
-        best.setdefault(entries[place]["participant"], entries[place])
-    return [{"pos": rank, **entry} for rank, entry in enumerate(best.values(), start=1)]
+    for index in by_value:
+        entry = entries[index]
+        best.setdefault(entry["participant"], entry)
+    ranked: list[Entry] = []
+    for rank, entry in enumerate(best.values(), start=1):
+        ranked.append({"pos": rank, **entry})
+    return ranked

@@ -1,6 +1,7 @@
 """Errors in the format of the published package.
 
-Its client raises an exception of the name that comes with a 400, so only names of built-in exceptions are sent.
+For status 400, the client raises the built-in exception whose name the response states, so the
+server only sends such names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from starlette.responses import JSONResponse, Response
 
-from segarena_server.http.http_errors import Refusal
+from segarena_server.http_errors import Refusal
 
 Name: TypeAlias = Literal["ValueError", "RuntimeError"]
 
@@ -21,10 +22,10 @@ _NAMES: dict[str, Name] = {
 
 
 def published_error(refusal: Refusal) -> Response:
-    """Return the response of the published server: 400 with an exception and its arguments; or 401, 405, 5xx."""
+    """Format an error as the published server does: 400 with an exception's name and arguments, or 401, 405 or 5xx."""
     text = " ".join(str(refusal).split())
     if refusal.status == 401:
-        message = "a valid key is needed: user_key is a token of your page at the server"
+        message = "expected a valid user_key: create a token on the page 'Tokens' of the server"
         return JSONResponse({"error": "RuntimeError", "message": message}, 401)
     if refusal.status == 405 or refusal.status >= 500:
         return JSONResponse({"error": "RuntimeError", "message": text}, refusal.status)

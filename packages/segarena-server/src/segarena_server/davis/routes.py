@@ -1,25 +1,31 @@
-"""The published endpoints, each below `/davis/CHALLENGE/PHASE/`, which programs give as their host.
+"""The published endpoints, each below `/davis/CHALLENGE/PHASE/`, which clients set as their host.
 
-Source: DAVIS Interactive Challenge, its server as seen by its clients.
+Source: the server of the DAVIS Interactive Challenge, as its clients see it.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Request
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from segarena.protocol.turns import TurnMessage, pack_coco_turn, pack_turn, read_turn_header
+from segarena.protocol.turns import TurnMessage, pack_coco_turn, pack_turn
 from segarena.samples import Shape
+from segarena.systems.videos.scribbles.files import no_scribbles
+from segarena_server import http_errors
 from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
-from segarena_server.challenges.time_charge import Moment
+from segarena_server.auth.teams import team_of
+from segarena_server.challenges.interfaces import Interface
+from segarena_server.clock import Moment
 from segarena_server.davis.davis_sessions import (
     DavisSample,
     begin_session_run,
@@ -41,13 +47,12 @@ from segarena_server.davis.scores import (
     published_report,
     published_summary,
 )
-from segarena_server.db.orm_models import Run
-from segarena_server.extensions.interfaces import Interface
-from segarena_server.http import http_errors
+from segarena_server.db.datetimes import utc_datetime
+from segarena_server.db.orm_models import AuditEvent, Run, TurnKey
 from segarena_server.http.request_body import read_body
-from segarena_server.runs.run_repository import request_end
-from segarena_server.turns.turn_repository import IncomingTurn, TurnKey
-from segarena_server.turns.turn_service import take_turn, wait_for_reply
+from segarena_server.runs.run_repository import next_run_unranked, request_end
+from segarena_server.runs.turn_repository import IncomingTurn
+from segarena_server.runs.turn_service import take_turn, wait_for_reply
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
 INTERFACE = Interface(
@@ -59,12 +64,24 @@ INTERFACE = Interface(
 )
 
 MAGIC = 23
-"""Number by which clients recognise a server."""
+"""Constant by which clients recognise a server."""
 
 PATIENCE_S = 900.0
-"""Seconds that a request waits; long, since these programs cannot poll."""
+"""Seconds that a request may wait for its reply; long, because these clients cannot poll."""
 
+_WARNED = "warned of a repeat"
+_WARNING_LIFETIME_S = 86400.0
+
+# Room for thousands of frame numbers; the field is parsed separately from the limited masks.
 _MOST_CANDIDATES_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PendingReply:
+    """The turn whose reply contains the next scribbles, and the number of interactions up to it."""
+
+    key: TurnKey
+    interactions: int
 
 
 class _Interaction(msgspec.Struct):
@@ -78,8 +95,12 @@ class _Interaction(msgspec.Struct):
 
 @router.get("/api/healthcheck")
 @require_role(ANYONE)
-def tell_davis_health(request: Request, slug: str, phase: str) -> Response:
-    """Identify the server and return the limits; a challenge that is not public looks like an unknown one."""
+def tell_davis_health(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Identify the server and return the limits; a challenge that is not public looks like one that does not exist."""
     limits: dict[str, Any] = {"subset": "test-dev", "max_time": None, "max_interactions": None}
     limits |= {"metric_to_optimize": "J_AND_F"}
     with site_of(request).database.reading() as session, suppress(http_errors.Refusal):
@@ -93,9 +114,14 @@ def tell_davis_health(request: Request, slug: str, phase: str) -> Response:
 
 @router.get("/api/dataset/samples")
 @require_role("participant")
-def list_samples(request: Request, slug: str, phase: str) -> Response:
-    """Begin or find the run of the session; return its samples and the limits."""
+def list_samples(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Start or find the run of the session; return its samples and the limits."""
     site = site_of(request)
+    _warn_before_repeat(request, slug, phase)
     with site.database.writing() as session:
         davis_phase = find_davis_phase(session, slug, phase)
         is_new = session.get(Run, run_id_of(request)) is None
@@ -113,23 +139,33 @@ def list_samples(request: Request, slug: str, phase: str) -> Response:
 @router.get("/api/dataset/scribbles/{sequence}/{number}")
 @require_role("participant")
 async def give_scribbles(
-    request: Request, slug: str, phase: str, sequence: str, number: str
+    request: Request,
+    slug: str,
+    phase: str,
+    sequence: str,
+    number: str,
 ) -> Response:
-    """Return the first scribbles of a sample; its clock starts when they have left."""
+    """Return the first scribbles of a sample; its clock starts when they have been sent."""
+    # More digits than any index has; int() is slow for long texts.
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
-        raise http_errors.invalid("expected the number of the scribbles")
+        raise http_errors.invalid("expected the index of the scribbles, a whole number")
     locate = partial(_locate, request, slug, phase, sequence, int(number))
     davis_phase, sample, shape = await run_in_threadpool(locate)
-    key = await run_in_threadpool(_open_dialogue, request, sample)
-    return await _scribbles_response(request, davis_phase, sample, shape, key)
+    pending = await run_in_threadpool(_open_dialogue, request, sample)
+    return await _scribbles_response(request, davis_phase, sample, shape, pending)
 
 
 @router.post("/api/evaluation/interaction")
 @require_role("participant")
-async def take_masks(request: Request, slug: str, phase: str) -> Response:
-    """Take the masks of an interaction; return the next scribbles of the robot."""
+async def take_masks(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Receive the masks of an interaction and return the simulated user's next scribbles."""
     await run_in_threadpool(_check_run, request, slug, phase)
     body = await read_body(request, int(site_of(request).settings.limits.body_mb * 2**20))
+    # Record the arrival time before decoding, which must not count as the participant's time.
     last = Moment.now()
     try:
         sent = msgspec.json.decode(body, type=_Interaction)
@@ -148,19 +184,22 @@ async def take_masks(request: Request, slug: str, phase: str) -> Response:
     incoming = await run_in_threadpool(
         IncomingTurn.of,
         frame,
-        read_turn_header(frame),
         first=request.state.arrived,
         last=last,
         is_committed=False,
     )
-    key = await run_in_threadpool(_answer, request, sample, sent.interaction, incoming)
-    return await _scribbles_response(request, davis_phase, sample, shape, key)
+    pending = await run_in_threadpool(_answer, request, sample, sent.interaction, incoming)
+    return await _scribbles_response(request, davis_phase, sample, shape, pending)
 
 
 @router.get("/api/evaluation/report")
 @require_role("participant")
-def give_report(request: Request, slug: str, phase: str) -> Response:
-    """Return a row for each interaction and object, when the run is over and the phase shows scores."""
+def give_report(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Return a row for each interaction and object once the run is over, if the phase shows scores."""
     site = site_of(request)
     with site.database.reading() as session:
         davis_phase = find_davis_phase(session, slug, phase)
@@ -169,23 +208,32 @@ def give_report(request: Request, slug: str, phase: str) -> Response:
         return JSONResponse({})
     return JSONResponse(
         published_report(
-            site.folder.run_folders.fetch(run.id), davis_phase, request.headers["session-key"]
+            site.folder.run_folders.fetch(run.id),
+            davis_phase,
+            request.headers["session-key"],
+            is_closed=davis_phase.phase.is_closed(utc_datetime(site.now())),
         )
     )
 
 
 @router.post("/api/evaluation/finish")
 @require_role("participant")
-async def finish_session(request: Request, slug: str, phase: str) -> Response:
-    """End the run of the session; return the summary as far as the phase shows it."""
+async def finish_session(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """End the run of the session and return the summary, as far as the phase shows it."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
     site_of(request).hurry()
     summary = await run_in_threadpool(_summary, request, slug, phase)
+    # Clients expect the summary in this response, so the request waits for the job that ends the
+    # run.
     until = time.monotonic() + PATIENCE_S
     with site_of(request).news.listen(run_id) as listener:
         while summary is None:
             if time.monotonic() > until or site_of(request).is_draining():
-                raise http_errors.busy("the run is not judged yet; ask again", 1.0)
+                raise http_errors.busy("the run is not evaluated yet; try again", 1.0)
             await listener.wait(0.5)
             summary = await run_in_threadpool(_summary, request, slug, phase)
     return JSONResponse(summary)
@@ -193,8 +241,12 @@ async def finish_session(request: Request, slug: str, phase: str) -> Response:
 
 @router.get("/leaderboard/")
 @require_role(ANYONE)
-def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
-    """Return the best sessions to programs, which send the content type of JSON; redirect browsers to the board."""
+def show_leaderboard(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Return the best sessions to clients, which send a JSON content type; redirect browsers to the board."""
     site = site_of(request)
     with site.database.reading() as session:
         davis_phase = find_davis_phase(session, slug, phase)
@@ -209,6 +261,44 @@ def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
     return JSONResponse(leaderboard(site, davis_phase, finished))
 
 
+def _warn_before_repeat(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> None:
+    """Refuse the first session that would not be ranked, and state the reason; let the next one begin.
+
+    The published client shows nothing but errors, so there is no other way to inform its user.
+
+    Raises:
+        Refusal: the session would not be ranked, and the person was not told within a day.
+    """
+    site = site_of(request)
+    person_id = visitor_of(request).person_id or 0
+    about = f"{slug}/{phase}"
+    now = site.now()
+    with site.database.writing() as session:
+        davis_phase = find_davis_phase(session, slug, phase)
+        if session.get(Run, run_id_of(request)) is not None:
+            return
+        reason = next_run_unranked(
+            session, davis_phase.challenge, davis_phase.phase, team_of(session, person_id), now
+        )
+        warnings = select(AuditEvent.id).where(
+            AuditEvent.person_id == person_id,
+            AuditEvent.action == _WARNED,
+            AuditEvent.about == about,
+            AuditEvent.at > now - _WARNING_LIFETIME_S,
+        )
+        if not reason or session.scalar(warnings.limit(1)) is not None:
+            return
+        record_event(session, now, _WARNED, about, **_who(request))
+    raise http_errors.conflict(
+        f"this session would not be ranked: it would be {reason}. Nothing has begun; "
+        "to take part anyway, start it again within a day"
+    )
+
+
 def _limits(davis_phase: DavisPhase) -> dict[str, Any]:
     return {
         "max_time": davis_phase.most_seconds,
@@ -218,7 +308,11 @@ def _limits(davis_phase: DavisPhase) -> dict[str, Any]:
 
 
 def _locate(
-    request: Request, slug: str, phase: str, sequence: str, number: int
+    request: Request,
+    slug: str,
+    phase: str,
+    sequence: str,
+    number: int,
 ) -> tuple[DavisPhase, DavisSample, Shape]:
     site = site_of(request)
     with site.database.reading() as session:
@@ -229,35 +323,43 @@ def _locate(
     return davis_phase, sample, stored_sample_shape(site.folder.samples, sample.place.sha256)
 
 
-def _check_run(request: Request, slug: str, phase: str) -> None:
+def _check_run(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> None:
     with site_of(request).database.reading() as session:
         find_session_run(session, request, find_davis_phase(session, slug, phase))
 
 
-def _open_dialogue(request: Request, sample: DavisSample) -> TurnKey | None:
-    """Send the turn that asks for the first scribbles, unless it was sent; return None when the dialogue is over."""
+def _open_dialogue(request: Request, sample: DavisSample) -> _PendingReply | None:
+    """Submit the turn that requests the first scribbles, if not done before; return None if the dialogue is over."""
     with site_of(request).database.reading() as session:
         sent = turns_about(session, sample)
+    if sent.is_over:
+        return None
     if sent.turns:
-        return None if sent.is_over else _key(sent.turns[-1])
+        return _PendingReply(key=_key(sent.turns[-1]), interactions=len(sent.turns) - 1)
     frame = pack_turn(TurnMessage(id=_turn_id(sample, 0), open=[sample.number], silent=True))
     now = Moment.now()
-    incoming = IncomingTurn.of(
-        frame, read_turn_header(frame), first=now, last=now, is_committed=True
-    )
+    incoming = IncomingTurn.of(frame, first=now, last=now, is_committed=True)
     key = take_turn(request, sample.place.run_id, sample.place.key, sent.next, incoming)
     site_of(request).hurry()
-    return key
+    return _PendingReply(key=key, interactions=0)
 
 
 def _answer(
-    request: Request, sample: DavisSample, interaction: int, incoming: IncomingTurn
-) -> TurnKey | None:
-    """Send the answer of an interaction; return None when the dialogue is over and nothing is judged any more."""
+    request: Request,
+    sample: DavisSample,
+    interaction: int,
+    incoming: IncomingTurn,
+) -> _PendingReply | None:
+    """Submit the answer of an interaction; return None if the dialogue is over and nothing more is evaluated."""
     with site_of(request).database.reading() as session:
         sent = turns_about(session, sample)
     if not sent.turns:
-        raise http_errors.conflict("get the scribbles of this sample first")
+        raise http_errors.conflict("request the scribbles of this sample first")
+    # A repeated request for an earlier interaction gets the stored reply of that turn.
     if interaction < len(sent.turns):
         number = sent.turns[interaction].number
     elif sent.is_over:
@@ -268,7 +370,7 @@ def _answer(
         number = sent.next
     key = take_turn(request, sample.place.run_id, sample.place.key, number, incoming)
     site_of(request).hurry()
-    return key
+    return _PendingReply(key=key, interactions=interaction)
 
 
 async def _scribbles_response(
@@ -276,18 +378,23 @@ async def _scribbles_response(
     davis_phase: DavisPhase,
     sample: DavisSample,
     shape: Shape,
-    key: TurnKey | None,
+    pending: _PendingReply | None,
 ) -> Response:
-    asked = None
-    if key is not None:
-        reply = await wait_for_reply(request, key, PATIENCE_S)
-        if reply is None:
-            raise http_errors.busy("this interaction is not judged yet; ask again", 1.0)
-        asked = reply_about(sample, reply, shape)
-    return JSONResponse(dict(next_scribbles(davis_phase, sample, asked, shape)))
+    if pending is None:
+        return JSONResponse(no_scribbles(sample.place.sample, shape[0]))
+    packed_reply = await wait_for_reply(request, pending.key, PATIENCE_S)
+    if packed_reply is None:
+        raise http_errors.busy("this interaction is not evaluated yet; try again", 1.0)
+    reply = reply_about(sample, packed_reply, shape)
+    scribbles = next_scribbles(davis_phase, sample, reply, shape, pending.interactions)
+    return JSONResponse(scribbles)
 
 
-def _end(request: Request, slug: str, phase: str) -> str:
+def _end(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> str:
     site = site_of(request)
     with site.database.writing() as session:
         known = find_session_run(session, request, find_davis_phase(session, slug, phase))
@@ -297,7 +404,11 @@ def _end(request: Request, slug: str, phase: str) -> str:
     return run.id
 
 
-def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
+def _summary(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> dict[str, Any] | None:
     site = site_of(request)
     with site.database.reading() as session:
         davis_phase = find_davis_phase(session, slug, phase)
@@ -309,14 +420,19 @@ def _summary(request: Request, slug: str, phase: str) -> dict[str, Any] | None:
         raise http_errors.closed(run.fault)
     is_shown = may_see_scores(davis_phase, run, site.now())
     if is_shown:
-        summary = published_summary(site.folder.run_folders.fetch(run.id), davis_phase, samples)
+        summary = published_summary(
+            site.folder.run_folders.fetch(run.id),
+            davis_phase,
+            samples,
+            is_closed=davis_phase.phase.is_closed(utc_datetime(site.now())),
+        )
     else:
         summary = empty_summary(davis_phase)
     return {**summary, "session_key": request.headers["session-key"]}
 
 
 def _candidates(sent: _Interaction, shape: Shape) -> list[int] | None:
-    """Return the frames from which the robot chooses the worst; unknown frames are ignored, None means all."""
+    """Return the candidate frames for the next scribbles, ignoring unknown frames; None means all frames."""
     raw = bytes(sent.next_scribble_frame_candidates)
     try:
         if len(raw) > _MOST_CANDIDATES_BYTES:

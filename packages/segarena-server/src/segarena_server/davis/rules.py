@@ -1,4 +1,4 @@
-"""Requirements on a challenge that the published package can take part in, and its limits in their terms."""
+"""Conditions under which the published package can take part in a challenge, and the limits in its terms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.roles import Benchmark
+from segarena_server import http_errors
 from segarena_server.challenges.challenge_repository import (
     cached_description,
     find_challenge,
@@ -17,7 +18,6 @@ from segarena_server.challenges.challenge_repository import (
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.db.orm_models import Challenge as Row
-from segarena_server.http import http_errors
 
 NAME = "davis"
 """Name of this interface in the `interfaces` of a challenge."""
@@ -25,7 +25,7 @@ NAME = "davis"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DavisPhase:
-    """A phase of a challenge that is open to the published package, with its rules."""
+    """A phase of a challenge that accepts the published package, with its rules."""
 
     challenge: Row
     phase: Phase
@@ -33,25 +33,29 @@ class DavisPhase:
 
     @property
     def is_public(self) -> bool:
-        """Whether visitors without a key may know of the challenge."""
+        """Whether visitors without a key may know that the challenge exists."""
         return cached_description(self.challenge.description).is_public
 
     @property
     def most_seconds(self) -> float | None:
-        """Seconds of a dialogue for each object; None for no limit."""
+        """Time limit of a dialogue in seconds per object; None for no limit."""
         return None if self.rules.budget is None else self.rules.budget.seconds_per_object
 
     @property
     def metric(self) -> str:
-        """The metric that the robot maximises and the curve shows: "J", "F" or "J_AND_F"."""
+        """The metric that the simulated user maximises and the curve shows: "J", "F" or "J_AND_F"."""
         return str(self.rules.options["metric"])
 
 
-def find_davis_phase(session: Session, slug: str, name: str) -> DavisPhase:
+def find_davis_phase(
+    session: Session,
+    slug: str,
+    name: str,
+) -> DavisPhase:
     """Return a phase of a challenge.
 
     Raises:
-        Refusal: it is unknown, or not open to the published package.
+        Refusal: the phase does not exist, or does not accept the published package.
     """
     challenge = find_challenge(session, slug)
     phase = find_phase(challenge, name)
@@ -61,12 +65,12 @@ def find_davis_phase(session: Session, slug: str, name: str) -> DavisPhase:
 
 
 def check_davis_challenge(challenge: ChallengeDescription) -> None:
-    """Raise `InvalidInput` unless all phases of a challenge use the benchmark davis with one user."""
+    """Raise `InvalidInput` unless all phases of a challenge use the benchmark davis with one simulated user."""
     for phase in challenge.phases:
         rules = participant_plan(challenge, phase).benchmark
         if rules.name != "davis" or len(rules.users) != 1:
             raise InvalidInput(
-                f"interfaces: expected the benchmark davis at the published addresses, got {rules.name}"
+                f"interfaces: expected the benchmark davis with one user for this interface, got {rules.name}"
             )
 
 

@@ -1,14 +1,17 @@
-"""Scores in the format of the published package: the report by interaction and object, and the summary over time."""
+"""Scores in the format of the published package: the report by interaction and object, and the curve over time."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import nan, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
 from segarena.options import parse_protocol
@@ -20,17 +23,25 @@ from segarena.systems.videos.measures.challenge_report import (
     unanswered,
 )
 from segarena.systems.videos.measures.challenge_summary import THRESHOLD_S, CurveEnd, video_summary
-from segarena_server.challenges.score_visibility import shows_own_scores
+from segarena_server.challenges.description import Phase
+from segarena_server.challenges.score_visibility import shown_decimals, shows_own_scores
 from segarena_server.davis.davis_sessions import DavisSample
 from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Run
 from segarena_server.runs.scores import withheld_reason
 
+_NORMAL_95 = 1.96
+"""Half the width of a 95 % interval in standard errors."""
+
 _KEYS = ("session_id", "sequence", "scribble_idx", "interaction", "object_id")
 
 
-def may_see_scores(davis_phase: DavisPhase, run: Run, now: float) -> bool:
-    """Return whether a participant sees the scores of a run: it is over, and nothing withholds them."""
+def may_see_scores(
+    davis_phase: DavisPhase,
+    run: Run,
+    now: float,
+) -> bool:
+    """Return whether a participant may see the scores of a run: it is over, and nothing withholds them."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     is_shown = shows_own_scores(davis_phase.phase, moment) and not withheld_reason(
         run, davis_phase.phase, now
@@ -39,14 +50,31 @@ def may_see_scores(davis_phase: DavisPhase, run: Run, now: float) -> bool:
 
 
 def published_report(
-    folder: Path, davis_phase: DavisPhase, session_key: str
+    folder: Path,
+    davis_phase: DavisPhase,
+    session_key: str,
+    *,
+    is_closed: bool,
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the published report with means over frames, as {column: {row: value}}; empty without any answer."""
+    """Return the published report with means over frames as {column: {row: value}}; {} if nothing was answered.
+
+    In an open test, all rows of an interaction have its means over the run, with the digits that a board shows:
+    values of single objects would tell far more about the hidden masks.
+
+    Args:
+        folder: folder of the run.
+        davis_phase: phase of the run.
+        session_key: key of the session.
+        is_closed: whether the phase is over.
+    """
     table = _table(folder, session_key)
     if not table.height:
         return {}
     grouped = table.group_by(*_KEYS, maintain_order=True).agg(pl.col(*METRICS, "timing").mean())
-    rounded = grouped.with_columns(pl.col(*METRICS, "timing").round(davis_phase.phase.decimals))
+    phase = davis_phase.phase
+    if phase.kind == "test" and not is_closed:
+        grouped = _means_by_interaction(grouped, phase)
+    rounded = grouped.with_columns(pl.col(*METRICS, "timing").round(phase.decimals))
     report: dict[str, dict[str, Any]] = {}
     for name, values in rounded.to_dict(as_series=False).items():
         report[name] = {str(row): value for row, value in enumerate(values)}
@@ -54,12 +82,17 @@ def published_report(
 
 
 def published_summary(
-    folder: Path, davis_phase: DavisPhase, samples: Sequence[DavisSample]
+    folder: Path,
+    davis_phase: DavisPhase,
+    samples: Sequence[DavisSample],
+    *,
+    is_closed: bool,
 ) -> Mapping[str, Any]:
-    """Return the published summary of a finished run; a sample without any answer in time counts 0.
+    """Return the published summary of a finished run; a sample without an answer in time counts as 0.
 
-    Its time axis has the seconds that the server charged.
+    Its time axis is in seconds as charged by the server. In an open test, scores have the digits that a board shows.
     """
+    # A tuple, because the arguments of a cached function must be hashable.
     asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in samples)
     rules = davis_phase.rules
     horizon = CurveEnd(
@@ -67,13 +100,15 @@ def published_summary(
         protocol=parse_protocol(rules.protocol),
     )
     rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
-    return _rounded(
-        _summary(folder, davis_phase.metric, asked, rounds, horizon), davis_phase.phase.decimals
-    )
+    summary = _summary(folder, davis_phase.metric, asked, rounds, horizon)
+    decimals = davis_phase.phase.decimals
+    if davis_phase.phase.kind == "test" and not is_closed:
+        decimals = _decimals_of_run(folder, davis_phase)
+    return _rounded(summary, decimals)
 
 
 def empty_summary(davis_phase: DavisPhase) -> Mapping[str, Any]:
-    """Return the summary for a phase that does not show scores (yet)."""
+    """Return the summary for a phase that does not show scores, or not yet."""
     at = {"threshold": THRESHOLD_S, davis_phase.metric: None}
     return {"auc": None, "metric_at_threshold": at, "curve": {"time": [], davis_phase.metric: []}}
 
@@ -91,6 +126,35 @@ def _summary(
     answered = {(score.sequence, score.scribble_idx) for score in scores}
     late = [unanswered(*key) for key in asked if key[:2] not in answered]
     return video_summary([*scores, *late], rounds=rounds, horizon=horizon).to_json(metric)
+
+
+def _means_by_interaction(grouped: pl.DataFrame, phase: Phase) -> pl.DataFrame:
+    """Replace the scores of each row by the mean over the rows of its interaction, with the digits of its interval."""
+    for metric in METRICS:
+        means: dict[int, float] = {}
+        for (interaction,), rows in grouped.group_by("interaction"):
+            values = rows[metric].drop_nulls().drop_nans().to_numpy()
+            decimals = _shown_decimals(values, phase)
+            means[int(interaction)] = round(float(values.mean()), decimals) if values.size else nan
+        column = pl.col("interaction").replace_strict(means, return_dtype=pl.Float64)
+        grouped = grouped.with_columns(column.alias(metric))
+    return grouped
+
+
+def _decimals_of_run(folder: Path, davis_phase: DavisPhase) -> int:
+    """Return the decimals of the mean over the samples of a run that participants see in an open test."""
+    metric = METRIC_COLUMNS[davis_phase.metric]
+    table = _table(folder)
+    by_sample = table.group_by("sequence", "scribble_idx").agg(pl.col(metric).mean())
+    return _shown_decimals(by_sample[metric].drop_nulls().drop_nans().to_numpy(), davis_phase.phase)
+
+
+def _shown_decimals(values: NDArray[np.float64], phase: Phase) -> int:
+    if values.size < 2:
+        return shown_decimals(nan, nan, phase, is_closed=False)
+    half_width = _NORMAL_95 * float(values.std(ddof=1)) / sqrt(values.size)
+    mean = float(values.mean())
+    return shown_decimals(mean - half_width, mean + half_width, phase, is_closed=False)
 
 
 def _table(folder: Path, session_id: str = "") -> pl.DataFrame:

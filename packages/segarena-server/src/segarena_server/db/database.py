@@ -1,12 +1,13 @@
-"""The database: an SQLite file by default, PostgreSQL by address.
+"""The database: an SQLite file by default, PostgreSQL if the address names it.
 
-After a `writing` block the changes are on disk. SQLite uses a write-ahead log and syncs with each
-transaction, so that acknowledged changes survive a power cut. Write transactions are serialized from
-their start, so that none has to be repeated.
+After a `writing` block the changes are on disk. SQLite uses a write-ahead log and syncs after each
+transaction, so acknowledged changes survive a power cut. In SQLite, write transactions are
+serialized from their start, so none of them has to be repeated.
 """
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -14,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -25,19 +27,22 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from segarena.errors import InvalidInput, StoreError, StoreUnavailable
 
 _WAIT_S = 20
-"""How long a write transaction waits for the lock."""
+"""Seconds that a write transaction waits for the lock."""
 _SQLITE_POOL_SIZE = 8
+_POSTGRESQL_PORT = 5432
 _POSTGRESQL_POOL_SIZE = 20
 _POSTGRESQL_OVERFLOW = 20
 """Pool sizes: SQLite connections open quickly; PostgreSQL allows some more under load."""
 _TRANSIENT_CODES = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
-"""PostgreSQL error codes of shutdown, start, too many connections, serialization failure and deadlock.
+"""PostgreSQL error codes: shutdown, crash shutdown, starting up, too many connections, serialization failure, deadlock.
 
-See appendix A of its manual. The driver raises them like errors of the query."""
+See appendix A of the PostgreSQL manual. The driver raises them like errors in the query."""
+# WAL lets pages read while a turn is written; FULL syncs the log at each commit.
 _PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=FULL",
@@ -47,7 +52,7 @@ _PRAGMAS = (
 
 
 class DatabaseAway(StoreUnavailable):
-    """The database does not answer, or its disk is full; a retry may succeed."""
+    """The database does not respond, or its disk is full; a retry may succeed."""
 
 
 class Database:
@@ -57,13 +62,20 @@ class Database:
         address: the path of an SQLite file, or `postgresql://user:password@host/name`.
 
     Raises:
-        InvalidInput: the address is of another kind.
+        InvalidInput: the address has another form.
     """
 
     def __init__(self, address: str | Path) -> None:
-        self.file = None if "://" in str(address) else Path(address)
-        self.engine = _postgresql(str(address)) if self.file is None else _sqlite(self.file)
+        if "://" in str(address):
+            self.file = None
+            self.engine = _postgresql(str(address))
+        else:
+            self.file = Path(address)
+            self.engine = _sqlite(self.file)
+        self._is_closed = False
+        event.listen(self.engine, "checkin", self._close_returned)
         self._writes = self.engine.execution_options(writes=True)
+        # PostgreSQL serializes by row locks instead.
         self._write_lock = threading.Lock() if self.is_sqlite else None
 
     @property
@@ -73,21 +85,23 @@ class Database:
 
     @contextmanager
     def reading(self) -> Generator[Session]:
-        """Open a session for reading one consistent state of the database.
+        """Open a session that reads one consistent state of the database.
 
         Raises:
-            DatabaseAway: the database does not answer.
+            DatabaseAway: the database does not respond.
             StoreError: the database is damaged.
         """
+        # Rows stay usable after the block, which has often ended when a response is built from
+        # them.
         with _translated_errors(), Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Generator[Session]:
-        """Open a session whose changes are on disk after the block, or undone when it raises.
+        """Open a session whose changes are on disk after the block, or rolled back if the block raises.
 
         Raises:
-            DatabaseAway: it does not answer, or the disk is full; nothing was changed.
+            DatabaseAway: the database does not respond, or the disk is full; nothing was changed.
             StoreError: the database is damaged.
         """
         with (
@@ -99,12 +113,18 @@ class Database:
             session.commit()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; those that other threads still use are closed when they are returned."""
+        self._is_closed = True
         self.engine.dispose()
+
+    def _close_returned(self, _connection: Any, record: ConnectionPoolEntry) -> None:
+        """Close a connection that is returned after `close`: nobody would take it from the pool again."""
+        if self._is_closed:
+            record.close()
 
     @contextmanager
     def _one_at_a_time(self) -> Generator[None]:
-        """Queue the writers of this process: SQLite polls for its lock, which can starve a writer."""
+        """Queue the writers of this process, because SQLite polls for its lock, which can starve a writer."""
         if self._write_lock is None:
             yield
             return
@@ -125,10 +145,10 @@ def _translated_errors() -> Generator[None]:
     except (OperationalError, InterfaceError) as error:
         why = next(iter(str(error.orig).splitlines()), "no reason given")
         raise DatabaseAway(
-            f"the database cannot be used: {why}; make room, or start it again"
+            f"the database is unavailable: {why}; free disk space, or restart the database"
         ) from error
     except DBAPIError as error:
-        # SQLite raises the base class for files that are not databases or are corrupt.
+        # SQLite raises this base class for corrupt files and for files that are not databases.
         if type(error.orig) is sqlite3.DatabaseError:
             raise StoreError(
                 f"the database is damaged: {error.orig}; restore it from a backup"
@@ -144,7 +164,7 @@ def _translated_errors() -> Generator[None]:
 
 
 def _code(error: DBAPIError) -> str:
-    """Return the PostgreSQL error code; "" when there is none."""
+    """Return the PostgreSQL error code, or "" if the error has none."""
     if error.orig is None or not error.orig.args:
         return ""
     details: Any = error.orig.args[0]
@@ -155,7 +175,9 @@ def _code(error: DBAPIError) -> str:
 
 def _sqlite(file: Path) -> Engine:
     options = {"timeout": _WAIT_S, "check_same_thread": False}
-    # Reuse the last connection first: each caches pages, and rotation would fill all the caches.
+    # Unlimited overflow: waiting for a connection would only move the queue from SQLite to the pool.
+    # Reuse the last connection first: each has its own page cache, and rotation would fill all of
+    # them.
     pool: dict[str, Any] = {
         "pool_size": _SQLITE_POOL_SIZE,
         "max_overflow": -1,
@@ -168,7 +190,7 @@ def _sqlite(file: Path) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
-    # Transactions begin explicitly, not with the first change.
+    # Begin transactions explicitly; the driver would otherwise begin one at the first change.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
@@ -176,6 +198,8 @@ def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     is_writer = connection.get_execution_options().get("writes", False)
+    # IMMEDIATE takes the write lock at once; a transaction that upgrades from reading to writing
+    # could fail with "database is locked" without waiting.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
 
@@ -191,8 +215,51 @@ def _postgresql(address: str) -> Engine:
             "max_overflow": _POSTGRESQL_OVERFLOW,
             "pool_use_lifo": True,
         }
-        return create_engine(url.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **pool)
+        # Detects connections that the server closed, for example during its restart.
+        engine = create_engine(url.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **pool)
     except (ArgumentError, NoSuchModuleError) as error:
         raise InvalidInput(
             f"expected an address like postgresql://user@host/name, got {address!r}"
         ) from error
+    event.listen(engine, "do_connect", _connect_postgresql)
+    return engine
+
+
+def _connect_postgresql(
+    dialect: Dialect,
+    _record: Any,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+) -> DBAPIConnection:
+    """Connect through our own socket: pg8000 leaves its socket open when the server ends during the handshake."""
+    remaining = dict(options)
+    path = remaining.pop("unix_sock", None)
+    try:
+        connection = _open_unix_socket(path) if path else _open_tcp_socket(remaining)
+    except OSError as error:
+        raise dialect.loaded_dbapi.InterfaceError(
+            f"cannot connect to {path or 'its host'}: {error}"
+        ) from error
+    try:
+        return dialect.loaded_dbapi.Connection(*arguments, **remaining, sock=connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _open_unix_socket(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_tcp_socket(options: dict[str, Any]) -> socket.socket:
+    address = (options.get("host", "localhost"), options.get("port", _POSTGRESQL_PORT))
+    connection = socket.create_connection(address)
+    # A server that vanished would otherwise never be noticed.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection

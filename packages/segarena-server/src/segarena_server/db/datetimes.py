@@ -1,4 +1,4 @@
-"""Conversion of timestamps in the tables, seconds since 1970, to datetimes with a time zone."""
+"""Conversion of the tables' timestamps, in seconds since 1970, to datetimes with a time zone."""
 
 from __future__ import annotations
 

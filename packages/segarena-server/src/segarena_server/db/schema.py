@@ -1,4 +1,4 @@
-"""Migration of the database schema; schemas of later versions of segarena are rejected."""
+"""Migration of the database schema; a schema of a later version of segarena raises an error."""
 
 from __future__ import annotations
 
@@ -17,32 +17,63 @@ from segarena.errors import InvalidInput, StoreError
 from segarena_server.db.database import Database
 
 _ADVISORY_LOCK = 5_273_946_125
-"""Identifier of the PostgreSQL advisory lock: any number that nothing else uses."""
+"""Identifier of the PostgreSQL advisory lock; an arbitrary number that nothing else uses."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
+_MERGED_REVISIONS = frozenset(
+    (
+        "0001",
+        "teams",
+        "attempts",
+        "ladder",
+        "letters",
+        "jobs",
+        "shared",
+        "submissions",
+        "round_trip",
+        "evaluated",
+        "identities",
+        "findings",
+        "chosen",
+        "drawing",
+        "collecting",
+    )
+)
+"""Revisions of the migrations that the baseline replaced; commit 7d4051f3 is the last one that has them."""
 
 
 def bring_up_to_date(database: Database) -> str:
-    """Create the tables or migrate them to the newest revision.
+    """Create the tables, or migrate them to the newest revision.
 
     Returns:
-        The former revision; "" when there were no tables.
+        The former revision; "" if there were no tables.
 
     Raises:
-        StoreError: the tables are of a later version of segarena.
+        StoreError: the tables were created by a later version of segarena, or by one that is too old.
     """
     before = revision_of(database)
     known = {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
     if before and before not in known:
-        raise StoreError(
-            f"{database.file or 'the database'} was made by a later version of segarena (its revision is {before}); "
-            "install that version, or restore a backup"
-        )
+        raise StoreError(f"{database.file or 'the database'} {unknown_revision_text(before)}")
     migrate(database, "head")
     return before
 
 
+def unknown_revision_text(revision: str) -> str:
+    """State which version created tables with a revision that this version does not have, and what to do."""
+    if revision in _MERGED_REVISIONS:
+        return (
+            f"was created by a development version of segarena that is too old (its revision is {revision}): start "
+            "the server of commit 7d4051f3 with it once, which migrates it to the revision 'turned', then start this "
+            "version; or restore a backup"
+        )
+    return (
+        f"was created by a later version of segarena (its revision is {revision}); "
+        "install that version, or restore a backup"
+    )
+
+
 def newest_revision(revision: str) -> str | None:
-    """Return the newest revision of this version; None when `revision` is unknown, so of a later version."""
+    """Return this version's newest revision, or None if `revision` is unknown because a later version made it."""
     scripts = ScriptDirectory(str(_MIGRATIONS))
     known = {script.revision for script in scripts.walk_revisions()}
     if revision and revision not in known:
@@ -55,7 +86,7 @@ def migrate(database: Database, revision: str) -> None:
 
     Raises:
         InvalidInput: there is no such revision.
-        StoreError: foreign keys in the tables are broken.
+        StoreError: rows refer to missing rows after the migration.
     """
     before = revision_of(database) or "base"
     known = [script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()]
@@ -73,16 +104,19 @@ def migrate(database: Database, revision: str) -> None:
         _without_foreign_keys(connection),
         connection.begin(),
     ):
-        # Of servers that start together, one migrates while the others wait.
+        # When several servers start together, one migrates while the others wait.
         if not database.is_sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
         config = Config(attributes={"connection": connection})
+        # Alembic's configuration treats % as the start of an interpolation.
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         if is_down:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
         if database.is_sqlite:
+            # With foreign keys disabled during the migration, nothing else would have noticed
+            # broken references.
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
             if broken:
                 table = broken[0][0]
@@ -94,9 +128,9 @@ def migrate(database: Database, revision: str) -> None:
 
 @contextmanager
 def _without_foreign_keys(connection: Connection) -> Generator[None]:
-    """Turn off foreign keys: SQLite changes a table by replacing it, which would delete rows that refer to it.
+    """Disable foreign keys while SQLite replaces a table, which would otherwise delete the rows that refer to it.
 
-    Foreign keys can only be turned off before a transaction begins.
+    SQLite only allows this change outside a transaction.
     """
     if connection.dialect.name != "sqlite":
         yield
@@ -111,6 +145,6 @@ def _without_foreign_keys(connection: Connection) -> Generator[None]:
 
 
 def revision_of(database: Database) -> str:
-    """Return the revision of the tables; "" when there are none."""
+    """Return the revision of the tables, or "" if there are none."""
     with database.reading() as session:
         return MigrationContext.configure(session.connection()).get_current_revision() or ""

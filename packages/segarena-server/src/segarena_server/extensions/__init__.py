@@ -1,1 +1,1 @@
-"""Extensions by entry points: site sections, interfaces, and limits on plug-ins named on pages."""
+"""Extensions by entry points: site sections, interfaces, and limits on the plug-ins that pages may name."""

@@ -1,7 +1,7 @@
-"""Plug-ins and files that organisers may name on pages: installed plug-ins, files below configured folders.
+"""Plug-ins and files that organisers may name on pages: installed plug-ins, and files below configured folders.
 
-Organisers on pages have an account, not a shell: no option may let them read the server's files or
-run a program. The command line has no such limits.
+Organisers have an account but no shell, so no option may let them read the server's files or run a
+program. The command line has no such limits.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import lookup, plugin_kinds, plugins_by_name
 
 _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
-"""A single absolute path: some options accept several with a separator, which is not allowed here."""
+"""Pattern of a single absolute path; some options accept several paths with a separator, which pages do not allow."""
 
 
 def plugin_faults(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
-    """Return why a page may not name the plug-ins in a form, by field; allowed ones are left out.
+    """Check the plug-ins in a form and return an error message for each field that a page may not accept.
 
     Args:
         texts: submitted texts by field; only benchmarks and datasets are checked.
-        roots: folders whose files may be named.
+        roots: folders whose files the form may name.
     """
     faults: dict[str, str] = {}
     for field, text in texts.items():
@@ -38,46 +38,56 @@ def plugin_faults(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, s
     return faults
 
 
-def plugin_fault(kind: str, text: str, roots: Sequence[str]) -> str:
-    """Return why a page may not name this plug-in with these options; "" when it may."""
+def plugin_fault(
+    kind: str,
+    text: str,
+    roots: Sequence[str],
+) -> str:
+    """Return why a page may not name this plug-in with these options, or "" if it may."""
     try:
         spec = PluginSpec.parse(text)
         if lookup(kind, spec.reference) is None:
             installed = ", ".join(sorted(plugins_by_name(kind)))
-            return f"expected a {kind} that is installed, one of {installed}, got {spec.reference[:60]!r}"
+            return f"expected an installed {kind}, one of {installed}, got {spec.reference[:60]!r}"
         _check_spec(kind, spec, [Path(root).resolve() for root in roots])
     except (InvalidInput, PluginError) as error:
         return str(error)
     return ""
 
 
-def _check_spec(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
+def _check_spec(
+    kind: str,
+    spec: PluginSpec,
+    roots: Sequence[Path],
+) -> None:
     factory = lookup(kind, spec.reference)
     if getattr(factory, "starts_programs", False):
         raise InvalidInput(
-            f"{spec.reference} starts programs; a challenge with it is made on the command line"
+            f"{spec.reference} starts programs; create a challenge with it on the command line"
         )
     for text in _texts(list(spec.options.values())):
+        # `FILE.py:NAME` is the notation for plug-ins from files, which would run code.
         if ".py" in text and ":" in text:
             raise InvalidInput(
-                f"expected names of what is installed, got {text[:60]!r}; a page runs no files"
+                f"expected names of installed plug-ins, got {text[:60]!r}; pages may not name files of code"
             )
+        # An option may itself be a plug-in, such as the dataset inside another dataset.
         inner = _as_plugin(text)
         if inner is not None:
             for other in plugin_kinds():
                 _check_spec(other, inner, roots)
         elif "(" in text or ")" in text:
-            raise InvalidInput(f"expected plug-ins that are installed, got {text[:60]!r}")
+            raise InvalidInput(f"expected installed plug-ins, got {text[:60]!r}")
         elif _looks_like_file(text) and not _is_below(text, roots):
             if roots:
                 offered = f"below {', '.join(map(str, roots))}"
             else:
-                offered = "on the command line: none is offered here"
+                offered = "on the command line, because the server's settings name no roots"
             raise InvalidInput(f"expected files {offered}, got {text[:80]!r}")
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a nested value."""
+    """Yield all strings in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, bytes):
@@ -92,7 +102,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _as_plugin(text: str) -> PluginSpec | None:
-    """Return the installed plug-in that a text names; None when it names none."""
+    """Return the installed plug-in that a text names, or None if it names none."""
     with suppress(PluginError):
         spec = PluginSpec.parse_named(text)
         if any(lookup(kind, spec.reference) for kind in plugin_kinds()):
@@ -102,12 +112,15 @@ def _as_plugin(text: str) -> PluginSpec | None:
 
 def _looks_like_file(text: str) -> bool:
     with suppress(OSError, ValueError):
+        # A relative name counts as a file if it exists in the server's working directory.
         return any(sign in text for sign in "/\\~$") or text in (".", "..") or Path(text).exists()
+    # A text that the operating system cannot even examine is treated as a file, the strict choice.
     return True
 
 
 def _is_below(text: str, roots: Sequence[Path]) -> bool:
-    """Tell whether a text is a single path that, with links resolved, lies in one of the folders."""
+    """Return whether a text is a single path that, after resolving links, lies in one of the folders."""
+    # ".." is checked separately: links may make the resolved path differ from what a plug-in opens.
     if not _PATH.fullmatch(text) or ".." in Path(text).parts:
         return False
     try:

@@ -1,8 +1,7 @@
-"""Sections that packages add to the site: pages with their static files, jobs and personal data.
+"""Sections that other packages add to the site: pages with their static files, jobs and personal data.
 
 Packages register a `SiteSection` as an entry point of the group `segarena.rooms`, under the name of
-its path prefix `/NAME/`. The server imports it at start; see
-`segarena_server.extensions.entry_points`.
+its path prefix `/NAME/`. The server imports it at startup; see `segarena_server.entry_points`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from segarena.files.hashes import fingerprint
-from segarena_server.extensions.entry_points import load_extensions
+from segarena_server.entry_points import load_extensions
 from segarena_server.storage.data_folder import DataFolder
 
 if TYPE_CHECKING:
-    from segarena_server.jobs.job_kind import JobKind
     from segarena_server.site import Site
+    from segarena_server.workers.job_runner import JobKind
 
 ENTRY_POINTS = "segarena.rooms"
+# Only these types are served, so that other files in the folder stay private.
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
@@ -35,10 +35,10 @@ class PersonalDataSource:
     """Export and deletion of the personal data that a section stores.
 
     Attributes:
-        about: returns the data about an account, by its number, as JSON values.
-        files: yields names and contents of larger data; the archive puts them into a folder.
-        forget: deletes personal data from tables and data folder, and keeps, under the account's
-            number, what others rely on. Raises `InvalidInput` when the person must act first.
+        about: returns the data about an account, given its id, as JSON values.
+        files: yields the names and contents of larger data; the archive puts them into a folder.
+        forget: deletes personal data from tables and data folder, but keeps, under the account's id, what
+            other people rely on. Raises `InvalidInput` if the person must act first.
     """
 
     about: Callable[[Session, int], Any]
@@ -52,13 +52,12 @@ class SiteSection:
 
     Attributes:
         title: label in the navigation.
-        needs: required to see the navigation entry: a role, or
+        needs: role that is required to see the navigation entry, or
             `segarena_server.auth.permissions.ANYONE`.
         routers: routes, all at `/NAME` or below it.
         package: the package with `templates/` and `static/`.
         kinds: kinds of background jobs.
         kept: sources of personal data, by their folder in a person's archive.
-        show: adds examples to a demonstration site, whose accounts exist already.
     """
 
     title: str
@@ -67,7 +66,6 @@ class SiteSection:
     package: str
     kinds: tuple[JobKind, ...] = ()
     kept: Mapping[str, PersonalDataSource] = field(default_factory=dict[str, PersonalDataSource])
-    show: Callable[[Site], object] = lambda _: None
 
 
 @cache
@@ -75,14 +73,14 @@ def site_sections() -> Mapping[str, SiteSection]:
     """Return the sections of installed packages, by name.
 
     Raises:
-        PluginError: one cannot be imported, is not a `SiteSection`, or has routes outside its path prefix.
+        PluginError: a section cannot be imported, is not a `SiteSection`, or has routes outside its path prefix.
     """
     return load_extensions(ENTRY_POINTS, SiteSection, lambda section: section.routers)
 
 
 @cache
 def static_files(package: str) -> Mapping[str, str]:
-    """Return the stylesheets and JavaScript modules below `static/` of a package, by path there."""
+    """Return the stylesheets and JavaScript modules below a package's `static/` folder, by relative path."""
     folder = files(package) / "static"
     texts: dict[str, str] = {}
     for name in sorted(_static_names(folder)):
@@ -101,10 +99,10 @@ def _static_names(folder: Traversable, prefix: str = "") -> Iterator[str]:
 
 @cache
 def compressed_static_files(package: str) -> Mapping[str, bytes]:
-    """Return the static files of a package compressed by gzip: an editor loads some fifty modules."""
+    """Return the static files of a package compressed by gzip, because an editor loads some fifty modules."""
     compressed: dict[str, bytes] = {}
     for name, text in static_files(package).items():
-        # Without a time stamp, equal files have equal bytes.
+        # Without a timestamp, so that equal files have equal bytes.
         compressed[name] = gzip.compress(text.encode(), mtime=0)
     return compressed
 
@@ -113,7 +111,7 @@ def compressed_static_files(package: str) -> Mapping[str, bytes]:
 def static_fingerprint(package: str) -> str:
     """Return a fingerprint of all static files of a package.
 
-    Modules import each other, so their addresses must change together.
+    Modules import each other, so their URLs must change together.
     """
     parts: list[str] = []
     for name, text in static_files(package).items():
@@ -122,7 +120,7 @@ def static_fingerprint(package: str) -> str:
 
 
 def personal_data_sources() -> Mapping[str, PersonalDataSource]:
-    """Return the personal data sources of all sections, by name; the names are distinct."""
+    """Return the personal data sources of all sections by name; all names are distinct."""
     sources: dict[str, PersonalDataSource] = {}
     for section in site_sections().values():
         sources |= section.kept
@@ -130,7 +128,7 @@ def personal_data_sources() -> Mapping[str, PersonalDataSource]:
 
 
 def media_type(name: str) -> str:
-    """Return the media type of a static file; "" when it is not one."""
+    """Return the media type of a static file, or "" for any other file."""
     for suffix, media in _MEDIA_TYPES.items():
         if name.endswith(suffix):
             return media

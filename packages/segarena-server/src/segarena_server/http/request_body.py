@@ -1,4 +1,4 @@
-"""Reading of request bodies as bytes, JSON, forms and file uploads, with limits."""
+"""Reading request bodies as bytes, JSON, forms and file uploads, with limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import msgspec
 from fastapi import Depends, Request
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from segarena_server import http_errors
 from segarena_server.auth.permissions import secrets_match, site_of, visitor_of
-from segarena_server.http import http_errors
 
 MOST_FORM_BYTES = 16 * 1024
 MOST_LARGE_FORM_BYTES = 512 * 1024
@@ -32,19 +32,22 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body.
 
     Raises:
-        Refusal: it exceeds `most` bytes, declared or not; it arrives too slowly; or there are too many
-            large uploads at once.
+        Refusal: the body exceeds `most` bytes, declared or not; it arrives too slowly; or too many large
+            uploads are in progress.
     """
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > most:
         raise http_errors.too_large(most)
     budget = site_of(request).intake if most > MOST_LARGE_FORM_BYTES else None
     if budget is not None:
+        # Checked before the body arrives, so that a client learns early that it has to retry.
         budget.check(int(declared))
     body = bytearray()
     try:
+        # A client that sends a byte a minute would otherwise keep its memory forever.
         async with asyncio.timeout(_TIMEOUT_S):
             async for part in request.stream():
+                # The declared length may be missing or wrong.
                 if len(body) + len(part) > most:
                     raise http_errors.too_large(most)
                 if budget is not None:
@@ -53,7 +56,7 @@ async def read_body(request: Request, most: int) -> bytes:
                 body += part
     except TimeoutError as error:
         raise http_errors.Refusal(
-            408, "slow", f"the body did not come within {_TIMEOUT_S:.0f} s; send it again"
+            408, "slow", f"the body did not arrive within {_TIMEOUT_S:.0f} s; send it again"
         ) from error
     return bytes(body)
 
@@ -62,13 +65,15 @@ def check_digest(request: Request, body: bytes) -> bool:
     """Verify the Content-Digest header (RFC 9530); return whether the request has one.
 
     Raises:
-        Refusal: the body has another digest.
+        Refusal: the digest of the body differs from the header.
     """
     header = request.headers.get("content-digest", "")
     found = _DIGEST.search(header)
     if found is None:
         return False
     digest = hashlib.sha256(body).digest()
+    # The digest only detects transmission errors: anyone who can change the body can also change
+    # the header.
     if not hmac.compare_digest(found[1], base64.b64encode(digest).decode()):
         raise http_errors.Refusal(
             400, "digest", "the body does not match its Content-Digest; send it again"
@@ -76,11 +81,15 @@ def check_digest(request: Request, body: bytes) -> bool:
     return True
 
 
-async def read_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
-    """Return a validated JSON body of at most `most` bytes.
+async def read_json(
+    request: Request,
+    kind: type[Told],
+    most: int = MOST_FORM_BYTES,
+) -> Told:
+    """Parse and validate a JSON body of at most `most` bytes.
 
     Raises:
-        Refusal: it is not JSON, or not of this type.
+        Refusal: the body is not JSON, or not of this type.
     """
     body = await read_body(request, most)
     try:
@@ -89,11 +98,15 @@ async def read_json(request: Request, kind: type[Told], most: int = MOST_FORM_BY
         raise http_errors.invalid(f"expected JSON: {error}") from error
 
 
-async def read_page_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
-    """Return a validated JSON body from a script of this site, which sends its form key in `x-form-key`.
+async def read_page_json(
+    request: Request,
+    kind: type[Told],
+    most: int = MOST_FORM_BYTES,
+) -> Told:
+    """Parse and validate a JSON body from a script of this site, which sends its form key in `x-form-key`.
 
     Raises:
-        Refusal: as `read_json`; or another site sent it, or the key is missing.
+        Refusal: as for `read_json`; also if another site sent the request, or the key is missing.
     """
     _check_origin(request)
     _check_key(request, {"key": request.headers.get("x-form-key", "")})
@@ -101,28 +114,33 @@ async def read_page_json(request: Request, kind: type[Told], most: int = MOST_FO
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form on a page of this site.
+    """Return the fields of a form that a page of this site sent.
 
     Raises:
-        Refusal: another site sent it, the form key is missing, or the body is not a form.
+        Refusal: another site sent the form, the form key is missing, or the body is not a form.
     """
     return await _read_form(request, MOST_FORM_BYTES, _MOST_FIELDS)
 
 
 async def read_large_form(request: Request) -> dict[str, str]:
-    """Return the fields of a large form, which describes a challenge; otherwise as `read_form`."""
+    """Return the fields of a large form, such as the description of a challenge; otherwise like `read_form`."""
     return await _read_form(request, MOST_LARGE_FORM_BYTES, _MOST_LARGE_FIELDS)
 
 
 Form = Annotated[dict[str, str], Depends(read_form)]
 LargeForm = Annotated[dict[str, str], Depends(read_large_form)]
-"""The fields of a form, injected as an argument of a route function."""
+"""Fields of a form, injected as an argument of a route function."""
 
 
-async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dict[str, str]:
+async def _read_form(
+    request: Request,
+    most_bytes: int,
+    most_fields: int,
+) -> dict[str, str]:
     _check_origin(request)
     body = await read_body(request, most_bytes)
     try:
+        # Limit the number of fields, because a dictionary of many thousand fields is slow to build.
         fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=most_fields))
     except ValueError as error:
         raise http_errors.invalid("expected a form") from error
@@ -131,27 +149,29 @@ async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dic
 
 
 async def read_upload(request: Request, most: int) -> tuple[dict[str, str], bytes]:
-    """Return the fields of an upload form on a page of this site, and its file.
+    """Return the fields and the single file of an upload form that a page of this site sent.
 
     Raises:
-        Refusal: as `read_form`; or there is not exactly one file.
+        Refusal: as for `read_form`; also if there is not exactly one file.
     """
     fields, files = await read_uploads(request, most, 1)
     return fields, files[0][1]
 
 
 async def read_uploads(
-    request: Request, most: int, most_files: int
+    request: Request,
+    most: int,
+    most_files: int,
 ) -> tuple[dict[str, str], list[tuple[str, bytes]]]:
-    """Return the fields of an upload form on a page of this site, and names and contents of its files.
+    """Read an upload form sent from a page of this site; return its fields, and name and content of each file.
 
     Args:
-        request: with the form.
-        most: total size of all files in bytes.
+        request: the request with the form.
+        most: maximum total size of all files in bytes.
         most_files: maximum number of files.
 
     Raises:
-        Refusal: as `read_form`; or there is no file, or there are too many.
+        Refusal: as for `read_form`; also if there is no file, or there are too many.
     """
     _check_origin(request)
     body = await read_body(request, most + MOST_FORM_BYTES)
@@ -174,7 +194,7 @@ async def read_uploads(
                 fields[name] = value
             else:
                 content = await value.read()
-                # Browsers send an empty file for an input without a choice.
+                # Browsers send an empty file for a file input without a selection.
                 if content:
                     files.append((value.filename or "", content))
         await form.close()
@@ -188,12 +208,15 @@ async def read_uploads(
 
 def number_in(text: str) -> int | None:
     """Parse a non-negative integer of at most nine digits; return None for any other text."""
+    # Nine digits fit a 32-bit column in PostgreSQL, and isdecimal alone would accept other scripts'
+    # digits.
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _check_key(request: Request, fields: Mapping[str, str]) -> None:
-    """Reject a form without the form key of the session."""
+    """Raise `Refusal` for a form without the form key of the session."""
     expected = visitor_of(request).form_key
+    # Visitors without a session have no form key; a forged form could do nothing in their name.
     if expected and not secrets_match(fields.get("key", ""), expected):
         raise http_errors.Refusal(
             403,
@@ -203,13 +226,14 @@ def _check_key(request: Request, fields: Mapping[str, str]) -> None:
 
 
 def _check_origin(request: Request) -> None:
-    """Reject forms of other sites: browsers name the origin, and a page cannot prevent it."""
+    """Raise `Refusal` for a form of another site: browsers name the origin, and no page can forge it."""
     site = site_of(request)
+    # Older browsers do not send the header; the origin and the form key still protect their users.
     fetch_site = request.headers.get("sec-fetch-site", "same-origin")
     origin: Any = request.headers.get("origin")
     ours = {site.settings.address, f"{request.url.scheme}://{request.headers.get('host', '')}"}
     is_foreign = origin is not None and origin not in ours
     if fetch_site not in ("same-origin", "none") or is_foreign:
         raise http_errors.Refusal(
-            403, "form", "the form is of another site; open the page here and repeat it"
+            403, "form", "the form was sent from another site; open the page here and send it again"
         )

@@ -1,4 +1,4 @@
-"""The queue of jobs: a request or another job adds a job in the transaction that makes it necessary."""
+"""The queue of jobs: a request or another job enqueues a job in the transaction that makes it necessary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
 
-# Names of kinds, as the column `Job.kind` has them.
+# Names of kinds as stored in the column `Job.kind`, which rows of earlier versions contain too.
 END_RUN = "end run"
 REMOVE_NAME = "forget name of run"
 AUDIT_RUN = "find out about run"
@@ -18,22 +18,36 @@ JUDGE_SAMPLE = "judge a sample"
 _UNFINISHED = ("waiting", "leased")
 
 
-def enqueue_job(session: Session, kind: str, about: str, now: float, told: str = "") -> Job:
-    """Add a job, unless the same one is unfinished; return its row. A finished or dead job is started again.
+def enqueue_job(
+    session: Session,
+    kind: str,
+    about: str,
+    now: float,
+    told: str = "",
+) -> Job:
+    """Add a job unless the same one is unfinished, and return its row; restart a finished or dead job.
 
     Args:
-        session: writes.
+        session: a session for writing.
         kind: name of its kind.
-        about: object of the job, such as the id of a run; a kind has one job for each value.
+        about: object of the job, such as a run id; a kind has one job per object.
         now: seconds since 1970.
-        told: input of the job, in the format of its kind.
+        told: input of the job, in the kind's own format.
     """
+    # Locked and read again, so that a worker that finishes the same job now cannot overwrite the
+    # restart.
     locked = _select_job(kind, about).with_for_update().execution_options(populate_existing=True)
     job = session.scalar(locked)
     if job is None:
         try:
             with session.begin_nested():
-                job = Job(kind=kind, about=about, state="waiting", told=told, made_at=now)
+                job = Job(
+                    kind=kind,
+                    about=about,
+                    state="waiting",
+                    told=told,
+                    made_at=now,
+                )
                 session.add(job)
         except IntegrityError:  # another process added it at the same moment
             job = session.scalars(locked).one()
@@ -51,8 +65,12 @@ def enqueue_job(session: Session, kind: str, about: str, now: float, told: str =
     return job
 
 
-def find_job(session: Session, kind: str, about: str) -> Job | None:
-    """Return the job of a kind about something; None when it was never enqueued."""
+def find_job(
+    session: Session,
+    kind: str,
+    about: str,
+) -> Job | None:
+    """Return the job of a kind for an object, or None if it was never enqueued."""
     return session.scalar(_select_job(kind, about))
 
 

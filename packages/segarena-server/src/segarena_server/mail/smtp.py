@@ -1,8 +1,8 @@
-"""Sending of queued e-mails by SMTP in a thread, so that no request waits for the mail server.
+"""Sending queued e-mails by SMTP in a thread, so that no request waits for the mail server.
 
 The sender claims an e-mail by postponing its due time. If the sender dies, the e-mail becomes due
-again: it may arrive twice, but is not lost silently. Failed e-mails are retried for two days and then
-given up; the organisers' page lists them.
+again: it may arrive twice, but is never lost silently. The sender retries a failed e-mail for two
+days before it gives up; the organisers' page lists such e-mails.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from sqlalchemy import delete, select
 from segarena.errors import SegarenaError
 from segarena.files.hashes import sha256
 from segarena_server.db.orm_models import AccessKey, QueuedEmail
-from segarena_server.http.middleware import LOG
 from segarena_server.mail import mail_outbox
+from segarena_server.server_log import LOG
 from segarena_server.settings import MailSettings
 from segarena_server.site import Site
 
 _IDLE_S = 2.0
 _TIMEOUT_S = 20.0
 _CLAIM_S = 300.0
-"""How long a sender may take for a claimed e-mail."""
+"""Seconds that a sender may take for a claimed e-mail."""
+# The delays sum to just under two days.
 _RETRY_DELAYS_S = (60.0, 300.0, 900.0, 3600.0, 3600.0 * 3, 3600.0 * 6, 3600.0 * 12, 3600.0 * 24)
 
 
 class MailSender:
-    """The thread that sends queued e-mails; does nothing without a configured mail server.
+    """Thread that sends queued e-mails; does nothing without a configured mail server.
 
     Args:
-        site: with the outbox and the settings.
+        site: the site with the outbox and the settings.
     """
 
     def __init__(self, site: Site) -> None:
@@ -60,7 +61,7 @@ class MailSender:
                 if self.send_one():
                     continue
             except Exception as error:
-                # Any error is only logged, because the thread must go on.
+                # Log any error and continue, because without this thread no e-mail would be sent.
                 LOG.log(
                     logging.ERROR,
                     "e-mail: %s",
@@ -79,6 +80,8 @@ class MailSender:
                 .where(QueuedEmail.state == "waiting", QueuedEmail.due_at <= now)
                 .order_by(QueuedEmail.due_at)
             )
+            # Several servers may send from the same table; each skips the rows that another one
+            # holds.
             letter = session.scalar(due.limit(1).with_for_update(skip_locked=True))
             if letter is None:
                 return False
@@ -88,12 +91,14 @@ class MailSender:
             if written is None:
                 session.delete(letter)
                 return True
+        # Outside the transaction: a mail server may take many seconds, and SQLite has only one
+        # writer.
         failure = self._send(letter.recipient, written)
         self._record_result(letter, written, failure)
         return True
 
     def _send(self, recipient: str, written: mail_outbox.RenderedEmail) -> str:
-        """Send an e-mail; return the reason of a failure, "" on success."""
+        """Send an e-mail; return the reason of a failure, or "" on success."""
         mail = self._site.settings.mail
         if mail is None:
             return "no mail server is configured"
@@ -105,10 +110,14 @@ class MailSender:
         return ""
 
     def _record_result(
-        self, letter: QueuedEmail, written: mail_outbox.RenderedEmail, failure: str
+        self,
+        letter: QueuedEmail,
+        written: mail_outbox.RenderedEmail,
+        failure: str,
     ) -> None:
-        """Delete a sent e-mail; of a failed one record the reason and delete the key of its link."""
+        """Delete a sent e-mail; for a failed one, record the reason and delete the key of its link."""
         with self._site.database.writing() as session:
+            # The next attempt creates another key, so nobody will ever receive this one.
             if failure and written.key:
                 session.connection().execute(
                     delete(AccessKey).where(AccessKey.hash == sha256(written.key))
@@ -128,22 +137,25 @@ class MailSender:
 
 
 def build_message(
-    mail: MailSettings, recipient: str, written: mail_outbox.RenderedEmail
+    mail: MailSettings,
+    recipient: str,
+    written: mail_outbox.RenderedEmail,
 ) -> EmailMessage:
-    """Build the MIME message of an e-mail; line breaks in a header raise ValueError."""
+    """Build the MIME message of an e-mail; a line break in a header raises ValueError."""
     message = EmailMessage()
     message["From"] = mail.sender
     message["To"] = recipient
     message["Subject"] = f"[segarena] {written.subject}"
     message["Date"] = formatdate()
     message["Message-ID"] = make_msgid(domain=mail.sender.rpartition("@")[2])
+    # RFC 3834: tells vacation responders not to answer.
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(written.text)
     return message
 
 
 def smtp_fault(mail: MailSettings) -> str:
-    """Return why the mail server cannot be used; "" when connecting and signing in succeed."""
+    """Return why the mail server is unusable, or "" if connecting and authenticating succeed."""
     try:
         with connect_smtp(mail) as server:
             server.noop()
@@ -154,7 +166,7 @@ def smtp_fault(mail: MailSettings) -> str:
 
 
 def connect_smtp(mail: MailSettings) -> smtplib.SMTP:
-    """Connect and sign in to the mail server, with exactly the configured encryption."""
+    """Connect and authenticate to the mail server, with exactly the configured encryption."""
     tls_context = ssl.create_default_context(cafile=mail.ca_file or None)
     if mail.security == "tls":
         server: smtplib.SMTP = smtplib.SMTP_SSL(
@@ -164,6 +176,8 @@ def connect_smtp(mail: MailSettings) -> smtplib.SMTP:
         server = smtplib.SMTP(mail.host, mail.port, timeout=_TIMEOUT_S)
     try:
         if mail.security == "starttls":
+            # Raises if the server lacks STARTTLS; falling back would send the password in the
+            # clear.
             server.starttls(context=tls_context)
         if mail.user:
             server.login(mail.user, mail.secret())

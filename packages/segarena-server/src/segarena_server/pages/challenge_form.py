@@ -1,7 +1,7 @@
 """Pages to create or change a challenge: a form, a preview, and the final step.
 
-Opening samples takes time, so previewing, creating and changing are jobs; the page of a draft
-shows their progress.
+Opening samples takes time, so previews, creations and changes are jobs; the page of a draft shows
+their progress.
 """
 
 from __future__ import annotations
@@ -13,11 +13,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import SegarenaError
 from segarena.registry import plugins_by_name
-from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
+from segarena_server import http_errors
+from segarena_server.api.queue_position import job_queue_position
+from segarena_server.auth.permissions import (
+    Visitor,
+    require_organiser_of,
+    require_role,
+    site_of,
+    visitor_of,
+)
 from segarena_server.challenges.challenge_management import (
     change_faults,
     phases_with_runs,
@@ -28,6 +38,7 @@ from segarena_server.challenges.challenge_management import (
 from segarena_server.challenges.challenge_repository import description_of, find_challenge
 from segarena_server.challenges.description import ChallengeDescription as Description
 from segarena_server.challenges.description import Phase
+from segarena_server.challenges.description_images import markdown_images
 from segarena_server.challenges.form_fields import (
     MAX_PHASES,
     ParsedForm,
@@ -35,34 +46,41 @@ from segarena_server.challenges.form_fields import (
     parse_form,
     phase_numbers,
 )
+from segarena_server.challenges.interfaces import interfaces
+from segarena_server.challenges.markdown import MarkdownImage, render_markdown
+from segarena_server.challenges.phase_fields import form_inputs
+from segarena_server.challenges.run_sizes import warnings_about_ranks
 from segarena_server.challenges.sample_pool import SamplePool
 from segarena_server.db.orm_models import Challenge, Job
 from segarena_server.extensions.allowed_plugins import plugin_faults
-from segarena_server.extensions.interfaces import interfaces
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm
-from segarena_server.jobs.challenge_preparation import (
+from segarena_server.jobs.job_queue import enqueue_job
+from segarena_server.pages.rendering import render_page
+from segarena_server.runs.submissions import sandbox_of
+from segarena_server.site import Site
+from segarena_server.workers.kinds.challenge_preparation import (
     ChallengeJobRequest,
     ChangeChallenge,
     MakeChallenge,
     PreviewChallenge,
     delete_old_drafts,
 )
-from segarena_server.jobs.job_queue import enqueue_job
-from segarena_server.pages.rendering import render_page
-from segarena_server.runs.submissions import sandbox_of
-from segarena_server.site import Site
-from segarena_server.turns.queue_position import job_queue_position
 
 router = APIRouter(include_in_schema=False)
 _FIRST = {
     "benchmark": "clicks",
     "dataset": "demo",
     "phases[0].name": "test",
-    "phases[0].shows": "board",
-    "phases[0].samples_per_run": "3",
 }
 """Initial values of the form for a new challenge; valid except for the missing name."""
+_LABELS = {
+    "slug": "Short name",
+    "text": "Description",
+    "zone": "Time zone",
+    "frozen": "Freeze the board from",
+    "interfaces": "Also served by",
+}
+"""Labels of the fields of a challenge that differ from their names."""
 DRAFTS = (PreviewChallenge.name, MakeChallenge.name, ChangeChallenge.name)
 """The kinds of jobs about drafts of challenges."""
 
@@ -70,13 +88,11 @@ DRAFTS = (PreviewChallenge.name, MakeChallenge.name, ChangeChallenge.name)
 @router.get("/organise/new")
 @require_role("organiser")
 def show_new(request: Request, draft: int = 0) -> Response:
-    """Show the form of a new challenge; of a draft, with what was filled in."""
+    """Show the form of a new challenge; for a draft, with its values filled in."""
     if not draft:
         return _form(request, _FIRST, {})
     with site_of(request).database.reading() as session:
-        job = session.get(Job, draft)
-        if job is None or job.kind not in DRAFTS:
-            raise http_errors.unknown()
+        job = _visible_draft(session, visitor_of(request), draft)
     told = ChallengeJobRequest.of(job)
     return _form(request, form_texts(told.challenge), {}, changes=told.changes)
 
@@ -84,7 +100,9 @@ def show_new(request: Request, draft: int = 0) -> Response:
 @router.post("/organise/new")
 @require_role("organiser")
 def fill_in_new(request: Request, form: LargeForm) -> Response:
-    """Add or take out a phase; or look at what the challenge would be."""
+    """Add or remove a phase, show the description, or preview the challenge."""
+    if form.get("do") == "describe":
+        return _form(request, form, {}, shows_description=True)
     if _is_about_phases(form):
         return _form(request, _with_phases(form), {})
     filled = _filled(request, form, {})
@@ -100,18 +118,24 @@ def fill_in_new(request: Request, form: LargeForm) -> Response:
 
 
 @router.get("/organise/challenges/{slug}/change")
-@require_role("organiser")
+@require_organiser_of("slug")
 def show_change(request: Request, slug: str) -> Response:
-    """Show the form of a challenge that is there."""
+    """Show the form of an existing challenge."""
     return _form(request, form_texts(_description(site_of(request), slug)), {}, changes=slug)
 
 
 @router.post("/organise/challenges/{slug}/change")
-@require_role("organiser")
-def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
-    """Change a challenge: at once where its samples lie ready; by a job, which can be looked at before, otherwise."""
+@require_organiser_of("slug")
+def fill_in_change(
+    request: Request,
+    slug: str,
+    form: LargeForm,
+) -> Response:
+    """Change a challenge: at once if its samples are ready, otherwise in a job with a preview."""
     site = site_of(request)
     before = _description(site_of(request), slug)
+    if form.get("do") == "describe":
+        return _form(request, form, {}, changes=slug, shows_description=True)
     if _is_about_phases(form):
         return _form(request, _with_phases(form), {}, changes=slug)
     filled = _filled(request, form, {phase.name: phase.seed for phase in before.phases}, before)
@@ -140,11 +164,9 @@ def fill_in_change(request: Request, slug: str, form: LargeForm) -> Response:
 @router.get("/organise/drafts/{draft:int}")
 @require_role("organiser")
 def show_draft(request: Request, draft: int) -> Response:
-    """Show how far looking at a draft is, or making it, and what came of it."""
+    """Show the progress and the result of a draft's preview or creation."""
     with site_of(request).database.reading() as session:
-        job = session.get(Job, draft)
-        if job is None or job.kind not in DRAFTS:
-            raise http_errors.unknown()
+        job = _visible_draft(session, visitor_of(request), draft)
         queue = job_queue_position(session, job) if job.state in ("waiting", "leased") else None
     told = ChallengeJobRequest.of(job)
     said: Any = json.loads(job.said) if job.state == "done" and job.said else None
@@ -154,21 +176,25 @@ def show_draft(request: Request, draft: int) -> Response:
         "said": said,
         "queue": queue,
         "is_look": job.kind == DRAFTS[0],
+        "rank_warnings": warnings_about_ranks(told.challenge),
     }
     answer = render_page(request, "draft.html", title=told.challenge.title, **values)
     if queue is not None:
+        # The page reloads itself every two seconds, also without scripts.
         answer.headers["refresh"] = "2"
     return answer
 
 
 @router.post("/organise/drafts/{draft:int}")
 @require_role("organiser")
-def make_draft(request: Request, draft: int, form: Form) -> Response:
-    """Make a challenge of a draft, or change the one that it is about; what failed is tried again."""
+def make_draft(
+    request: Request,
+    draft: int,
+    form: Form,
+) -> Response:
+    """Create or change the challenge of a draft; also retries a failed job."""
     with site_of(request).database.reading() as session:
-        job = session.get(Job, draft)
-    if job is None or job.kind not in DRAFTS:
-        raise http_errors.unknown()
+        job = _visible_draft(session, visitor_of(request), draft)
     told = ChallengeJobRequest.of(job)
     if form.get("do") == "look":
         return _to_draft(
@@ -181,18 +207,54 @@ def make_draft(request: Request, draft: int, form: Form) -> Response:
     )
 
 
+def may_see_draft(
+    session: Session,
+    visitor: Visitor,
+    wanted: ChallengeJobRequest,
+) -> bool:
+    """Return whether a draft belongs to the visitor, who described the new challenge or manages the changed one."""
+    if wanted.changes:
+        changed = session.scalar(select(Challenge.id).where(Challenge.slug == wanted.changes))
+        return changed is not None and visitor.organises(changed)
+    return visitor.may("admin") or wanted.by.get("person_id") == visitor.person_id
+
+
+def _visible_draft(
+    session: Session,
+    visitor: Visitor,
+    draft: int,
+) -> Job:
+    """Return the job of a draft; raise `Refusal` if it does not exist, or belongs to somebody else."""
+    job = session.get(Job, draft)
+    if job is None or job.kind not in DRAFTS:
+        raise http_errors.unknown()
+    if not may_see_draft(session, visitor, ChallengeJobRequest.of(job)):
+        raise http_errors.unknown()
+    return job
+
+
 def _form(
-    request: Request, texts: Mapping[str, str], faults: Mapping[str, str], *, changes: str = ""
+    request: Request,
+    texts: Mapping[str, str],
+    faults: Mapping[str, str],
+    *,
+    changes: str = "",
+    shows_description: bool = False,
 ) -> Response:
-    """Return the form with the submitted values, and with errors beside their fields."""
+    """Render the form with the submitted values, and with errors next to their fields."""
     site = site_of(request)
     begun: set[str] = set()
+    images: dict[str, MarkdownImage] = {}
     if changes:
         with site.database.reading() as session:
-            begun = phases_with_runs(session, find_challenge(session, changes).id)
+            challenge = find_challenge(session, changes)
+            begun = phases_with_runs(session, challenge.id)
+            images = markdown_images(session, challenge)
+    description = render_markdown(texts.get("text", ""), images) if shows_description else None
     told: dict[str, Any] = {
         "texts": defaultdict(str, {"zone": "UTC", **texts}),
         "faults": defaultdict(str, faults),
+        "fault_labels": {name: _field_label(name) for name in faults},
         "phases": list(phase_numbers(texts)),
         "changes": changes,
         "begun": begun,
@@ -201,9 +263,21 @@ def _form(
         "roots": site.settings.roots,
         "interfaces": sorted(interfaces()),
         "most_phases": MAX_PHASES,
+        "inputs": form_inputs(),
+        "description": description,
     }
     title = f"Change {changes}" if changes else "A new challenge"
     return render_page(request, "design.html", title=title, status=422 if faults else 200, **told)
+
+
+def _field_label(name: str) -> str:
+    """Return the label of a field of the form, as in "Phase 2, Closes"."""
+    phase, dot, own = name.rpartition(".")
+    if not dot:
+        return _LABELS.get(name, name.capitalize())
+    number = int(phase.removeprefix("phases[").removesuffix("]")) + 1
+    label = next((one.label for one in form_inputs() if one.name == own), own)
+    return f"Phase {number}, {label}"
 
 
 def _filled(
@@ -212,9 +286,9 @@ def _filled(
     seeds: Mapping[str, int],
     before: Description | None = None,
 ) -> ParsedForm:
-    """Return the challenge that a form describes, after checking that pages may name its plug-ins.
+    """Parse the challenge in a form, and check that pages may name its plug-ins.
 
-    Plug-ins that the challenge has already are kept without this check.
+    Plug-ins that the challenge already uses skip this check.
     """
     settings = site_of(request).settings
     filled = parse_form(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
@@ -233,11 +307,13 @@ def _filled(
         before and len(before.phases) > MAX_PHASES
     ):  # phases that the form does not show would be lost
         faults["phases"] = (
-            f"there are {len(before.phases)}, more than a form holds; segarena challenge change can"
+            f"the challenge has {len(before.phases)}, more than a form can hold; use segarena challenge change"
         )
     for place, phase in enumerate(filled.challenge.phases if filled.challenge else ()):
         if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
-            faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"
+            faults[f"phases[{place}].takes"] = (
+                f"this server cannot run programs in a sandbox: {why}"
+            )
     return ParsedForm(None, faults) if faults else filled
 
 
@@ -258,7 +334,7 @@ def _completed(form: Mapping[str, str], before: Description | None) -> dict[str,
 
 
 def _fault_of(error: SegarenaError) -> dict[str, str]:
-    """Return the errors by field; an error that names no field is assigned to the benchmark."""
+    """Return an error by field; an error that names no field is assigned to the benchmark."""
     field, _, why = str(error).partition(": ")
     name = field.partition("[")[0]
     known = name in Description.__struct_fields__ and bool(why)
@@ -272,7 +348,7 @@ def _is_about_phases(form: Mapping[str, str]) -> bool:
 
 
 def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of a form with a phase added or removed."""
+    """Return the texts of a form after adding or removing a phase."""
     count = len(phase_numbers(form))
     asked = form["do"]
     if asked == "add":
@@ -292,8 +368,15 @@ def _with_phases(form: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def _post(request: Request, kind: str, about: str, described: Description, *, changes: str) -> int:
-    """Enqueue a job about a challenge; return the number of the job."""
+def _post(
+    request: Request,
+    kind: str,
+    about: str,
+    described: Description,
+    *,
+    changes: str,
+) -> int:
+    """Enqueue a job about a challenge and return the job's id."""
     site = site_of(request)
     visitor = visitor_of(request)
     told = ChallengeJobRequest(described, _by(visitor), changes)

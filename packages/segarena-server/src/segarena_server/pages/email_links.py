@@ -1,4 +1,4 @@
-"""Pages behind links in e-mails, which work once: reset a password, confirm an address."""
+"""Pages behind single-use links in e-mails: resetting a password, confirming an address."""
 
 from __future__ import annotations
 
@@ -7,19 +7,27 @@ from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
+from segarena_server import http_errors
 from segarena_server.audit_log import record_event
-from segarena_server.auth.accounts import change_password, fold_name, is_at_least
+from segarena_server.auth.accounts import change_password, fold_name
 from segarena_server.auth.keys import Kind, create_key, find_key
 from segarena_server.auth.passwords import hash_password
-from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
+from segarena_server.auth.permissions import (
+    ANYONE,
+    check_may_change,
+    record_visitor_event,
+    require_role,
+    site_of,
+    visitor_of,
+)
 from segarena_server.db.orm_models import Person
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
+from segarena_server.limits.login_throttle import origin_of
 from segarena_server.mail.mail_outbox import clean_address, queue_email
 from segarena_server.pages.rendering import render_page
 
 router = APIRouter(include_in_schema=False)
-_INVALID_LINK = "the link is not valid (any more): it works once, within an hour"
+_INVALID_LINK = "the link is invalid or has expired: it works once, within an hour"
 
 
 @router.get("/forgotten")
@@ -38,7 +46,10 @@ def do_forgotten(request: Request, form: Form) -> Response:
     name = fold_name(form.get("name", "")[:200])
     if site.settings.mail is None:
         raise http_errors.unknown()
-    if wait_s := site.attempts.take(("forgotten", name), ("forgotten from", visitor.address)):
+    keys = ("forgotten", name), ("forgotten from", origin_of(visitor.address))
+    # A whole school may share one address.
+    most = {"forgotten from": 10 * site.settings.limits.sign_ins}
+    if wait_s := site.attempts.take(*keys, most=most):
         raise http_errors.quota("too many requests for this name or from this address", wait_s)
     with site.database.writing() as session:
         named = (Person.folded == name) | (Person.email == form.get("name", "").strip())
@@ -77,6 +88,7 @@ def do_reset(request: Request, form: Form) -> Response:
         key = find_key(session, "reset", text, site.now())
         if key is None:
             raise http_errors.invalid(_INVALID_LINK)
+        # End the key in the same transaction as the change, so that the link works only once.
         key.ended_at = key.used_at = site.now()
         change_password(session, session.get_one(Person, person.id), kept, site.now())
         record_event(
@@ -86,14 +98,15 @@ def do_reset(request: Request, form: Form) -> Response:
             person_id=person.id,
             address=visitor_of(request).address,
         )
-    site.attempts.forget(("name", person.folded))
+    # Somebody who guessed passwords may have locked out the owner, who has now proved the address.
+    site.sign_ins.lift(person.folded)
     return RedirectResponse("/sign-in", 303)
 
 
 @router.get("/address")
 @require_role(ANYONE)
 def show_address(request: Request, link: str = "") -> Response:
-    """Ask for confirmation of an address: only opening the link, as mail scanners do, changes nothing."""
+    """Ask for confirmation of an address; opening the link alone, as mail scanners do, changes nothing."""
     person = _person_of_link(request, "address", link)
     return render_page(
         request, "address.html", title="Confirm the address", link=link, person=person
@@ -144,7 +157,11 @@ def change_letters(request: Request, form: Form) -> Response:
 
 @router.post("/organise/people/{person_id:int}/reset")
 @require_role("organiser")
-def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
+def make_reset_link(
+    request: Request,
+    person_id: int,
+    form: Form,
+) -> Response:
     """Create a reset link and show it once, for a person who asked an organiser."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -152,40 +169,55 @@ def make_reset_link(request: Request, person_id: int, form: Form) -> Response:
         person = session.get(Person, person_id)
         if person is None or person.state == "deleted":
             raise http_errors.unknown()
-        if is_at_least(person.role, "organiser") and not visitor.may("admin"):
-            raise http_errors.forbidden()
+        check_may_change(session, visitor, person)
         key = create_key(session, "reset", site.now(), person_id=person.id)
         told = f"account {person.id}"
-        record_event(
-            session,
-            site.now(),
-            "reset link made",
-            told,
-            person_id=visitor.person_id,
-            address=visitor.address,
-        )
+        record_visitor_event(request, session, "reset link made", told)
     link = f"{site.settings.address}/reset?link={key}"
     return render_page(request, "link.html", title=f"Reset link for {person.name}", link=link)
 
 
-def _send_confirmation(request: Request, person: Person, email: str) -> None:
-    """Send the confirmation e-mail; limited, because the address may be a stranger's."""
+def _send_confirmation(
+    request: Request,
+    person: Person,
+    email: str,
+) -> None:
+    """Send the confirmation e-mail; limited, because the address may belong to a stranger."""
     site = site_of(request)
-    if wait_s := site.attempts.take(("address of", person.id), ("letters to", email.lower())):
+    of_account = ("address of", person.id)
+    to_address = ("letters to", email.lower())
+    wait_s = site.attempts.take(of_account, to_address)
+    if wait_s:
         raise http_errors.quota("too many e-mails to this address or for this account", wait_s)
     with site.database.writing() as session:
         queue_email(session, site.now(), "address", person=person, to=email)
 
 
-def _person_of_link(request: Request, kind: Kind, text: str) -> Person | None:
+def _person_of_link(
+    request: Request,
+    kind: Kind,
+    text: str,
+) -> Person | None:
     site = site_of(request)
     with site.database.reading() as session:
         key = find_key(session, kind, text, site.now())
-        person = session.get(Person, key.person_id) if key and key.person_id else None
-    return person if person and (person.state == "confirmed" or kind == "address") else None
+        if key is None or key.person_id is None:
+            return None
+        person = session.get(Person, key.person_id)
+    if person is None:
+        return None
+    # People may confirm an address before an organiser confirms their account.
+    is_allowed = person.state == "confirmed" or kind == "address"
+    return person if is_allowed else None
 
 
-def _reset_page(request: Request, link: str, *, fault: str = "", status: int = 200) -> Response:
+def _reset_page(
+    request: Request,
+    link: str,
+    *,
+    fault: str = "",
+    status: int = 200,
+) -> Response:
     person = _person_of_link(request, "reset", link)
     fault = fault if person else _INVALID_LINK
     return render_page(

@@ -1,4 +1,4 @@
-"""Sign-in by OpenID Connect: redirect to the provider, and return from it."""
+"""Sign-in by OpenID Connect: redirection to the provider, and the return."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import SegarenaError
+from segarena_server import http_errors
 from segarena_server.audit_log import record_event
 from segarena_server.auth.identities import (
     ProviderIdentity,
@@ -17,7 +18,7 @@ from segarena_server.auth.identities import (
     newcomer,
     person_with_identity,
 )
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.keys import BY_PROVIDER, create_key
 from segarena_server.auth.permissions import (
     ANYONE,
     require_role,
@@ -26,8 +27,9 @@ from segarena_server.auth.permissions import (
     site_of,
     visitor_of,
 )
+from segarena_server.auth.second_factor import needs_code
 from segarena_server.db.orm_models import Person
-from segarena_server.http import http_errors
+from segarena_server.pages.account_data import check_recent_sign_in
 from segarena_server.pages.accounts import set_session
 from segarena_server.pages.rendering import render_page
 from segarena_server.site import Site
@@ -43,11 +45,17 @@ _MAX_CODE_LENGTH = 4096
 
 @router.get("/oidc")
 @require_role(ANYONE)
-def start_sign_in(request: Request, invitation: str = "", connect: str = "") -> Response:
+def start_sign_in(
+    request: Request,
+    invitation: str = "",
+    connect: str = "",
+) -> Response:
     """Redirect the browser to the provider; a cookie binds the sign-in to this browser."""
     site = site_of(request)
     provider = _provider(request)
     person_id = visitor_of(request).person_id if connect else None
+    if person_id is not None:
+        _check_may_connect(request, person_id)
     with site.database.writing() as session:
         state = begin_sign_in(session, site.now(), person_id=person_id, invitation=invitation[:100])
     try:
@@ -64,6 +72,7 @@ def start_sign_in(request: Request, invitation: str = "", connect: str = "") -> 
         path="/oidc",
         secure=site.settings.is_secure,
         httponly=True,
+        # "lax" instead of "strict", because the browser returns from the provider's site.
         samesite="lax",
     )
     return answer
@@ -71,10 +80,16 @@ def start_sign_in(request: Request, invitation: str = "", connect: str = "") -> 
 
 @router.get("/oidc/back")
 @require_role(ANYONE)
-def complete_sign_in(request: Request, state: str = "", code: str = "") -> Response:
-    """Sign in the person whom the provider names, if this browser started the sign-in."""
+def complete_sign_in(
+    request: Request,
+    state: str = "",
+    code: str = "",
+) -> Response:
+    """Sign in the person that the provider names, if this browser started the sign-in."""
     site = site_of(request)
     provider = _provider(request)
+    # Compared with the cookie, so that nobody can sign a victim's browser in to an attacker's
+    # account.
     if not (state and secrets_match(state, request.cookies.get(_COOKIE, ""))):
         raise http_errors.Refusal(
             403, "login", "this browser did not start this sign-in; start again"
@@ -84,7 +99,9 @@ def complete_sign_in(request: Request, state: str = "", code: str = "") -> Respo
     if login is None:
         raise http_errors.Refusal(403, "login", "this sign-in has expired; start again")
     if not 0 < len(code) <= _MAX_CODE_LENGTH:
-        raise http_errors.Refusal(403, "login", "the provider did not let you in")
+        raise http_errors.Refusal(
+            403, "login", "the provider did not confirm the sign-in; start again"
+        )
     try:
         known = provider.identity(
             _callback_address(site), code=code, **_derived_secrets(site, state)
@@ -97,7 +114,11 @@ def complete_sign_in(request: Request, state: str = "", code: str = "") -> Respo
     return _sign_in(request, known, login.label)
 
 
-def _sign_in(request: Request, known: ProviderIdentity, invitation: str) -> Response:
+def _sign_in(
+    request: Request,
+    known: ProviderIdentity,
+    invitation: str,
+) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
@@ -110,7 +131,7 @@ def _sign_in(request: Request, known: ProviderIdentity, invitation: str) -> Resp
             )
         key = ""
         if person.state == "confirmed":
-            key = create_key(session, "session", site.now(), person_id=person.id)
+            key = create_key(session, "session", site.now(), person_id=person.id, label=BY_PROVIDER)
             record_event(
                 session,
                 site.now(),
@@ -126,7 +147,11 @@ def _sign_in(request: Request, known: ProviderIdentity, invitation: str) -> Resp
     return _redirect_page(request, person, "/", key)
 
 
-def _connect(request: Request, person_id: int, known: ProviderIdentity) -> Response:
+def _connect(
+    request: Request,
+    person_id: int,
+    known: ProviderIdentity,
+) -> Response:
     site = site_of(request)
     address = visitor_of(request).address
     with site.database.writing() as session:
@@ -136,8 +161,25 @@ def _connect(request: Request, person_id: int, known: ProviderIdentity) -> Respo
     return _redirect_page(request, person, "/account?done=elsewhere")
 
 
-def _redirect_page(request: Request, person: Person, to: str, key: str = "") -> Response:
-    """Return a page that redirects: browsers do not send strict cookies when they come from another site."""
+def _check_may_connect(request: Request, person_id: int) -> None:
+    """Raise `Refusal` unless a person with a second factor has signed in recently.
+
+    A connected account signs in without a code, so a stolen session must not suffice to connect
+    one.
+    """
+    with site_of(request).database.reading() as session:
+        has_second_factor = needs_code(session, person_id)
+    if has_second_factor:
+        check_recent_sign_in(request)
+
+
+def _redirect_page(
+    request: Request,
+    person: Person,
+    to: str,
+    key: str = "",
+) -> Response:
+    """Return a page that redirects, because browsers send no strict cookies with requests from another site."""
     answer: Any = render_page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
     answer.delete_cookie(_COOKIE, path="/oidc")
     if key:
@@ -153,7 +195,7 @@ def _provider(request: Request) -> Provider:
 
 
 def _derived_secrets(site: Site, state: str) -> dict[str, str]:
-    """Derive nonce and verifier of a sign-in from its state, so that they need not be stored."""
+    """Derive the nonce and verifier of a sign-in from its state, so that they need not be stored."""
     return {name: sign(site, f"oidc {name}", state) for name in ("nonce", "verifier")}
 
 

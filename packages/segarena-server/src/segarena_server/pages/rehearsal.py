@@ -8,32 +8,38 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import record_event
-from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.api.queue_position import job_queue_position
+from segarena_server.auth.permissions import (
+    record_visitor_event,
+    require_organiser_of,
+    site_of,
+)
 from segarena_server.challenges.challenge_repository import cached_info, find_challenge, find_phase
 from segarena_server.extensions.allowed_plugins import plugin_fault
 from segarena_server.http.request_body import Form
-from segarena_server.jobs.challenge_rehearsal import REHEARSAL_SAMPLES, RehearseChallenge
 from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_server.pages.rendering import render_page
-from segarena_server.turns.queue_position import job_queue_position
+from segarena_server.workers.kinds.challenge_rehearsal import REHEARSAL_SAMPLES, RehearseChallenge
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/organise/challenges/{slug}/rehearsal")
-@require_role("organiser")
+@require_organiser_of("slug")
 def show_rehearsal(request: Request, slug: str) -> Response:
-    """Show the last rehearsal of a challenge, and begin another."""
+    """Show the last rehearsal of a challenge, with a form to start another."""
     return _rehearsal(request, slug)
 
 
 @router.post("/organise/challenges/{slug}/rehearsal")
-@require_role("organiser")
-def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
-    """Have a segmenter that is installed take part."""
+@require_organiser_of("slug")
+def begin_rehearsal(
+    request: Request,
+    slug: str,
+    form: Form,
+) -> Response:
+    """Start a rehearsal with an installed segmenter."""
     site = site_of(request)
-    visitor = visitor_of(request)
     segmenter = form.get("segmenter", "").strip()
     if fault := plugin_fault("segmenter", segmenter, site.settings.roots):
         return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
@@ -47,20 +53,17 @@ def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
             json.dumps({"phase": phase.name, "segmenter": segmenter}),
         )
         about = f"{slug}/{phase.name} by {segmenter}"
-        record_event(
-            session,
-            site.now(),
-            "rehearsed",
-            about,
-            person_id=visitor.person_id,
-            address=visitor.address,
-        )
+        record_visitor_event(request, session, "rehearsed", about)
     site.hurry()
     return RedirectResponse(f"/organise/challenges/{slug}/rehearsal", 303)
 
 
 def _rehearsal(
-    request: Request, slug: str, *, fault: str = "", segmenter: str = "graph"
+    request: Request,
+    slug: str,
+    *,
+    fault: str = "",
+    segmenter: str = "graph",
 ) -> Response:
     site = site_of(request)
     with site.database.reading() as session:

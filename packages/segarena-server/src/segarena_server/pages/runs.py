@@ -11,17 +11,22 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena_server.audit_log import record_event
-from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server import http_errors
+from segarena_server.api.queue_position import run_queue_position, turn_queue_position
+from segarena_server.auth.permissions import record_visitor_event, require_role, site_of, visitor_of
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase
-from segarena_server.challenges.integrity_audit import BLIND_IOU_NOTE, audit_single_run
+from segarena_server.challenges.integrity_audit import (
+    BLIND_IOU_NOTE,
+    KNOWLEDGE_NOTE,
+    audit_single_run,
+)
 from segarena_server.challenges.score_visibility import board_cutoff, shows_own_scores
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Team
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form
 from segarena_server.pages.rendering import render_page
+from segarena_server.runs.delayed_replies import as_participant_sees, delayed_turns
 from segarena_server.runs.run_repository import (
     INTERACTIVE_KINDS,
     check_shows_samples,
@@ -35,13 +40,11 @@ from segarena_server.runs.sample_view_builder import (
     list_samples,
 )
 from segarena_server.runs.scores import visible_scores, withheld_reason
-from segarena_server.turns.delayed_replies import as_participant_sees, delayed_turns
-from segarena_server.turns.queue_position import run_queue_position, turn_queue_position
-from segarena_server.turns.turn_repository import charged_seconds
+from segarena_server.runs.turn_repository import charged_seconds
 
 router = APIRouter(include_in_schema=False)
 MOST_LISTED = 200
-"""Runs that a page lists, the newest ones."""
+"""Maximum number of runs in a list, newest first."""
 
 _WATCH_S = 5
 _DRAWN_S = 2.0
@@ -56,9 +59,9 @@ class RunListRow:
     """A run in a list.
 
     Attributes:
-        run: its row.
-        challenge: its name in addresses.
-        team: name of the team that owns it.
+        run: row of the run.
+        challenge: slug of the challenge.
+        team: name of the team that owns the run.
         person: name of the person who started it.
         places, over: number of its samples, and of those that are over.
     """
@@ -74,7 +77,7 @@ class RunListRow:
 @router.get("/runs")
 @require_role("participant")
 def show_runs(request: Request) -> Response:
-    """List one's own runs."""
+    """List the runs of the visitor and the visitor's team."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -84,13 +87,17 @@ def show_runs(request: Request) -> Response:
 
 @router.get("/runs/{run_id}")
 @require_role("participant")
-def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Response:
-    """Show where a run stands, and a list of its samples."""
+def show_run(
+    request: Request,
+    run_id: str,
+    page_number: PageNumber = 1,
+) -> Response:
+    """Show the progress of a run, and a list of its samples."""
     site = site_of(request)
     visitor = visitor_of(request)
-    is_organiser = visitor.may("organiser")
     with site.database.reading() as session:
-        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        run = own_run(session, run_id, visitor.person_id, organises=visitor.organises)
+        is_organiser = visitor.organises(run.challenge_id)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
         team = session.get_one(Team, run.team_id)
@@ -129,11 +136,19 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         "held_back": withheld_reason(run, phase, site.now()),
         "found": found,
         "blind": BLIND_IOU_NOTE,
+        "knowledge": KNOWLEDGE_NOTE,
     }
     own["may_choose"] = is_ours and _may_choose(challenge, run, site.now())
     own["is_watched"] = "every" in request.query_params and run.state != "over"
     answer = render_page(
-        request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told
+        request,
+        "run.html",
+        title=run.name,
+        run=run,
+        scores=scores,
+        shows=shows,
+        **own,
+        **told,
     )
     if own[
         "is_watched"
@@ -145,14 +160,17 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
 @router.get("/runs/{run_id}/samples/{place_number:int}")
 @require_role("participant")
 def show_place(
-    request: Request, run_id: str, place_number: int, page_number: PageNumber = 1
+    request: Request,
+    run_id: str,
+    place_number: int,
+    page_number: PageNumber = 1,
 ) -> Response:
-    """Show every round about a sample of a run: prompts, answers, times; and what else they may see."""
+    """Show every round about a sample of a run: prompts, answers, times, and what else the visitor may see."""
     site = site_of(request)
     visitor = visitor_of(request)
-    is_organiser = visitor.may("organiser")
     with site.database.reading() as session:
-        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        run = own_run(session, run_id, visitor.person_id, organises=visitor.organises)
+        is_organiser = visitor.organises(run.challenge_id)
         if place_number <= _MOST_PLACES:
             place = session.get(RunSample, (run.id, place_number - 1))
         else:
@@ -178,29 +196,30 @@ def show_place(
 
 @router.post("/runs/{run_id}/finish")
 @require_role("participant")
-def finish_run(request: Request, run_id: str, form: Form) -> Response:
-    """End a run of one's own before its last sample."""
+def finish_run(
+    request: Request,
+    run_id: str,
+    form: Form,
+) -> Response:
+    """End one of the visitor's runs before its last sample."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         if request_end(session, run, site.now()):
-            record_event(
-                session,
-                site.now(),
-                "run ended early",
-                run.id,
-                person_id=visitor.person_id,
-                address=visitor.address,
-            )
+            record_visitor_event(request, session, "run ended early", run.id)
     site.hurry()
     return RedirectResponse(f"/runs/{run.id}", 303)
 
 
 @router.post("/runs/{run_id}/choose")
 @require_role("participant")
-def choose_run(request: Request, run_id: str, form: Form) -> Response:
-    """Wish to be judged by a run: the last wish of a team counts, until the board is frozen or the phase closed."""
+def choose_run(
+    request: Request,
+    run_id: str,
+    form: Form,
+) -> Response:
+    """Choose a run for the board: a team's last choice counts, until the board is frozen or the phase closes."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -208,31 +227,34 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
         challenge = session.get_one(Challenge, run.challenge_id)
         if not _may_choose(challenge, run, site.now()):
             raise http_errors.conflict(
-                "this run cannot be chosen: it is not over, or the board stands still"
+                "this run cannot be chosen: it is not over, it is unranked, or the board is frozen"
             )
         run.chosen_at = site.now()
-        record_event(
-            session,
-            site.now(),
-            "run chosen",
-            run.id,
-            person_id=visitor.person_id,
-            address=visitor.address,
-        )
+        record_visitor_event(request, session, "run chosen", run.id)
     return RedirectResponse(f"/runs/{run.id}", 303)
 
 
-def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
-    """Tell whether the team may choose this run for the board now."""
+def _may_choose(
+    challenge: Challenge,
+    run: Run,
+    now: float,
+) -> bool:
+    """Return whether the team may choose this run for the board now."""
     moment = utc_datetime(now)
     is_still = find_phase(challenge, run.phase).is_closed(moment) or board_cutoff(
         description_of(challenge), moment
     )
-    return run.state == "over" and bool(run.extract) and not run.fault and not is_still
+    is_complete = run.state == "over" and bool(run.extract) and not run.fault
+    return is_complete and not run.unranked and not is_still
 
 
-def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[RunListRow]:
-    """Return the newest runs: those of a person and their team, or of everyone."""
+def listed_runs(
+    session: Session,
+    now: float,
+    person_id: int | None = None,
+    challenges: Collection[int] | None = None,
+) -> list[RunListRow]:
+    """Return the newest runs: of a person and their team, or of everyone; in some challenges, or in all."""
     found = select(Run, Challenge.slug, Team.name, Person.name).join(
         Challenge, Challenge.id == Run.challenge_id
     )
@@ -241,6 +263,8 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
         found = found.where(
             (Run.team_id == team_of(session, person_id)) | (Run.person_id == person_id)
         )
+    if challenges is not None:
+        found = found.where(Run.challenge_id.in_(challenges))
     rows = session.execute(found.order_by(Run.made_at.desc()).limit(MOST_LISTED)).all()
     run_ids = [run.id for run, *_ in rows]
     untold = {} if person_id is None else delayed_turns(session, run_ids, now)
@@ -259,7 +283,9 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
 
 
 def _counts(
-    session: Session, run_ids: list[str], untold: Collection[tuple[str, int]] = ()
+    session: Session,
+    run_ids: list[str],
+    untold: Collection[tuple[str, int]] = (),
 ) -> dict[str, dict[str, int]]:
     """Return the numbers of open and finished samples of each run.
 

@@ -1,11 +1,12 @@
-"""Routes of the static files."""
+"""Routes for static files."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from segarena.reports.html_document import MODULES, read_text
+from segarena.reports.html_document import VIEWER_MODULES, read_text
+from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, require_role
 from segarena_server.extensions.site_sections import (
     compressed_static_files,
@@ -14,11 +15,11 @@ from segarena_server.extensions.site_sections import (
     static_files,
     static_fingerprint,
 )
-from segarena_server.http import http_errors
 from segarena_server.pages.rendering import STATIC, static_file
 
 router = APIRouter(include_in_schema=False)
 _IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
+_REPORT_MODULES = frozenset(f"viewer/{name}" for name in VIEWER_MODULES)
 
 
 @router.get("/static/{name}")
@@ -31,11 +32,11 @@ def static(name: str) -> Response:
     return Response(text, media_type=kind, headers=_IMMUTABLE)
 
 
-@router.get("/static/reports/{script}")
+@router.get("/static/reports/{script:path}")
 @require_role(ANYONE)
 def report_module(script: str) -> Response:
-    """Send a script of the reports as a module, for modules of site sections that import it."""
-    if script not in MODULES:
+    """Send a report script as a module, for the site sections' modules that import it."""
+    if script not in _REPORT_MODULES:
         raise http_errors.unknown()
     text = read_text("segarena.reports", script)
     return Response(text, media_type=media_type(script), headers={"cache-control": "no-cache"})
@@ -43,12 +44,19 @@ def report_module(script: str) -> Response:
 
 @router.get("/static/{section}/{version}/{module:path}")
 @require_role(ANYONE)
-def section_static(request: Request, section: str, version: str, module: str) -> Response:
-    """Send a static file of a site section; pages of an earlier version get the current file."""
+def section_static(
+    request: Request,
+    section: str,
+    version: str,
+    module: str,
+) -> Response:
+    """Send a static file of a site section; pages of an earlier version receive the current file."""
     package = site_sections()[section].package if section in site_sections() else ""
     if not package or module not in static_files(package):
         raise http_errors.unknown()
     if version == static_fingerprint(package):
+        # Not immutable under an outdated version, or caches would keep the new content under the
+        # old URL.
         headers = _IMMUTABLE
     else:
         headers = {"cache-control": "no-cache"}

@@ -70,7 +70,9 @@ def leave_team(request: Request, form: Form) -> Response:
 
 
 def _changed(
-    request: Request, action: str, change: Callable[[Session, Person, float], Team]
+    request: Request,
+    action: str,
+    change: Callable[[Session, Person, float], Team],
 ) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
@@ -82,8 +84,13 @@ def _changed(
     return RedirectResponse("/team", 303)
 
 
-def _note(session: Session, request: Request, action: str, team_id: int) -> None:
-    """Log a change by the team's number, because some teams are named after people."""
+def _note(
+    session: Session,
+    request: Request,
+    action: str,
+    team_id: int,
+) -> None:
+    """Log a change by the team's id, because some teams are named after people."""
     visitor = visitor_of(request)
     now = site_of(request).now()
     record_event(
@@ -96,7 +103,12 @@ def _note(session: Session, request: Request, action: str, team_id: int) -> None
     )
 
 
-def _team_page(request: Request, *, invitation: str = "", link: str = "") -> Response:
+def _team_page(
+    request: Request,
+    *,
+    invitation: str = "",
+    link: str = "",
+) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -109,4 +121,11 @@ def _team_page(request: Request, *, invitation: str = "", link: str = "") -> Res
             "invited": teams.invited_to(session, invitation, site.now()) if invitation else None,
         }
     title = "Team" if told["is_of_one"] else team.name
-    return render_page(request, "team.html", title=title, link=link, invitation=invitation, **told)
+    return render_page(
+        request,
+        "team.html",
+        title=title,
+        link=link,
+        invitation=invitation,
+        **told,
+    )

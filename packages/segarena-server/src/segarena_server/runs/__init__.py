@@ -1,1 +1,1 @@
-"""Runs of participants: in the database, as submissions, and as pages show them."""
+"""Participants' runs: in the database, as submissions, and as pages show them."""

@@ -1,4 +1,4 @@
-"""Rendering of images for pages, in a process of its own. Uploads of participants are parsed there."""
+"""Rendering of images for pages, in a separate process that also parses participants' uploads."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from segarena_server.challenges.evaluation_request import EvaluationRequest
 from segarena_server.challenges.evaluator import EvaluatorCache
 
 _MAX_CHALLENGES = 2
-"""Evaluators that the process caches, each with its datasets and users."""
+"""Maximum number of evaluators that the process caches, each with its datasets and users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrganiserRendering:
-    """Dialogues about a sample with truth and values.
+    """A request for dialogues about a sample with truth and metrics.
 
     Attributes:
-        challenge: its description as JSON.
+        challenge: description of the challenge as JSON.
         job: the sample with all its turns.
-        numbers: of the dialogues.
-        decimals: to which values are rounded; None for exact values, which are for the organiser alone.
+        numbers: indices of the dialogues.
+        decimals: decimals of the metrics; None for exact values, which only organisers may see.
     """
 
     challenge: str
@@ -42,7 +42,7 @@ class OrganiserRendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParticipantRendering:
-    """Dialogues about a sample as their participant knows them."""
+    """A request for dialogues about a sample with what their participant knows."""
 
     exchanged: ExchangeLog
     numbers: tuple[int, ...]
@@ -50,14 +50,14 @@ class ParticipantRendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRendering:
-    """All targets of a sample, with the answers of several runs side by side.
+    """A request for all targets of a sample, with the answers of several runs side by side.
 
     Attributes:
-        challenge: its description as JSON.
-        phase: from whose pool the sample is.
-        sample: its name.
-        user: whose dialogues.
-        runs: the folder and the label of each run.
+        challenge: description of the challenge as JSON.
+        phase: phase whose pool contains the sample.
+        sample: name of the sample.
+        user: name of the user whose dialogues are shown.
+        runs: folder and label of each run.
     """
 
     challenge: str
@@ -89,8 +89,8 @@ class ImageRenderer:
     """The job of the rendering process.
 
     Attributes:
-        soft_s: a rendering is interrupted after so long.
-        hard_s: its process is ended after so long.
+        soft_s: seconds after which a rendering is interrupted.
+        hard_s: seconds after which its process is killed.
     """
 
     soft_s: float
@@ -142,8 +142,13 @@ class _RenderingProcess:
         cards: list[TargetCard] = []
         for number, target in enumerate(targets, start=1):
             key = (rendering.sample, target, rendering.user, 0)
-            card, problem = make_card(page, datasets, page.pictures, key, f"target-{number}")
+            anchor = f"target-{number}"
+            # The pages show these viewers to participants, who must not learn names of the dataset.
+            public_key = ("", anchor, rendering.user, 0)
+            card, problem = make_card(
+                page, datasets, page.pictures, key, anchor, public_key=public_key
+            )
             if card is None:
-                raise StoreError(problem or f"target {target} cannot be drawn")
+                raise StoreError(problem or f"target {target} cannot be rendered")
             cards.append(TargetCard(target=target, name=card.name, viewers=list(card.viewers)))
         return SampleCards(cards=cards)

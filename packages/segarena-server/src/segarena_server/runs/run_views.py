@@ -1,4 +1,4 @@
-"""Views of a run on pages: the list of its samples, and one sample with all turns and rounds."""
+"""Page views of a run: the list of its samples, and one sample with all turns and rounds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from segarena_server.challenges.description import Phase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visibility:
-    """Access rights of a visitor to the details of a run.
+    """A visitor's access rights to the details of a run.
 
     Attributes:
-        is_organiser: whether they may see everything.
-        decimals: to which values are rounded, except for the organiser.
-        has_truth: whether they may see the truth.
+        is_organiser: whether the visitor may see everything.
+        decimals: decimals of metrics, except for the organiser.
+        has_truth: whether the visitor may see the truth.
     """
 
     is_organiser: bool
@@ -24,7 +24,7 @@ class Visibility:
 
     @classmethod
     def of(cls, phase: Phase, *, is_organiser: bool) -> Visibility:
-        """Return the visibility for the organiser, or for the participant to whom the run belongs."""
+        """Return the access rights of the organiser, or of the run's participant."""
         is_open = phase.kind == "practice" and phase.shows != "prompts"
         return cls(
             is_organiser=is_organiser, decimals=phase.decimals, has_truth=is_organiser or is_open
@@ -36,14 +36,14 @@ class SampleSummary:
     """A sample in the list of a run.
 
     Attributes:
-        number: from 1.
-        sample: its name; "" where the visitor may not see it.
+        number: position in the run, from 1.
+        sample: name of the sample; "" if the visitor may not see it.
         state: "open" or "over".
-        turns: their number.
-        charged_s: for all turns, by the server's clock.
+        turns: number of turns.
+        charged_s: seconds charged for all turns, by the server's clock.
         client_s: the same by the participant's clock.
-        apart: turns that were charged much more than the participant's clock says.
-        faults: turns that were refused or could not be evaluated.
+        apart: number of turns with a charge far above the participant's clock.
+        faults: number of turns that were refused or could not be evaluated.
     """
 
     number: int
@@ -61,11 +61,11 @@ class TurnView:
     """A turn about a sample with its times.
 
     Attributes:
-        evaluated_s: duration of its evaluation; None where the visitor may not see it.
-        is_apart: whether it was charged much more than the participant's clock says.
-        is_late: whether a dialogue ended with it because its time was over.
-        is_sure: whether its time was measured by one monotonic clock.
-        failure: why it was refused or could not be evaluated; server faults are for the organiser alone.
+        evaluated_s: duration of its evaluation; None if the visitor may not see it.
+        is_apart: whether the charge is far above the participant's clock.
+        is_late: whether a dialogue ended with it because its time was up.
+        is_sure: whether a single monotonic clock measured its time.
+        failure: why it was refused or could not be evaluated; only organisers see server faults.
     """
 
     number: int
@@ -86,12 +86,12 @@ class RoundView:
     """A round of a dialogue.
 
     Attributes:
-        number: from 1.
+        number: number of the round, from 1.
         turn: number of the turn with its answer; None for a round without prompts.
-        seconds: charged for the answer.
+        seconds: seconds charged for the answer.
         note: a remark on the round.
-        prompts: in words; None until the round is rendered.
-        values: metrics of the answer, as far as they are shown.
+        prompts: descriptions of the prompts; None until the round is rendered.
+        values: those metrics of the answer that may be shown.
     """
 
     number: int
@@ -107,12 +107,12 @@ class DialogueView:
     """A dialogue about a sample.
 
     Attributes:
-        number: from 1.
-        target: its name; its number where the visitor may not see the name.
-        user: of the prompts.
-        repeat: of the user, from 0.
-        state: in a few words.
-        rounds: those that were answered or dropped.
+        number: number of the dialogue, from 1.
+        target: name of the target; its number if the visitor may not see the name.
+        user: name of the user.
+        repeat: repeat of the user, from 0.
+        state: the state in a few words.
+        rounds: the answered or dropped rounds.
         viewer: HTML of its images; "" while there are none.
     """
 
@@ -130,16 +130,16 @@ class SampleView:
     """A sample of a run with its turns and one page of its dialogues.
 
     Attributes:
-        number: from 1.
-        sample: its name; "" where the visitor may not see it.
+        number: position in the run, from 1.
+        sample: name of the sample; "" if the visitor may not see it.
         state: "open" or "over".
-        turns: in order.
-        dialogues: of this page.
-        pages: the number of pages of dialogues.
+        turns: turns in order.
+        dialogues: dialogues of this page.
+        pages: number of pages of dialogues.
         columns: names of the metrics that are shown.
         has_truth: whether images show the target.
         is_drawing: whether images are being rendered.
-        problem: why there are none.
+        problem: why there are no images.
     """
 
     number: int

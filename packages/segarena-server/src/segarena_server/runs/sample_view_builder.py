@@ -1,4 +1,4 @@
-"""Views of the samples of a run, as far as a visitor may see them, read from the database."""
+"""Views of the samples of a run, with what a visitor may see of them, read from the database."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
+from segarena_server import http_errors
 from segarena_server.challenges.challenge_repository import cached_info, description_of
 from segarena_server.challenges.dialogue_rendering import RenderedDialogue, RenderedSample
 from segarena_server.challenges.dialogue_views import ExchangeLog, PublicDialogue
 from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
-from segarena_server.http import http_errors
-from segarena_server.jobs.turn_evaluation import evaluation_request
+from segarena_server.runs.delayed_replies import delayed_turns
+from segarena_server.runs.evaluation_requests import evaluation_request
+from segarena_server.runs.image_cache import image_cache
 from segarena_server.runs.image_rendering import OrganiserRendering, ParticipantRendering, Rendering
 from segarena_server.runs.run_views import (
     DialogueView,
@@ -28,18 +30,17 @@ from segarena_server.runs.run_views import (
     TurnView,
     Visibility,
 )
+from segarena_server.runs.turn_repository import WITHOUT_BODIES
 from segarena_server.site import Site
 from segarena_server.storage.compression import decompress_body
-from segarena_server.turns.delayed_replies import delayed_turns
-from segarena_server.turns.turn_repository import WITHOUT_BODIES
 
 SAMPLES_PER_PAGE = 100
 _IMAGES_PER_PAGE = 8
 _STACKS_PER_PAGE = 2
-"""Dialogues on a page. A photograph is one image, a volume or a video consists of many."""
+"""Number of dialogues per page. A photograph is one image; a volume or a video consists of many."""
 
 _Status: TypeAlias = dict[str, Any]
-"""A `DialogueStatus` as the column `Turn.judged` has it."""
+"""A `DialogueStatus` as stored in the column `Turn.judged`."""
 
 
 def list_samples(
@@ -52,11 +53,11 @@ def list_samples(
     """Return one page of the samples of a run.
 
     Args:
-        session: reads.
-        run: whose samples.
-        visibility: of the visitor.
-        page: its number, from 1.
-        delayed: run and index of samples with a withheld reply, which look open.
+        session: a session for reading.
+        run: run with the samples.
+        visibility: access rights of the visitor.
+        page: number of the page, from 1.
+        delayed: run id and sample index of withheld replies, whose samples look open.
     """
     of_run = select(RunSample).where(RunSample.run_id == run.id).order_by(RunSample.number)
     first = (page - 1) * SAMPLES_PER_PAGE
@@ -99,16 +100,16 @@ class SampleViewBuilder:
     """Builds the view of one sample of a run for a visitor.
 
     Args:
-        session: reads.
-        site: whose run.
-        run: to which the sample belongs.
-        sample: the row of the sample.
-        visibility: of the visitor.
-        page: of its dialogues, from 1.
+        session: a session for reading.
+        site: site of the run.
+        run: run of the sample.
+        sample: row of the sample.
+        visibility: access rights of the visitor.
+        page: page of its dialogues, from 1.
 
     Attributes:
-        pages: the number of pages of dialogues.
-        numbers: of the dialogues on this page.
+        pages: number of pages of dialogues.
+        numbers: indices of the dialogues on this page.
     """
 
     def __init__(
@@ -156,10 +157,10 @@ class SampleViewBuilder:
         return _IMAGES_PER_PAGE if kinds[self._run.phase] == "image" else _STACKS_PER_PAGE
 
     def shown(self, wait_s: float) -> SampleView:
-        """Return the view, with images if they are rendered within `wait_s`.
+        """Return the view, with images if rendering takes at most `wait_s` seconds.
 
         Raises:
-            Refusal: too many images wait to be rendered.
+            Refusal: too many images await rendering.
         """
         rendered, problem = self._rendered(wait_s)
         by_number: dict[int, RenderedDialogue] = {}
@@ -188,7 +189,7 @@ class SampleViewBuilder:
         )
 
     def _rendered(self, wait_s: float) -> tuple[RenderedSample | None, str]:
-        """Return the rendered dialogues if they are there, and the reason if they never will be."""
+        """Return the rendered dialogues if available, and the reason if they never will be."""
         if not self._done or not self.numbers:
             return None, ""
         visibility = self._visibility
@@ -199,11 +200,13 @@ class SampleViewBuilder:
         last_digest = self._done[-1].digest
         cache_key = (*variant, self._run.id, self._sample.number, last_digest, self.numbers)
         try:
-            content = self._site.album.picture(cache_key, self._rendering, wait_s)
+            content = image_cache(self._site).picture(cache_key, self._rendering, wait_s)
         except http_errors.Refusal:
             raise
         except SegarenaError as error:
-            return None, str(error) if visibility.is_organiser else "These rounds cannot be drawn."
+            return None, str(
+                error
+            ) if visibility.is_organiser else "These rounds cannot be rendered."
         if not content:
             return None, ""
         return msgspec.json.decode(content, type=RenderedSample), ""
@@ -212,7 +215,7 @@ class SampleViewBuilder:
         return None if self._visibility.is_organiser else self._visibility.decimals
 
     def _rendering(self) -> Rendering:
-        """Return the input of the rendering process; called only when the images are not cached."""
+        """Return the input of the rendering process; called only if the images are not cached."""
         site = self._site
         run = self._run
         sample = self._sample
@@ -229,7 +232,7 @@ class SampleViewBuilder:
             Turn.run_id == run.id,
             Turn.place == sample.number,
             Turn.state == "done",
-            # The reply to a later turn may be withheld.
+            # The reply to a later turn may still be withheld.
             Turn.number <= self._done[-1].number,
         )
         with site.database.reading() as session:
@@ -261,7 +264,8 @@ class SampleViewBuilder:
             charged_s=turn.charged_s,
             client_s=turn.client_s,
             round_trip_s=turn.round_trip_s,
-            # The duration of an evaluation reveals some of the answer, and a server fault some of the sample.
+            # The duration of an evaluation reveals some of the answer, and a server fault some of
+            # the sample.
             evaluated_s=turn.evaluated_s if is_organiser and turn.done_at else None,
             is_apart=turn.number > 0 and charge.is_apart(turn.client_s),
             is_late=is_late,
@@ -270,7 +274,7 @@ class SampleViewBuilder:
         )
 
     def _statuses(self) -> Mapping[int, list[tuple[int, _Status]]]:
-        """Return the statuses of each dialogue by its number, each with the number of the turn that led to it."""
+        """Return the statuses of each dialogue by its index, each with the number of the turn that led to it."""
         found: defaultdict[int, list[tuple[int, _Status]]] = defaultdict(list)
         for turn in self._done:
             for status in _statuses_after(turn):
@@ -308,7 +312,7 @@ class SampleViewBuilder:
 
     def _state(self, statuses: Sequence[tuple[int, _Status]]) -> str:
         if not statuses:
-            return "not begun"
+            return "not started"
         _, last = statuses[-1]
         if self._visibility.is_organiser:
             if last["failure"]:
@@ -317,7 +321,7 @@ class SampleViewBuilder:
             return "failed"
         if last["is_late"]:
             return "over: out of time"
-        return "over" if last["is_over"] else "waits for an answer"
+        return "over" if last["is_over"] else "waiting for an answer"
 
 
 def _statuses_after(turn: Turn) -> list[_Status]:
@@ -333,13 +337,13 @@ def _rounds(
     """Yield the rounds of a dialogue; rounds without prompts follow the round that was answered.
 
     Args:
-        statuses: of the dialogue after each turn; the first turn only opened it.
-        rendered: its prompts and values; None while they are not rendered.
-        knows_end: whether the visitor may know where the rules ended it. To others, rounds of an earlier run that were
-            asked again afterwards look like the rest.
+        statuses: statuses of the dialogue after each turn; the first turn only opened it.
+        rendered: its prompts and metrics; None until they are rendered.
+        knows_end: whether the visitor may know where the rules ended the dialogue. To others, rounds of an earlier run
+            that were repeated afterwards look like the rest.
     """
     rendered_rounds = rendered.rounds if rendered else []
-    # Statuses that were stored by earlier versions lack the second pair of keys.
+    # Statuses stored by earlier versions lack the second pair of keys.
     rounds_key, replayed_key = ("rounds", "replayed") if knows_end else ("heard", "repeated")
     rounds_before = 0
     for place, (turn, status) in enumerate(statuses):
@@ -353,7 +357,7 @@ def _rounds(
                 turn=turn if is_answered else None,
                 seconds=status["seconds"] if is_answered else None,
                 note="with prompts of an earlier run" if number <= replayed else "",
-                prompts=None if shown is None else shown.prompts or ["nothing was said"],
+                prompts=None if shown is None else shown.prompts or ["no prompts"],
                 values={} if shown is None else shown.values,
             )
         if status["is_late"]:
@@ -361,7 +365,7 @@ def _rounds(
                 number=rounds + 1,
                 turn=turn,
                 seconds=status["seconds"],
-                note="came too late: dropped",
+                note="too late: dropped",
                 prompts=None,
                 values={},
             )

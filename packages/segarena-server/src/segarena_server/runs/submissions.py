@@ -1,9 +1,9 @@
-"""Submissions in the database: stored once, inspected, and accepted or refused."""
+"""Submissions in the database: stored once, inspected, and then accepted or refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
@@ -13,17 +13,18 @@ from sqlalchemy.orm import Session, object_session
 from segarena.errors import StoreError
 from segarena.protocol.challenge_info import ParticipationMode
 from segarena.segmenters.workers.sandbox import Sandbox
+from segarena_server import http_errors
 from segarena_server.audit_log import record_event
 from segarena_server.auth.teams import is_own, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.sample_selection import draw_samples
+from segarena_server.challenges.submissions.submission_cache import MaskSample, SubmissionContent
 from segarena_server.db.orm_models import Challenge, Run, Submission
-from segarena_server.http import http_errors
-from segarena_server.http.middleware import LOG
 from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, enqueue_job
-from segarena_server.jobs.submission_cache import MaskSample, SubmissionContent
 from segarena_server.runs import run_repository
+from segarena_server.runs.admission import admission_refusal
+from segarena_server.server_log import LOG
 from segarena_server.settings import SubmissionSettings
 from segarena_server.site import Site
 from segarena_server.storage.content_store import ContentStore
@@ -33,7 +34,7 @@ SUBMISSION_KINDS: tuple[ParticipationMode, ...] = tuple(
 )
 
 _MAX_WAITING = 3
-"""Submissions of one person to a phase that may wait for their inspection."""
+"""Maximum number of a person's submissions to a phase that await inspection."""
 _RETRY_S = 30.0
 _MAX_LISTED = 50
 
@@ -43,9 +44,9 @@ class IncomingSubmission:
     """A submission as it arrived.
 
     Attributes:
-        asked: the run that begins with it; its id is the id of the submission.
-        run_id: of the run that masks are for, else "".
-        sha256, size: of its body; "" and 0 before the body was read.
+        asked: request for the run of the submission; its id is also the submission's id.
+        run_id: for masks, the id of their run, else "".
+        sha256, size: hash and size of the body; "" and 0 before the body is read.
     """
 
     asked: run_repository.RunRequest
@@ -62,12 +63,12 @@ def check_may_send(
     person_id: int,
     incoming: IncomingSubmission,
 ) -> Submission | None:
-    """Return the submission that came before under this id; None for a new one that may be sent.
+    """Return the earlier submission with this id, or None for a new one that is allowed.
 
-    Nothing is written, since this is also called before the body is read.
+    Nothing is written, because this is also called before the body is read.
 
     Raises:
-        Refusal: nothing may be sent now, or something else was sent under this id.
+        Refusal: no submission is allowed now, or another one has this id.
     """
     known = session.get(Submission, incoming.asked.id)
     if known is not None:
@@ -87,11 +88,14 @@ def check_may_send(
     )
     if (session.scalar(waiting) or 0) >= _MAX_WAITING:
         raise http_errors.quota(
-            f"{_MAX_WAITING} of yours wait to be looked at; send this when one is", _RETRY_S
+            f"{_MAX_WAITING} of your submissions await inspection; try again after one is inspected",
+            _RETRY_S,
         )
     if kind == "masks":
         _check_waits_for_masks(session, site, challenge, phase, person_id, incoming.run_id)
         return None
+    if refused := admission_refusal(session, challenge, person_id):
+        raise refused
     team_id = team_of(session, person_id)
     refused = run_repository.may_begin_now(session, challenge, phase, team_id, site.now())
     if refused:
@@ -107,10 +111,10 @@ def store_submission(
     person_id: int,
     incoming: IncomingSubmission,
 ) -> Submission:
-    """Store a submission, waiting for its inspection; return the known one if it came before.
+    """Store a submission for inspection; return the existing one if it was sent before.
 
     Raises:
-        Refusal: it may not be sent, or something else was sent under this id.
+        Refusal: the submission is not allowed, or another one has this id.
     """
     known = check_may_send(session, site, challenge, phase, person_id, incoming)
     if known is not None:
@@ -138,15 +142,18 @@ def store_submission(
 
 
 def own_submissions(session: Session, person_id: int | None) -> list[Submission]:
-    """Return the latest submissions of a person, the newest first."""
+    """Return a person's latest submissions, newest first."""
     own = select(Submission).where(Submission.person_id == person_id)
     return list(session.scalars(own.order_by(Submission.sent_at.desc()).limit(_MAX_LISTED)))
 
 
 def runs_without_masks(
-    session: Session, challenge: Challenge, phase: Phase, person_id: int | None
+    session: Session,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int | None,
 ) -> list[Run]:
-    """Return the open runs of a person that wait for masks, the newest first."""
+    """Return a person's open runs that await masks, newest first."""
     if person_id is None:
         return []
     open_runs = select(Run).where(
@@ -164,21 +171,31 @@ def runs_without_masks(
 
 
 def own_submission(
-    session: Session, submission_id: str, person_id: int | None, *, is_organiser: bool = False
+    session: Session,
+    submission_id: str,
+    person_id: int | None,
+    *,
+    organises: Callable[[int], bool] = run_repository.no_challenge,
 ) -> Submission:
-    """Return a submission of a person; organisers may see all.
+    """Return a submission of a person, or to a challenge that the person manages.
 
     Raises:
-        Refusal: there is no such submission, or it belongs to somebody else.
+        Refusal: the submission does not exist, or belongs to somebody else.
     """
     submission = session.get(Submission, submission_id)
-    if submission is None or not (is_organiser or submission.person_id == person_id):
+    if submission is None:
+        raise http_errors.unknown()
+    if not (organises(submission.challenge_id) or submission.person_id == person_id):
         raise http_errors.unknown()
     return submission
 
 
-def refuse_submission(site: Site, submission: Submission, faults: Sequence[str]) -> None:
-    """Refuse a submission with its faults; it costs nothing, and its content is deleted unless another one has it."""
+def refuse_submission(
+    site: Site,
+    submission: Submission,
+    faults: Sequence[str],
+) -> None:
+    """Refuse a submission because of its errors; free of charge. Delete its content unless another one has it."""
     submission.state = "refused"
     submission.told = json.dumps(list(faults))
     submission.done_at = site.now()
@@ -198,8 +215,12 @@ def refuse_submission(site: Site, submission: Submission, faults: Sequence[str])
         drop_when_written(session, site.folder.sent, submission.sha256)
 
 
-def drop_when_written(session: Session, storage: ContentStore, name: str) -> None:
-    """Delete a file after the transaction has been committed; after a rollback the file is still needed."""
+def drop_when_written(
+    session: Session,
+    storage: ContentStore,
+    name: str,
+) -> None:
+    """Delete a file after the transaction commits; after a rollback the file is still needed."""
 
     def remove(_: Session) -> None:
         try:
@@ -210,14 +231,18 @@ def drop_when_written(session: Session, storage: ContentStore, name: str) -> Non
     event.listen(session, "after_commit", remove, once=True)
 
 
-def accept_submission(session: Session, site: Site, submission: Submission) -> None:
-    """Accept a submission: begin its run unless masks belong to one, and enqueue a job for each sample."""
+def accept_submission(
+    session: Session,
+    site: Site,
+    submission: Submission,
+) -> None:
+    """Accept a submission: start its run unless masks belong to one, and enqueue a job for each sample."""
     challenge = session.get_one(Challenge, submission.challenge_id)
     phase = find_phase(challenge, submission.phase)
     try:
         run = _run_for(session, challenge, phase, submission)
     except http_errors.Refusal as refusal:
-        # A limit was reached, or the phase closed, while the submission was inspected.
+        # A limit was reached, or the phase closed, during the inspection.
         refuse_submission(site, submission, [str(refusal)])
         return
     submission.state = "taken"
@@ -229,20 +254,21 @@ def accept_submission(session: Session, site: Site, submission: Submission) -> N
 
 
 def accepted_submission(session: Session, run_id: str) -> Submission | None:
-    """Return the submission by which a run is judged."""
+    """Return the submission whose answers are evaluated in a run, or None."""
     return session.scalar(
         select(Submission).where(Submission.run_id == run_id, Submission.state == "taken")
     )
 
 
 def submission_content(site: Site, submission: Submission) -> SubmissionContent:
-    """Return the reference by which a worker process reads a submission."""
+    """Return the reference that a worker process uses to read a submission."""
     settings = site.settings.sent
     return SubmissionContent(
         kind=cast("ParticipationMode", submission.kind),
         sha256=submission.sha256,
         storage=site.folder.sent,
         most_bytes=int(settings.unpacked_gb * 1e9),
+        most_files=settings.files,
         sandbox=sandbox_of(settings),
         answer_s=settings.answer_s,
     )
@@ -254,6 +280,7 @@ def sandbox_of(settings: SubmissionSettings) -> Sandbox:
         command=settings.sandbox,
         python=settings.python,
         reads=settings.reads,
+        devices=settings.devices,
         memory_gb=settings.memory_gb,
         disk_gb=settings.disk_gb,
         processes=settings.processes,
@@ -262,9 +289,11 @@ def sandbox_of(settings: SubmissionSettings) -> Sandbox:
 
 
 def expected_samples(
-    session: Session, challenge: Challenge, submission: Submission
+    session: Session,
+    challenge: Challenge,
+    submission: Submission,
 ) -> tuple[str, ...]:
-    """Return the samples that a submitted run folder must contain; in a practice they are known in advance."""
+    """Return the samples that a submitted run folder must contain; a practice phase determines them in advance."""
     if submission.kind != "run":
         return ()
     phase = find_phase(challenge, submission.phase)
@@ -272,8 +301,12 @@ def expected_samples(
     return draw_samples(tuple(pool), phase, runs={})
 
 
-def mask_samples(session: Session, site: Site, submission: Submission) -> tuple[MaskSample, ...]:
-    """Return the samples of the run that masks belong to, in its order."""
+def mask_samples(
+    session: Session,
+    site: Site,
+    submission: Submission,
+) -> tuple[MaskSample, ...]:
+    """Return the samples of the run that masks belong to, in the run's order."""
     run = session.get_one(Run, submission.run_id)
     pool = pool_of(session, session.get_one(Challenge, run.challenge_id), run.pool)
     samples: list[MaskSample] = []
@@ -299,34 +332,50 @@ def _check_is_same(
 ) -> Submission:
     is_same_phase = known.challenge_id == challenge.id and known.phase == phase.name
     if known.person_id != person_id or not is_same_phase:
-        raise http_errors.conflict("id: something of this id was sent before; make a new UUID")
+        raise http_errors.conflict(
+            "id: another submission already has this id; generate a new UUID"
+        )
     if incoming.sha256 not in ("", known.sha256):
-        raise http_errors.conflict("id: something else was sent under this id; make a new UUID")
+        raise http_errors.conflict(
+            "id: a submission with other content has this id; generate a new UUID"
+        )
     return known
 
 
 def _check_sandbox(site: Site) -> None:
-    """Raise `Refusal` unless programs can be sandboxed on this machine."""
+    """Raise `Refusal` unless this machine can run programs in a sandbox."""
     fault = sandbox_of(site.settings.sent).fault()
     if fault:
         raise http_errors.Refusal(
-            503, "busy", f"programs cannot be confined here yet, so none are taken: {fault}"
+            503,
+            "busy",
+            f"this server cannot run programs in a sandbox, so it accepts none: {fault}",
         )
 
 
 def _check_waits_for_masks(
-    session: Session, site: Site, challenge: Challenge, phase: Phase, person_id: int, run_id: str
+    session: Session,
+    site: Site,
+    challenge: Challenge,
+    phase: Phase,
+    person_id: int,
+    run_id: str,
 ) -> None:
     run = run_repository.own_run(session, run_id, person_id)
     if (run.challenge_id, run.phase, run.kind) != (challenge.id, phase.name, "masks"):
         raise http_errors.unknown()
     run_repository.check_accepts_turns(session, run, site.now())
     if accepted_submission(session, run.id) is not None:
-        raise http_errors.conflict("masks for this run were taken before, and are being judged")
+        raise http_errors.conflict("this run already has masks, which are being evaluated")
 
 
-def _run_for(session: Session, challenge: Challenge, phase: Phase, submission: Submission) -> Run:
-    """Return the run of a submission: the one that masks belong to, else a new one."""
+def _run_for(
+    session: Session,
+    challenge: Challenge,
+    phase: Phase,
+    submission: Submission,
+) -> Run:
+    """Return the run of a submission: for masks, the one that they belong to, else a new one."""
     if submission.kind != "masks":
         asked = run_repository.RunRequest(
             id=submission.id,
@@ -340,5 +389,5 @@ def _run_for(session: Session, challenge: Challenge, phase: Phase, submission: S
         )
     run = session.get_one(Run, submission.run_id, with_for_update=True)
     if run.state != "open" or accepted_submission(session, run.id) is not None:
-        raise http_errors.conflict("this run is over, or is judged by other masks")
+        raise http_errors.conflict("this run is over, or already has other masks")
     return run

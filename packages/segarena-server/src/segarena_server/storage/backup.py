@@ -1,8 +1,8 @@
-"""Backup of a server's data folder while the server runs; the copy is a data folder, too.
+"""Backup of a server's data folder while the server runs; the copy is itself a data folder.
 
-The database is copied first. The files that it refers to were written before and never change, so the
-copy has everything that was acknowledged when the backup began. The next evaluation rewrites files of
-later turns that are copied as well.
+The database is copied first. The files that it refers to were written earlier and never change, so
+the copy contains everything acknowledged when the backup began. The next evaluation rewrites files
+of later turns that were copied too.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from segarena.files.atomic_write import atomic_path, is_leftover
 from segarena_server.storage.data_folder import DataFolder
 
 DUMP = "segarena.dump"
-"""The dump of a PostgreSQL database in the copy, for `pg_restore`."""
+"""Name of the PostgreSQL dump in the copy, for `pg_restore`."""
 
 
-def back_up(data: Path, to: Path, db: str = "") -> None:
+def back_up(
+    data: Path,
+    to: Path,
+    db: str = "",
+) -> None:
     """Copy the data folder of a server that may be running.
 
     Args:
@@ -34,11 +38,11 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
 
     Raises:
         InvalidInput: `to` exists, or `data` has no database file.
-        StoreError: the folder cannot be read, or the copy cannot be written.
+        StoreError: the folder is unreadable, or the copy cannot be written.
     """
     folder = DataFolder(data)
     if to.exists():
-        raise InvalidInput(f"{to} exists already; name a new path")
+        raise InvalidInput(f"{to} already exists; name a new path")
     if not (db or folder.database.is_file()):
         raise InvalidInput(
             f"{folder.path} has no {folder.database.name}; name the database of the server with --db"
@@ -46,16 +50,20 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
     try:
         with atomic_path(to) as part:
             part.mkdir(mode=0o700)
+            # The database comes first: files are stored before rows refer to them, so none of those
+            # files is missing.
             if db:
                 _dump_database(db, part / DUMP)
             else:
                 _copy_database(folder.database, part / folder.database.name)
             for path in folder.path.iterdir():
-                # Images and exports are caches.
+                # Images and exports are caches, which the server can create again.
                 if path in (folder.pictures, folder.exports.folder):
                     continue
                 if path.is_dir():
                     shutil.copytree(path, part / path.name, ignore=_leftovers)
+                # Besides the database itself, these are its write-ahead log and shared memory,
+                # which the copy must not have.
                 elif not path.name.startswith(folder.database.name):
                     shutil.copy2(path, part / path.name)
     except (sqlite3.Error, shutil.Error) as error:
@@ -64,6 +72,8 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
 
 def _copy_database(source: Path, target: Path) -> None:
     with closing(sqlite3.connect(source)) as live, closing(sqlite3.connect(target)) as copy:
+        # SQLite's backup API yields a consistent state while the server writes; copying the file
+        # would not.
         live.backup(copy)
 
 
@@ -79,7 +89,7 @@ def _dump_database(address: str, target: Path) -> None:
             arguments += [option, str(value)]
     environment = dict(os.environ)
     if url.password:
-        # By the environment, because other users can read command lines.
+        # In the environment, because other users can read command lines.
         environment["PGPASSWORD"] = str(url.password)
     program = shutil.which("pg_dump")
     if program is None:
@@ -87,11 +97,17 @@ def _dump_database(address: str, target: Path) -> None:
             "pg_dump is not installed here; it comes with PostgreSQL's client programs"
         )
     command = [program, "--format=custom", f"--file={target}", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - options only
+    done = subprocess.run(  # noqa: S603 - options only
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise StoreError(f"pg_dump: {' '.join(done.stderr.split()) or done.returncode}")
 
 
 def _leftovers(folder: str, names: list[str]) -> set[str]:
-    """Return files that are being written at this moment."""
+    """Return the files that are being written at the moment."""
     return {name for name in names if is_leftover(Path(folder) / name)}

@@ -14,5 +14,5 @@ def compress_body(body: bytes) -> bytes:
 
 
 def decompress_body(packed: bytes) -> bytes:
-    """Decompress a stored body; only for trusted input from the database, since the size is not limited."""
+    """Decompress a stored body; only for trusted input from the database, because the size is unlimited."""
     return zlib.decompress(packed)

@@ -18,7 +18,7 @@ class ContentStore:
     """Files named by their SHA-256.
 
     Args:
-        folder: local files, or a cache of the remote ones; created with the first file.
+        folder: folder of local files, or of cached remote ones; created with the first file.
         remote: storage that several machines share.
     """
 
@@ -30,11 +30,12 @@ class ContentStore:
         """Store content and return its hash.
 
         Raises:
-            StoreError: the disk or the remote storage is full or cannot be written.
+            StoreError: the disk or the remote storage is full or not writable.
         """
         name = sha256(content)
         path = self.path(name)
         if not path.is_file():
+            # The remote file comes first, because a file that exists locally is not uploaded again.
             if self._remote is not None:
                 self._remote.put(_key(name), content)
             write_atomic(path, content)
@@ -44,7 +45,7 @@ class ContentStore:
         """Move a possibly large file into the store and return the hash of its content.
 
         Raises:
-            StoreError: as `keep`.
+            StoreError: as for `keep`.
         """
         name = sha256_of_file(file)
         if self._remote is not None:
@@ -54,23 +55,26 @@ class ContentStore:
         return name
 
     def path(self, name: str) -> Path:
-        """Return the local path for a hash; the file need not exist.
+        """Return the local path for a hash, which need not exist.
 
         Raises:
             InvalidInput: the name is not a hash.
         """
         if not _HASH.fullmatch(name):
             raise InvalidInput(f"expected a SHA-256 in 64 hexadecimal digits, got {name[:80]!r}")
+        # Two levels, because some file systems are slow with very many files in one folder.
         return self.folder / name[:2] / name
 
     def fetch(self, name: str) -> Path:
-        """Return the local file for a hash, downloaded if it is only remote.
+        """Return the local file for a hash; download it first if it is only remote.
 
         Raises:
             StoreError: the file is missing or damaged.
         """
         path = self.path(name)
         if self._remote is not None and not path.is_file():
+            # Another machine wrote the remote file, so its content is verified before it enters the
+            # cache.
             content = self._remote.get(_key(name))
             if content is None or sha256(content) != name:
                 raise StoreError(

@@ -1,4 +1,4 @@
-"""The data folder of a server: database, secret, samples and runs, everything that a backup needs.
+"""The data folder of a server, with database, secret, samples and runs: everything that a backup needs.
 
 DATA/
 segarena.sqlite   accounts, challenges, runs and turns; unless PostgreSQL has them
@@ -31,11 +31,11 @@ class DataFolder:
     """Paths and stores in a data folder.
 
     Args:
-        path: need not exist.
+        path: path of the folder, which need not exist.
         storage: remote storage for samples and runs, `s3://bucket/folder`; "" for none.
 
     Raises:
-        SegarenaError: the storage address is invalid, or its packages are not installed.
+        SegarenaError: the storage address is invalid, or the S3 client is not installed.
     """
 
     def __init__(self, path: Path, storage: str = "") -> None:
@@ -54,17 +54,19 @@ class DataFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether it is a data folder: one that has a secret."""
+        """Whether the path is a data folder, which always contains a secret."""
         return self._secret.is_file()
 
     def make(self) -> None:
-        """Create the folder and its secret if missing, readable by the owner only.
+        """Create the folder and its secret if they do not exist, readable for the owner only.
 
         Raises:
-            StoreError: it cannot be written, or holds other files.
+            StoreError: the folder cannot be written, or contains other files.
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A settings file may come before the first start, and an interrupted start leaves
+            # temporary files.
             others = [
                 path
                 for path in self.path.iterdir()
@@ -72,7 +74,7 @@ class DataFolder:
             ]
             if not self.exists and others:
                 raise StoreError(
-                    f"{self.path} holds other files; name a new or empty folder, or an existing data folder"
+                    f"{self.path} contains other files; name a new or empty folder, or an existing data folder"
                 )
             if not self.exists:
                 write_secret(self._secret, secrets.token_hex(32))
@@ -80,7 +82,7 @@ class DataFolder:
             raise write_error(self.path, error) from error
 
     def secret(self) -> bytes:
-        """Return the secret, 32 bytes.
+        """Return the secret of 32 bytes.
 
         Raises:
             StoreError: the file is missing or damaged.

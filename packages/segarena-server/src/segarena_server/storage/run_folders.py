@@ -1,8 +1,8 @@
-"""Run folders of a server: in the data folder, and in the remote storage if there is one.
+"""Run folders of a server, in the data folder and, if configured, in the remote storage.
 
-The machine that evaluates a sample of a run writes its files. With remote storage, it uploads them as
-soon as the sample is over; the machine that ends the run downloads them all and uploads the whole
-folder for readers.
+The machine that evaluates a sample of a run writes the sample's files. With remote storage, it
+uploads them as soon as the sample is over; the machine that ends the run downloads all of them and
+uploads the whole folder for readers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from segarena_server.storage.s3 import S3Storage
 
 
 class RunFolders:
-    """Run folders by the id of the run; can be pickled.
+    """Run folders by run id; instances can be pickled.
 
     Args:
-        folder: local, or shared by all machines.
+        folder: local folder, or one that all machines share.
         remote: storage that all machines share.
     """
 
@@ -32,23 +32,28 @@ class RunFolders:
         self._remote = remote
 
     def path(self, run_id: str) -> Path:
-        """Return the local folder of a run, to write into it; it need not exist."""
+        """Return the local folder of a run for writing; it need not exist."""
         return self._folder / run_id
 
-    def keep_place(self, run_id: str, place: int, files: Mapping[str, bytes]) -> None:
-        """Upload the files of a run sample, from `files_of_rows`, for the machine that ends the run.
+    def keep_place(
+        self,
+        run_id: str,
+        place: int,
+        files: Mapping[str, bytes],
+    ) -> None:
+        """Upload the files of a run's sample, from `files_of_rows`, for the machine that ends the run.
 
         Raises:
-            StoreError: the storage cannot be written.
+            StoreError: the storage is not writable.
         """
         if self._remote is not None:
             self._remote.put(f"runs/{run_id}/{place}", msgspec.msgpack.encode(dict(files)))
 
     def place(self, run_id: str, place: int) -> dict[str, bytes] | None:
-        """Return the uploaded files of a run sample; None when there are none.
+        """Return the uploaded files of a run's sample, or None if there are none.
 
         Raises:
-            StoreError: the storage cannot be read.
+            StoreError: the storage is unreadable.
         """
         if self._remote is None:
             return None
@@ -61,10 +66,11 @@ class RunFolders:
         """Upload the local folder of a run for the other machines.
 
         Raises:
-            StoreError: the storage cannot be written.
+            StoreError: the storage is not writable.
         """
         if self._remote is None or not self.path(run_id).is_dir():
             return
+        # In the runs folder, which has room for runs; /tmp may be small or in memory.
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".") as folder:
             packed = Path(folder) / "run.tar"
             with tarfile.open(packed, "w") as tar:
@@ -72,10 +78,10 @@ class RunFolders:
             write_atomic(self._stamp(run_id), self._remote.put(f"runs/{run_id}.tar", packed))
 
     def fetch(self, run_id: str) -> Path:
-        """Return the local folder of a finished run for reading, downloaded if the remote one is newer.
+        """Return the local folder of a finished run for reading; download it first if the remote one is newer.
 
         Raises:
-            StoreError: it cannot be downloaded.
+            StoreError: the download failed.
         """
         path = self.path(run_id)
         if self._remote is None:
@@ -90,11 +96,12 @@ class RunFolders:
             packed = Path(folder) / "run.tar"
             if self._remote.get_file(f"runs/{run_id}.tar", packed):
                 _unpack(packed, path)
+                # After the folder, so that an interrupted download is repeated.
                 write_atomic(stamp, tag)
         return path
 
     def _stamp(self, run_id: str) -> Path:
-        """Return the file with the version tag of the local folder."""
+        """Return the file that contains the version tag of the local folder."""
         return self._folder / f"{run_id}.tag"
 
 
@@ -102,6 +109,7 @@ def _unpack(packed: Path, path: Path) -> None:
     try:
         with atomic_path(path) as part, tarfile.open(packed) as tar:
             part.mkdir()
+            # The data filter rejects absolute paths and links that lead outside the folder.
             tar.extractall(part, filter="data")
     except tarfile.TarError as error:
         raise StoreError(

@@ -25,13 +25,13 @@ _CHUNK_BYTES = 8 * 2**20
 
 
 class S3Storage:
-    """Files by name in object storage; pickled as its address.
+    """Files by name in object storage; instances are pickled as their address.
 
     Args:
         address: `s3://bucket` or `s3://bucket/folder`.
 
     Raises:
-        InvalidInput: the address is of another kind.
+        InvalidInput: the address has another form.
         MissingExtra: the S3 client is not installed.
     """
 
@@ -45,38 +45,38 @@ class S3Storage:
         self._store = _open(found[1], (found[2] or "").strip("/"))
 
     def put(self, name: str, content: bytes | Path) -> str:
-        """Upload bytes or a file under a name, replacing the former content; return its version tag.
+        """Upload bytes or a file under a name, replacing former content; return its version tag.
 
         Raises:
-            StoreUnavailable: the storage does not answer.
-            StoreError: it refuses.
+            StoreUnavailable: the storage does not respond.
+            StoreError: the storage rejects the request.
         """
         with self._translated_errors():
             return str(self._store.put(name, content)["e_tag"] or "")
 
     def tag(self, name: str) -> str | None:
-        """Return the version tag of a file; None when there is no such file.
+        """Return the version tag of a file, or None if there is no such file.
 
         Raises:
-            StoreError: as `put`.
+            StoreError: as for `put`.
         """
         with self._translated_errors():
             return _unless_missing(lambda: str(self._store.head(name)["e_tag"] or ""))
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of a file; None when there is no such file.
+        """Return the content of a file, or None if there is no such file.
 
         Raises:
-            StoreError: as `put`.
+            StoreError: as for `put`.
         """
         with self._translated_errors():
             return _unless_missing(lambda: bytes(self._store.get(name).bytes()))
 
     def get_file(self, name: str, path: Path) -> bool:
-        """Download a file to a path; return False when there is no such file.
+        """Download a file to a path; return False if there is no such file.
 
         Raises:
-            StoreError: as `put`, or the local file cannot be written.
+            StoreError: as for `put`; also if the local file cannot be written.
         """
         with self._translated_errors():
             found = _unless_missing(lambda: self._store.get(name))
@@ -91,7 +91,7 @@ class S3Storage:
         """Delete a file if it exists.
 
         Raises:
-            StoreError: as `put`.
+            StoreError: as for `put`.
         """
         with self._translated_errors():
             _unless_missing(lambda: self._store.delete(name))
@@ -104,12 +104,13 @@ class S3Storage:
                 f"{self.address} does not return a stored test file; check its configuration"
             )
 
+    # The client holds open connections and cannot be pickled for worker processes.
     def __reduce__(self) -> tuple[type[S3Storage], tuple[str]]:
         return type(self), (self.address,)
 
     @contextmanager
     def _translated_errors(self) -> Generator[None]:
-        # Imported here because the package is optional.
+        # Imported here because the package is an optional dependency.
         from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
         try:
@@ -121,7 +122,7 @@ class S3Storage:
         except (BaseError, FileNotFoundError) as error:
             if "NoSuchBucket" in str(error):
                 raise StoreError(
-                    f"{self.address}: there is no such bucket; create it first"
+                    f"{self.address}: the bucket does not exist; create it first"
                 ) from error
             raise StoreUnavailable(
                 f"{self.address} does not answer properly: {_first_line(error)}"
@@ -133,8 +134,9 @@ def _open(bucket: str, prefix: str) -> Any:
         from obstore.store import S3Store
     except ImportError as error:
         raise MissingExtra(
-            'files at s3:// need another package: pip install "segarena[s3]"'
+            'files at s3:// need an additional package: pip install "segarena-server[s3]"'
         ) from error
+    # Only local S3 servers use plain HTTP, and the client rejects it by default.
     plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith(
         "http://"
     )

@@ -1,4 +1,4 @@
-"""Masks come back as they were written, and all that is wrong with a folder is said at once."""
+"""Submitted masks are read without changes, and all errors of a folder are reported at once."""
 
 import struct
 import zlib
@@ -74,10 +74,10 @@ def test_everything_that_is_wrong_is_said_at_once(written):
         "k1/0.png: missing",
         "k1/1.png: expected 9 x 6 pixels, got 8 x 6",
         "k2/0.npz: expected the shape (4, 6, 9), got (4, 6, 8)",
-        "k2/1.npz: expected numbers of objects, 0 to 2, got 3",
+        "k2/1.npz: expected object labels from 0 to 2, got 3",
         "k3/0/00000.png: expected 0 outside and 1 or 255 inside, got 0, 1, 7",
         "k3/1/00002.png: expected a PNG, got another kind of file",
-        "notes.txt: not asked for",
+        "notes.txt: unexpected file",
     ]
 
 
@@ -123,5 +123,5 @@ def test_pickles_and_too_many_numbers_are_refused(written):
     np.savez_compressed(written / "k2/1.npz", mask=np.zeros(10**6, np.uint8))
     found = mask_faults(written, [VOLUME])
     assert "plain numbers" in found[0]
-    assert "promises 1,000,000" in found[1]
+    assert "claims 1,000,000" in found[1]
     assert str(written) not in "".join(found)

@@ -1,4 +1,4 @@
-"""A run folder is judged again from its masks: what its values say does not matter, what its prompts say does."""
+"""A submitted run folder is evaluated from its masks and prompts; its values are ignored."""
 
 import polars as pl
 import pytest
@@ -25,7 +25,7 @@ def practice(challenge):
 
 @pytest.fixture
 def held(practice, pool, tmp_path):
-    """A run of a participant's own."""
+    """A run that a participant made."""
 
     def hold(**options):
         how = {
@@ -76,9 +76,9 @@ def _rows_of(run, number):
 
 
 OTHER = {
-    "seed": ({"seed": 6}, "seed: expected 5, the run has 6"),
-    "rounds": ({"rounds": 2}, "rounds: expected 3, the run has 2"),
-    "masks": ({"keep_rounds": ()}, "masks of all rounds are needed"),
+    "seed": ({"seed": 6}, "seed: expected 5, got 6"),
+    "rounds": ({"rounds": 2}, "rounds: expected 3, got 2"),
+    "masks": ({"keep_rounds": ()}, "expected masks of all rounds"),
     "samples": ({"limit": 1}, "1 of 2 samples are missing, p1 first"),
     "users": ({"users": ["uniform"]}, "users: expected"),
 }
@@ -105,7 +105,7 @@ def test_prompts_that_nobody_would_give_are_found(practice, held, monkeypatch):
         ),
     )
     again = judge(practice, run.path, "p0")
-    assert "round 1: has other prompts than are given here" in again.faults[0]
+    assert "round 1: its prompts differ from those of this server" in again.faults[0]
 
 
 def test_what_is_no_run_is_said_without_a_path_of_ours(practice, tmp_path):

@@ -1,1 +1,1 @@
-"""Submissions of participants that are judged here: masks, run folders and programs. None of them is trusted."""
+"""Participants' submissions that the server evaluates: masks, run folders and programs, all of them untrusted."""

@@ -1,10 +1,10 @@
-"""Submitted masks: a file for each dialogue, under the key with which its sample was sent.
+"""Submitted masks: one file per dialogue, below the key of its sample.
 
     KEY/0.png           an image: grey or palette; 0 outside, 1 (or 255) inside; of several objects their numbers
     KEY/0.npz           a volume: one array of its shape, without pickles
     KEY/0/00000.png     a video: a file for each frame, counted from 0
 
-The number is that of the dialogue, as the samples of a run list them.
+The number is the index of the dialogue, as the samples of a run list them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from segarena.samples import Labels, Mask, Shape
 from segarena_server.challenges.submissions.archives import content_root, files_in
 
 MAX_FAULTS = 100
-"""Faults that are reported, one line each; of the others only the number is."""
+"""Maximum number of reported errors, one line each; of the rest, only the number is reported."""
 
 _MAX_QUOTED = 5
 
@@ -39,10 +39,10 @@ class ExpectedMasks:
     """Requirements on the masks of one sample.
 
     Attributes:
-        key: of the sample.
+        key: key of the sample.
         kind: "image", "volume" or "video".
-        shape: of the sample, and of each mask.
-        objects: the number of objects of each dialogue.
+        shape: shape of the sample and of each mask.
+        objects: number of objects of each dialogue.
     """
 
     key: str
@@ -51,7 +51,7 @@ class ExpectedMasks:
     objects: tuple[int, ...]
 
     def names(self, dialogue: int) -> list[str]:
-        """Return the names of the files of one mask."""
+        """Return the file names of one mask."""
         stem = f"{self.key}/{dialogue}"
         if self.kind == "video":
             return [f"{stem}/{frame:05d}.png" for frame in range(self.shape[0])]
@@ -60,7 +60,7 @@ class ExpectedMasks:
 
 
 def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
-    """Return all faults of the masks in a folder, one line each: missing or surplus files, wrong sizes or contents."""
+    """Return all errors in a folder of masks, one line each: missing or unexpected files, wrong sizes or contents."""
     root = _masks_root(root, expected)
     there = set(files_in(root))
     wanted = set[str]()
@@ -74,16 +74,20 @@ def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
                 found += [f"{name}: missing" for name in missing]
             else:
                 found += _faults_of_one(root, one, dialogue)
-    found += [f"{name}: not asked for" for name in sorted(there - wanted)]
+    found += [f"{name}: unexpected file" for name in sorted(there - wanted)]
     left = len(found) - MAX_FAULTS
     return found if left <= 0 else [*found[:MAX_FAULTS], f"and {left} more"]
 
 
-def read_submitted_mask(root: Path, one: ExpectedMasks, dialogue: int) -> Mask | Labels:
-    """Return a mask: bool, or for several objects their numbers.
+def read_submitted_mask(
+    root: Path,
+    one: ExpectedMasks,
+    dialogue: int,
+) -> Mask | Labels:
+    """Read a mask: bool, or labels for several objects.
 
     Raises:
-        InvalidInput: it is no mask, or not of this sample. A file of another size is never decoded.
+        InvalidInput: the file is not a mask, or not of this sample. A file of another size is never decoded.
     """
     root = _masks_root(root, [one])
     if one.kind == "volume":
@@ -97,7 +101,10 @@ def read_submitted_mask(root: Path, one: ExpectedMasks, dialogue: int) -> Mask |
 
 
 def write_submitted_mask(
-    root: Path, one: ExpectedMasks, dialogue: int, mask: Mask | Labels
+    root: Path,
+    one: ExpectedMasks,
+    dialogue: int,
+    mask: Mask | Labels,
 ) -> None:
     """Write a mask in the format of `read_submitted_mask`."""
     from PIL import Image
@@ -113,11 +120,15 @@ def write_submitted_mask(
 
 
 def _masks_root(root: Path, expected: Sequence[ExpectedMasks]) -> Path:
-    """Return the folder with the folders of samples: the top, or the only folder if that was zipped as a whole."""
+    """Return the folder that contains the sample folders: the top folder, or its only subfolder."""
     return root if any((root / one.key).is_dir() for one in expected) else content_root(root)
 
 
-def _faults_of_one(root: Path, one: ExpectedMasks, dialogue: int) -> list[str]:
+def _faults_of_one(
+    root: Path,
+    one: ExpectedMasks,
+    dialogue: int,
+) -> list[str]:
     try:
         read_submitted_mask(root, one, dialogue)
     except InvalidInput as error:
@@ -125,8 +136,13 @@ def _faults_of_one(root: Path, one: ExpectedMasks, dialogue: int) -> list[str]:
     return []
 
 
-def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
+def _picture(
+    root: Path,
+    name: str,
+    size: Sequence[int],
+) -> NDArray[np.int32]:
     path = root / name
+    # Read only the header first, because a PNG of some kilobytes may decode to gigabytes.
     with path.open("rb") as file:
         head = file.read(_HEAD.size)
     if len(head) < _HEAD.size or not head.startswith(_PNG):
@@ -145,11 +161,15 @@ def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
     except InvalidMask as error:
         raise InvalidInput(str(error).replace(str(path), name)) from error
     if values.shape != tuple(size):
-        raise InvalidInput(f"{name}: is turned by its EXIF tag; save it without")
+        raise InvalidInput(f"{name}: is rotated by its EXIF tag; save it without the tag")
     return values
 
 
-def _array(root: Path, name: str, shape: Shape) -> NDArray[Any]:
+def _array(
+    root: Path,
+    name: str,
+    shape: Shape,
+) -> NDArray[Any]:
     path = root / name
     try:
         arrays = read_arrays(path, most=math.prod(shape))
@@ -165,7 +185,11 @@ def _array(root: Path, name: str, shape: Shape) -> NDArray[Any]:
     return values
 
 
-def _checked(values: NDArray[Any], objects: int, name: str) -> Mask | Labels:
+def _checked(
+    values: NDArray[Any],
+    objects: int,
+    name: str,
+) -> Mask | Labels:
     if values.dtype == np.bool_ and objects == 1:
         return values
     found = np.unique(values)
@@ -177,12 +201,12 @@ def _checked(values: NDArray[Any], objects: int, name: str) -> Mask | Labels:
         )
     if found.size and not 0 <= int(found[0]) <= int(found[-1]) <= objects:
         raise InvalidInput(
-            f"{name}: expected numbers of objects, 0 to {objects}, got {_sample_values(found)}"
+            f"{name}: expected object labels from 0 to {objects}, got {_sample_values(found)}"
         )
     return values.astype(np.uint8)
 
 
 def _sample_values(values: NDArray[Any]) -> str:
-    """Return the first values for an error message."""
+    """Format the first values for an error message."""
     first = ", ".join(map(str, values[:_MAX_QUOTED].tolist()))
     return f"{first}, ..." if values.size > _MAX_QUOTED else first

@@ -1,7 +1,7 @@
-"""Submitted programs: workers as in docs/workers.md, sandboxed, with access only to model input.
+"""Submitted programs: workers as in docs/workers.md, sandboxed, with access only to the model's input.
 
-Once a program has seen a hidden sample, its output and its failures go to the organiser alone.
-Before that it is tried on synthetic samples, and its author sees all results of these tries.
+Once a program has seen a hidden sample, only the organiser sees its output and its failures. Before
+that, the server tests it on synthetic samples, and its author sees all results of these tests.
 """
 
 from __future__ import annotations
@@ -26,27 +26,36 @@ from segarena.segmenters.workers.worker import Worker
 from segarena_server.challenges.submissions.archives import content_root, unpack_submission
 
 PROGRAM_FILE = "worker.py"
-"""The file that is started: the submitted file, or the one at the top of a zip."""
+"""The file that the server starts: the submitted file, or the one at the top of a zip."""
 
 _HELPER_FILE = "segarena_worker.py"
 _ZIP = b"PK\x03\x04"
+_COMMAND = re.compile(r"""worker: (['"])(?:\\.|(?!\1).)*\1""")
+"""Pattern of a command that an error message quotes as a Python string: in single or double quotes, with escapes."""
 
 
-def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
-    """Prepare a program with the helper module that all workers need; return the folder in which it is started.
+def prepare_program(
+    sent: Path,
+    folder: Path,
+    *,
+    most_bytes: int,
+    most_files: int,
+) -> Path:
+    """Prepare a program, with the helper module that all workers need; return the folder in which to start it.
 
     Args:
         sent: a Python file, or a zip with `worker.py` at its top or in its only folder.
-        folder: is created.
-        most_bytes: limit on all files of a zip, unpacked.
+        folder: target folder, which is created.
+        most_bytes: maximum unpacked size of all files of a zip.
+        most_files: maximum number of files.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: the file is neither.
     """
     with sent.open("rb") as file:
         is_zip = file.read(len(_ZIP)) == _ZIP
     if is_zip:
-        unpack_submission(sent, folder, most_bytes=most_bytes)
+        unpack_submission(sent, folder, most_bytes=most_bytes, most_files=most_files)
         root = content_root(folder)
     else:
         folder.mkdir(parents=True)
@@ -56,22 +65,28 @@ def prepare_program(sent: Path, folder: Path, *, most_bytes: int) -> Path:
         raise InvalidInput(f"expected a file {PROGRAM_FILE} at the top of the zip, got none")
     if (root / _HELPER_FILE).is_dir():
         raise InvalidInput(
-            f"{_HELPER_FILE}: expected a file or none, as it is put there for you; got a folder"
+            f"{_HELPER_FILE}: expected no folder of this name, because the server puts a file there"
         )
     (root / _HELPER_FILE).write_text(
         Path(segarena.worker.__file__).read_text(encoding="utf-8"), encoding="utf-8"
     )
+    # The sandbox runs programs as another user, who must be able to read them.
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return root
 
 
-def program_faults(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -> list[str]:
-    """Try a program on synthetic samples; return why it cannot take part, one line each.
+def program_faults(
+    start: Callable[[], Worker],
+    plan: Plan,
+    *,
+    limit_s: float,
+) -> list[str]:
+    """Test a program on synthetic samples; return the reasons why it cannot take part, one line each.
 
     Args:
         start: starts the program.
-        plan: of runs in the phase.
+        plan: plan of runs in the phase.
         limit_s: time limit of each answer, in seconds.
     """
     try:
@@ -84,7 +99,11 @@ def program_faults(start: Callable[[], Worker], plan: Plan, *, limit_s: float) -
         worker.client.end()
 
 
-def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
+def _faults(
+    worker: Worker,
+    plan: Plan,
+    limit_s: float,
+) -> Iterator[str]:
     try:
         replace(plan, segmenter=worker).cast()
     except SegarenaError as error:
@@ -106,7 +125,11 @@ def _faults(worker: Worker, plan: Plan, limit_s: float) -> Iterator[str]:
                     yield f"{checked.check}: {_without_command(checked.details)}"
 
 
-def _answered(worker: Worker, kind: str, of: str) -> str:
+def _answered(
+    worker: Worker,
+    kind: str,
+    of: str,
+) -> str:
     predict_two_rounds(worker, kind, of, SHAPES[of])
     return ""
 
@@ -123,10 +146,9 @@ def _source(sent: Path) -> bytes:
 
 
 def _without_command(message: str) -> str:
-    """Return an error of a worker without the command that starts it on this server."""
+    """Remove from a worker's error message the command that starts it on this server."""
     if missing := re.search(r"has no module ([\w.]+)", message):
-        return f"there is no module {missing[1]} here; ask the organiser for it, or send it along in a zip"
-    head, quote, rest = message.partition("worker: '")
-    if quote:
-        return f"{head}the program {rest.partition(chr(39))[2].strip()}"
+        return f"the server has no module {missing[1]}; ask the organiser for it, or include it in a zip"
+    if command := _COMMAND.search(message):
+        return f"{message[: command.start()]}the program {message[command.end() :].strip()}"
     return message.removeprefix("worker: ")

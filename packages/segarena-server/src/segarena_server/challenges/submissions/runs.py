@@ -1,8 +1,8 @@
-"""Submitted run folders, judged again from their masks and failures; their values are ignored.
+"""Submitted run folders, evaluated again from their masks and failures; their metrics are ignored.
 
-The prompts of users follow from the seed and the answers. Replayed with the masks of the folder, each dialogue must
-lead to the prompts of the folder. If it does not, the run followed other rules, is about other data, or was edited.
-Seconds are taken from the folder, since nobody else knows them.
+The users' prompts follow from the seed and the answers. Replayed with the masks of the folder, each
+dialogue must lead to the prompts in the folder. If it does not, the run used other rules or other
+data, or was edited. Durations come from the folder, because the server cannot measure them.
 """
 
 from __future__ import annotations
@@ -44,24 +44,28 @@ _MOST_FAULTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejudgedSample:
-    """A sample that was judged again.
+    """A sample after its second evaluation.
 
     Attributes:
-        rows: of its dialogues.
-        faults: differences between the folder and the dialogues that its masks lead to here, one line each.
+        rows: rows of its dialogues.
+        faults: differences between the folder and the replayed dialogues, one line each.
     """
 
     rows: Rows
     faults: tuple[str, ...]
 
 
-def run_faults(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
-    """Return why a folder cannot be judged again as a run of a plan; no plug-in that it names is built.
+def run_faults(
+    path: Path,
+    plan: Plan,
+    samples: Sequence[str],
+) -> list[str]:
+    """Return why a folder cannot be evaluated as a run of a plan; no plug-in that it names is built.
 
     Args:
-        path: of the folder.
-        plan: of runs in the phase.
-        samples: which a run of the phase must contain.
+        path: path of the folder.
+        plan: plan of runs in the phase.
+        samples: samples that a run of the phase must contain.
     """
     try:
         with restrict_plugins(trust=False):
@@ -73,7 +77,11 @@ def run_faults(path: Path, plan: Plan, samples: Sequence[str]) -> list[str]:
         return [str(error).replace(f"{path}/", "").replace(str(path), "the run")]
 
 
-def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Iterator[str]:
+def _differences(
+    folder: RunFolder,
+    plan: Plan,
+    samples: Sequence[str],
+) -> Iterator[str]:
     has = folder.config
     rules = plan.benchmark
     expected = {
@@ -86,39 +94,44 @@ def _differences(folder: RunFolder, plan: Plan, samples: Sequence[str]) -> Itera
     }
     for what, (there, here) in expected.items():
         if there != here:
-            yield f"{what}: expected {here}, the run has {there}"
+            yield f"{what}: expected {here}, got {there}"
     if has.segmenter.sees_truth:
-        yield "the segmenter was shown the truth"
+        yield "the segmenter had access to the ground truth"
     missing = [name for name in samples if name not in folder.samples]
     if missing:
         yield f"{len(missing)} of {len(samples)} samples are missing, {missing[0]} first"
     elif any(folder.samples.index(name) in {*folder.pending()} for name in samples):
         yield "the run is not finished"
     elif not {*range(1, rules.rounds)} <= {*has.keep_rounds}:
-        yield f"masks of all rounds are needed: segarena run ... --keep-rounds {rules.rounds}"
+        yield f"expected masks of all rounds; run again with segarena run ... --keep-rounds {rules.rounds}"
 
 
 class SubmittedRun:
     """A submitted run folder.
 
     Args:
-        path: of it, already looked at by `faults_of`.
+        path: path of the folder, already checked by `run_faults`.
     """
 
     def __init__(self, path: Path) -> None:
         with restrict_plugins(trust=False):
             self._folder = RunFolder.open(path)
 
-    def rejudge(self, name: str, cast: RunCast, limit: TimeLimit) -> RejudgedSample:
-        """Replay all dialogues about a sample with the answers of the folder.
+    def rejudge(
+        self,
+        name: str,
+        cast: RunCast,
+        limit: TimeLimit,
+    ) -> RejudgedSample:
+        """Replay all dialogues about a sample with the folder's answers.
 
         Args:
-            name: of the sample.
+            name: name of the sample.
             cast: users and metrics; its segmenter is not used.
-            limit: of each call of a user or a metric.
+            limit: time limit of each call of a user or a metric.
 
         Raises:
-            SegarenaError: the sample cannot be used.
+            SegarenaError: the sample is unusable.
         """
         place = {self._folder.samples.index(name)}
         tables = {
@@ -136,17 +149,20 @@ class SubmittedRun:
         }
         unknown = set(tables["records"].select(_KEY).iter_rows()) - asked
         faults += [
-            f"sample {name}: has a dialogue about {key[0]} with {key[1]}, which nobody holds"
+            f"sample {name}: unexpected dialogue about target {key[0]} with user {key[1]}"
             for key in unknown
         ]
         return RejudgedSample(rows=rows, faults=tuple(faults[:_MOST_FAULTS]))
 
 
 class _RecordedDialogue:
-    """One dialogue of a folder, and its replay."""
+    """One dialogue in a submitted folder, and its replay."""
 
     def __init__(
-        self, tables: Mapping[str, pl.DataFrame], session: Session, limit: TimeLimit
+        self,
+        tables: Mapping[str, pl.DataFrame],
+        session: Session,
+        limit: TimeLimit,
     ) -> None:
         key = {"target": session.target.id, "user": session.user_name, "repeat": session.repeat}
         own = {
@@ -160,7 +176,7 @@ class _RecordedDialogue:
         self._limit = limit
 
     def replay(self) -> list[str]:
-        """Replay the dialogue up to the first difference, after which nothing is comparable; return it."""
+        """Replay the dialogue up to the first difference and return it; later rounds are not comparable."""
         session = self._session
         where = f"{self._session.name}, {self._session.user_name}"
         while not session.is_over:
@@ -174,11 +190,11 @@ class _RecordedDialogue:
                 return [f"{where}, round {number}: {fault}"]
         further = [number for number in self._rounds if number > len(session.dialogue.rounds)]
         if further:
-            return [f"{where}: has {len(further)} rounds that nobody would ask for here"]
+            return [f"{where}: has {len(further)} rounds after the end of the dialogue"]
         return []
 
     def _answer(self, dialogue: Dialogue, number: int) -> str:
-        """Answer a round as the folder does; return the difference, or "" for none."""
+        """Answer a round as the folder does; return the difference, or "" if there is none."""
         session = self._session
         told = self._rounds.get(number)
         late_s = self._seconds.get(number)
@@ -186,11 +202,11 @@ class _RecordedDialogue:
             if late_s is not None and session.is_late_after(late_s):
                 session.drop(late_s)
                 return ""
-            return "is asked for here, and the run has none"
+            return "is missing in the run"
         if told["prompts"] != prompts_text(dialogue.rounds[-1]):
-            return "has other prompts than are given here"
+            return "its prompts differ from those of this server"
         if told["failure"] is not None:
-            session.fail(f"as the run says: {told['failure']}")
+            session.fail(f"failed in the run: {told['failure']}")
             return ""
         answer = repeat_previous(session) if not dialogue.rounds[-1] else self._mask(number)
         if answer is None:

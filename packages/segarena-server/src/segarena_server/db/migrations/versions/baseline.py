@@ -1,7 +1,7 @@
 """Baseline: create every table of the server and of the studio.
 
-Generated from the ORM models. The identifier is that of the last migration before the baseline,
-so that databases which those migrations made are up to date.
+Generated from the ORM models. Its identifier is that of the last migration before the baseline, so
+that databases created by those migrations count as up to date.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TABLES = (
     "study_trials",
     "study_codes",
 )
-"""All tables, each after those that its foreign keys refer to."""
+"""All tables, each after the tables that its foreign keys refer to."""
 
 
 def upgrade() -> None:

@@ -1,0 +1,1 @@
+"""Limits on request rates, sign-ins, and the memory of uploads."""

@@ -1,1 +1,0 @@
-"""Challenges that `segarena serve --demo` shows, one module per system."""

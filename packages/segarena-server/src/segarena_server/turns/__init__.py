@@ -1,1 +1,0 @@
-"""Turns of participants: stored once, evaluated by workers, answered once."""
